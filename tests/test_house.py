@@ -71,7 +71,6 @@ SHELVES = {
     "arch/families": {"MATCHES", "read"},
     "report/formats": {"render"},
     "export/targets": {"NAME", "export"},
-    "doctor/checks": {"TITLE", "check"},
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
     "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},

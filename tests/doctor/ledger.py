@@ -20,7 +20,7 @@ from healthy_hosts import DESKTOP_GPUS, HOSTS, SERVER_GPUS
 from healthy_systems import DRIVER
 from rigright.base import shelf
 from rigright.base.units import GIB
-from rigright.doctor.examine import CHECKS, RANKS, case_of, examine
+from rigright.doctor.examine import RANKS, case_of, checks, examine
 from rigright.doctor.record import Case, Finding, Fine, NotSeen
 from rigright.machine.host import Path as Way
 from rigright.machine.probe import joined
@@ -53,7 +53,7 @@ EVERY = "it concerns every machine"
 
 def told_by(check: str) -> str:
     """That another check has the word."""
-    assert check in shelf.names(CHECKS)
+    assert check in checks()
     return TOLD_BY.format(check=check)
 
 

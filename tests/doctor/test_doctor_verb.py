@@ -10,7 +10,7 @@ from boxes import eight, two
 
 import rigright
 from rigright.base.errors import AskError, DataError, MissingError
-from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, chosen, entries, group_of
+from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, checks, chosen, group_of
 from rigright.faces.cli.main import main
 from rigright.machine.stored import plain
 from rigright.verbs.doctor.wanted import wanted_of
@@ -191,7 +191,7 @@ def test_examining_changes_nothing(saved, tmp_path, monkeypatch):
 
 
 def test_there_are_at_least_sixty_checks_each_with_title_group_and_manual():
-    found = entries()
+    found = tuple(checks().values())
     assert len(found) >= LEAST_CHECKS
     assert [one.name for one in found if group_of(one.name) == "other"] == []
     short = [one.name for one in found if len(one.manual.split("\n\n")) < 2 or len(one.manual) < 200]
@@ -203,7 +203,7 @@ def test_there_are_at_least_sixty_checks_each_with_title_group_and_manual():
 
 
 def test_every_check_can_be_asked_for_by_its_name():
-    assert chosen(tuple(one.name for one in entries())) == tuple(one.name for one in entries())
+    assert chosen(tuple(checks())) == tuple(checks())
 
 
 def test_look_up_shows_a_manual_in_full(capsys):

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.base import shelf
-from rigright.doctor.examine import CHECKS, case_of
+from rigright.doctor.examine import case_of, checks
 from rigright.doctor.held import held, held_all
 from rigright.doctor.laws import _LAWS, stated
 from rigright.facts.bench import references
@@ -51,7 +50,7 @@ def gemm(tera, on="gpu 0", what="bf16 square", **more):
 
 
 def test_every_row_speaks_of_a_part_a_law_references_and_checks_that_exist():
-    checks = set(shelf.names(CHECKS))
+    names = set(checks())
     whats = {one.what for one in references()}
     for row in expectations():
         assert row.part in known() | TITLES, row
@@ -59,7 +58,7 @@ def test_every_row_speaks_of_a_part_a_law_references_and_checks_that_exist():
         assert (row.share is None) != (row.floor is None), row
         assert (row.law is None) == (row.share is None), row
         assert set(row.references) <= whats, row
-        assert set(row.checks) <= checks, (row.part, row.what, set(row.checks) - checks)
+        assert set(row.checks) <= names, (row.part, row.what, set(row.checks) - names)
 
 
 def test_every_law_is_used():

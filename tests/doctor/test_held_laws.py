@@ -9,8 +9,7 @@ from boxes import h100
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.doctor.checks import bench_behind, bench_slow, bench_wrong
-from rigright.doctor.examine import case_of
+from rigright.doctor.examine import case_of, checks
 from rigright.doctor.held import held, held_all, wrong_values
 from rigright.doctor.laws import FILLED_BY_TCP_BYTES_PER_S, stated
 from rigright.doctor.record import Finding, Fine, NotSeen
@@ -359,40 +358,40 @@ def test_wrong_values_are_counted(told, count):
 
 
 def verdicts(check, *results, machine=None):
-    return list(check.check(replace(case_of(machine or server()), results=results)))
+    return list(checks()[check](replace(case_of(machine or server()), results=results)))
 
 
 def test_wrong_values_are_a_fault_of_the_doctor():
-    (one,) = verdicts(bench_wrong, exchanged("12"))
+    (one,) = verdicts("bench_wrong", exchanged("12"))
     assert isinstance(one, Finding)
     assert (one.severity, one.about, one.verify) == ("fault", "gpu all", "rigright bench nccl_tests")
     assert "12 wrong values" in str(one.evidence[0].shows)
-    assert isinstance(verdicts(bench_wrong, exchanged(None))[0], Fine)
-    assert verdicts(bench_wrong, figure("gemm", "bf16 square", 1.0)) == []
+    assert isinstance(verdicts("bench_wrong", exchanged(None))[0], Fine)
+    assert verdicts("bench_wrong", figure("gemm", "bf16 square", 1.0)) == []
 
 
 def test_far_below_the_least_is_a_fault_and_a_little_below_a_warning():
     full = SERVER.chips[0].fp32_flops_per_s
     for share, severity in ((0.69, "warning"), (0.36, "warning"), (0.34, "fault"), (0.01, "fault")):
-        (one,) = verdicts(bench_slow, figure("gemm", "fp32 square", share * full))
+        (one,) = verdicts("bench_slow", figure("gemm", "fp32 square", share * full))
         assert (one.severity, one.about) == (severity, "gpu 0")
         assert "gpu_throttled" in one.fix[0].command
-    (fine,) = verdicts(bench_slow, figure("gemm", "fp32 square", 0.9 * full))
+    (fine,) = verdicts("bench_slow", figure("gemm", "fp32 square", 0.9 * full))
     assert isinstance(fine, Fine)
 
 
 def test_nothing_measured_is_not_observed_where_there_are_cards_to_measure():
     live = server(origin="live")
-    (one,) = verdicts(bench_slow, machine=live)
+    (one,) = verdicts("bench_slow", machine=live)
     assert isinstance(one, NotSeen)
     assert one.see == "rigright bench --quick"
-    assert verdicts(bench_slow, machine=replace(live, devices=())) == []
+    assert verdicts("bench_slow", machine=replace(live, devices=())) == []
 
 
 @pytest.mark.parametrize(("share", "severity"), [(0.93, "note"), (0.85, "warning"), (0.5, "fault")])
 def test_a_lagging_card_is_told_by_how_far_it_lags(share, severity):
     figures = node("device_memory", "copy", [2.9e12] * 7 + [2.9e12 * share])
-    (one,) = verdicts(bench_behind, *figures, machine=STRANGE.machine)
+    (one,) = verdicts("bench_behind", *figures, machine=STRANGE.machine)
     assert (one.severity, one.about) == (severity, "gpu 7")
     assert f"{share:.0%}" in str(one.evidence[0].shows)
 
@@ -403,5 +402,5 @@ def test_a_healthy_node_gives_no_finding_at_all():
         for row in STATED
         for one in [of_row(row, held(of_row(row), SERVER).least * 1.1)]
     ]  # fmt: skip
-    for check in (bench_slow, bench_behind, bench_wrong):
+    for check in ("bench_slow", "bench_behind", "bench_wrong"):
         assert not [one for one in verdicts(check, *figures) if isinstance(one, Finding)]

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from boxes import h100, over, rtx4090
 
-from rigright.base import shelf
-from rigright.doctor.examine import CHECKS, case_of, entries, examine
+from rigright.doctor.examine import case_of, checks, examine, group_of
 from rigright.doctor.record import Finding, NotSeen
 from rigright.machine.host import Cpu, Memory, NumaNode, PciDevice, Port
 from rigright.machine.record import Machine
@@ -20,7 +19,7 @@ MINE = (
     *("fabric_service", "peer_memory", "nccl_variables", "slow_variables", "swappiness", "overcommit"),
     *("open_files", "numa_balancing", "clock_kept", "kernel", "reboot", "upgrades", "processes", "log"),
 )
-GROUPS = tuple(name for name in shelf.names(CHECKS) if name.startswith(MINE))
+GROUPS = tuple(name for name in checks() if name.startswith(MINE))
 NOW_S, UP_S, GIB = 1_795_300_000.0, 864_000.0, 2**30
 KERNEL = "6.8.0-40-generic"
 TORCH = Framework(name="torch", version="2.9.1", build="cu128", cuda="12.8")
@@ -533,8 +532,8 @@ def test_visible_devices_by_uuid_and_slice():
 
 @pytest.mark.parametrize("check", GROUPS)
 def test_every_check_has_its_manual_and_a_group(check):
-    (entry,) = [one for one in entries() if one.name == check]
-    assert entry.group != "other"
+    entry = checks()[check]
+    assert group_of(check) != "other"
     assert len(entry.manual) > 150
     assert "Source" in entry.manual
 

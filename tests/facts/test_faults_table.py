@@ -9,10 +9,9 @@ from itertools import pairwise
 import pynvml
 import pytest
 
-from rigright.base import shelf
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.words import CHINESE, ENGLISH, sentences, tell
-from rigright.doctor.examine import CHECKS, case_of, entries, group_of
+from rigright.doctor.examine import case_of, checks, group_of
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.slowdowns import slowdowns
 from rigright.facts.xids import xids
@@ -220,11 +219,10 @@ def test_every_kind_of_line_is_planted_above():
 
 def test_every_beginning_means_a_check_and_every_check_a_group():
     starts = [row["start"] for _, row in raw_rows(DATA / "check_groups.csv")]
-    names = shelf.names(CHECKS)
+    names = list(checks())
     idle = [start for start in starts if not any(n == start or n.startswith(f"{start}_") for n in names)]
     assert idle == [], "no check begins so any more"
-    assert {one.name: one.group for one in entries()} == {name: group_of(name) for name in names}
-    assert [one.name for one in entries() if one.group == "other"] == []
+    assert [name for name in names if group_of(name) == "other"] == []
 
 
 def test_a_longer_beginning_has_another_group_than_the_shorter_one():

@@ -15,7 +15,7 @@ from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, GIGA
 from rigright.build.prices import part_usd
 from rigright.doctor import laws
-from rigright.doctor.examine import CHECKS
+from rigright.doctor.examine import checks
 from rigright.doctor.held import held
 from rigright.doctor.record import Case
 from rigright.facts.bench import references
@@ -55,7 +55,7 @@ def test_an_expectation(row):
     assert row.floor is None or row.floor > 0
     assert (row.share is None) != (row.floor is None), "a share of a law, or a floor"
     assert (row.law is None) == (row.floor is not None or "kept" in row.what), "a floor needs no law"
-    assert set(row.checks) <= set(shelf.names(CHECKS))
+    assert set(row.checks) <= set(checks())
     assert row.checks, "where to look when it is less"
     assert set(row.references) <= {one.what for one in references()}
     assert row.kind in {None, "nvme", "ssd", "hdd"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 
@@ -12,8 +11,7 @@ from rigright.base.words import say
 from rigright.doctor.binding.judge import causes
 from rigright.doctor.binding.judgement import Judgement
 from rigright.doctor.binding.record import Bound, Diagnosis
-from rigright.doctor.checks import swappiness
-from rigright.doctor.examine import case_of, examine
+from rigright.doctor.examine import case_of, checks, examine
 from rigright.doctor.record import Evidence
 from rigright.export.targets import alerts, prometheus
 from rigright.faces.cli.front import verbs
@@ -68,7 +66,7 @@ def test_lines_that_go_on_stay_together():
     assert next(part.apart for part in told.parts if hasattr(part, "apart")) is False
 
 
-MANUAL = " ".join(inspect.getdoc(swappiness).split())
+MANUAL = " ".join(checks()["swappiness"].manual.split())
 
 
 def test_why_tells_what_the_check_that_spoke_goes_by(swappy, capsys):

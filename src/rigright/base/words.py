@@ -2,12 +2,14 @@
 
 Code writes a sentence in English with `say`; the English text is also its key.
 Translations live in `data/words/<language>/*.toml`, one table `[sentences]` a file.
+A table that has a sentence in both languages side by side (data/advice) makes it with `in_both`.
 A record carries `Sentence`s, and only the face that shows them picks the language.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, reduce
 
@@ -25,6 +27,7 @@ class Sentence:
 
     text: str
     values: tuple[tuple[str, object], ...] = ()
+    chinese: str | None = None  # where it came with its English
 
     def __str__(self) -> str:
         return tell(self, ENGLISH)
@@ -44,6 +47,18 @@ class Bilingual:
 def say(text: str, /, **values: object) -> Sentence:
     """Make a sentence; every template handed to this needs a translation."""
     return Sentence(text, tuple(values.items()))
+
+
+def in_both(english: str, chinese: str, *, values: Mapping[str, object]) -> Sentence:
+    """A sentence that came in both languages; of the values, those that it names."""
+    named = placeholders(english)
+    return Sentence(english, tuple(one for one in values.items() if one[0] in named), chinese)
+
+
+@cache
+def placeholders(template: str) -> frozenset[str]:
+    """The `{names}` of a template."""
+    return frozenset(re.findall(r"(?<!{){(\w+)}", template))
 
 
 def with_commas(parts: Iterable[Sentence | str | None]) -> Sentence | None:
@@ -69,7 +84,9 @@ def tell(thing: object, language: str) -> str:
         return thing.chinese if language == CHINESE else thing.english
     if not isinstance(thing, Sentence):
         return str(thing)
-    template = sentences(language).get(thing.text, thing.text)
+    template = thing.chinese if language == CHINESE else None
+    if template is None:
+        template = sentences(language).get(thing.text, thing.text)
     return template.format_map({name: tell(value, language) for name, value in thing.values})
 
 

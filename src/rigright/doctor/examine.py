@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -14,12 +15,12 @@ from functools import cache
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.tables import DATA, read_rows, text
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.baseline import Baseline
 from rigright.doctor.chains import joined
 from rigright.doctor.elsewhere import for_machine
 from rigright.doctor.recognise import chip_of
-from rigright.doctor.record import Case, Checked, Finding, Fine, NotSeen, Verdict, Wanted
+from rigright.doctor.record import Case, Check, Checked, Finding, Fine, NotSeen, Verdict, Wanted
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 
@@ -61,14 +62,18 @@ class Examined:
         return sum(isinstance(one, kind) for checked in self.checked for one in checked.verdicts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckEntry:
-    """A check as the manual lists it."""
-
-    name: str
-    group: str
-    title: Sentence
-    manual: str  # the docstring of its file
+@cache
+def checks() -> Mapping[str, Check]:
+    """Every check of every subject, by name."""
+    found: dict[str, Check] = {}
+    for subject in shelf.names(CHECKS):
+        module = importlib.import_module(f"{CHECKS}.{subject}")
+        if hasattr(module, "TITLE"):
+            manual = inspect.getdoc(module)
+            module.check.__doc__ = manual
+            found[subject] = Check(name=subject, title=module.TITLE, look=module.check)
+        found |= {one.name: one for one in vars(module).values() if isinstance(one, Check)}
+    return dict(sorted(found.items()))
 
 
 def case_of(
@@ -89,13 +94,13 @@ def case_of(
 def examine(case: Case, only: tuple[str, ...] = ()) -> Examined:
     """Every check, or those asked for."""
     start = time.perf_counter()
-    checked = joined(case, tuple(_one(name, case) for name in chosen(only)))
+    checked = joined(case, tuple(_one(checks()[name], case) for name in chosen(only)))
     return Examined(case=case, checked=checked, seconds=time.perf_counter() - start)
 
 
 def chosen(only: tuple[str, ...]) -> tuple[str, ...]:
     """The names of checks that words mean: a name, a group, or a pattern such as nvlink*."""
-    known = shelf.names(CHECKS)
+    known = tuple(checks())
     if not only:
         return known
     found: dict[str, None] = {}
@@ -125,35 +130,18 @@ def _unknown(word: str, known: tuple[str, ...]) -> AskError:
     )
 
 
-def _one(name: str, case: Case) -> Checked:
+def _one(check: Check, case: Case) -> Checked:
     """What one check says, and how long it thought."""
     start = time.perf_counter()
-    title = say("{text}", text=name)
     verdicts: list[Verdict] = []
     try:
-        title = shelf.take(CHECKS, name, bears="TITLE")
-        check: Callable[[Case], Iterator[Verdict]] = shelf.take(CHECKS, name, bears="check")
         said = (for_machine(one, case.machine) if isinstance(one, NotSeen) else one for one in check(case))
         verdicts.extend(one for one in said if one is not None)
     except Exception as error:  # noqa: BLE001 - a check that breaks hides no other
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
         verdicts.append(NotSeen(why=say("the check itself failed: {why}", why=why)))
-    return Checked(check=name, title=title, verdicts=tuple(verdicts), seconds=time.perf_counter() - start)
-
-
-@cache
-def entries() -> tuple[CheckEntry, ...]:
-    """Every check with its manual, for `look-up checks` and the documents."""
-    found = []
-    for name in shelf.names(CHECKS):
-        title = shelf.take(CHECKS, name, bears="TITLE")
-        found.append(CheckEntry(name=name, group=group_of(name), title=title, manual=manual_of(name)))
-    return tuple(found)
-
-
-def manual_of(name: str) -> str:
-    """What a check looks at, why it matters, its thresholds and their sources: the docstring of its file."""
-    return inspect.getdoc(inspect.getmodule(shelf.take(CHECKS, name, bears="check"))) or ""
+    seconds = time.perf_counter() - start
+    return Checked(check=check.name, title=check.title, verdicts=tuple(verdicts), seconds=seconds)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -121,11 +123,37 @@ class Case:
         return tuple(zip(self.machine.devices, self.chips, strict=True))
 
 
+Look = Callable[[Case], Iterator[Verdict]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check: its name, what it answers, how it looks. Its manual is the docstring."""
+
+    name: str
+    title: Sentence
+    look: Look
+
+    def __call__(self, case: Case) -> Iterator[Verdict]:
+        """What it says of a case."""
+        return self.look(case)
+
+    @property
+    def manual(self) -> str:
+        """What it looks at, why it matters, its thresholds and their sources."""
+        return inspect.getdoc(self.look) or ""
+
+
+def check(title: Sentence) -> Callable[[Look], Check]:
+    """Make a function of a subject's file a check; it is called as the function is."""
+    return lambda look: Check(name=look.__name__, title=title, look=look)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """One check and what it said."""
 
-    check: str  # its file
+    check: str  # its name
     title: Sentence
     verdicts: tuple[Verdict, ...]
     seconds: float = 0.0

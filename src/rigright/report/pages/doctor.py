@@ -10,7 +10,7 @@ from typing import Any
 
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.doctor.binding.judgement import Judgement, conclude
-from rigright.doctor.examine import Examined, group_of, manual_of
+from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
@@ -166,7 +166,7 @@ def _finding(group: Group, *, by_root: bool, why: bool, in_full: bool) -> Table:
 
 def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
     """What the check goes by: a paragraph of its manual a row."""
-    told = (" ".join(one.split()) for one in manual_of(check).split("\n\n"))
+    told = (" ".join(one.split()) for one in checks()[check].manual.split("\n\n"))
     return tuple((say("manual") if not place else "", one) for place, one in enumerate(told))
 
 
@@ -278,5 +278,5 @@ def _plain_finding(check: str, one: Finding, *, why: bool) -> dict[str, Any]:
             for step in one.fix
         ],
         "verify": one.verify,
-        **({"manual": manual_of(check)} if why else {}),
+        **({"manual": checks()[check].manual} if why else {}),
     }

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
-
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.doctor.examine import CheckEntry, chosen, entries
+from rigright.doctor.examine import checks, chosen, group_of
+from rigright.doctor.record import Check
 from rigright.report.listing import Asked, Field, Kind
 from rigright.report.page import Line, Part
 
 
-def _find(asked: Asked) -> tuple[CheckEntry, ...]:
+def _find(asked: Asked) -> tuple[Check, ...]:
     """Checks by name, beginning, group or pattern; else by words of their manuals."""
     if not asked.words:
-        return entries()
+        return tuple(checks().values())
     try:
         names = chosen(asked.words)
     except AskError:
         words = [word.lower() for word in asked.words]
-        found = tuple(one for one in entries() if _speaks_of(one, words))
+        found = tuple(one for one in checks().values() if _speaks_of(one, words))
         if not found:
             raise
         return found
-    return tuple(one for one in entries() if one.name in names)
+    return tuple(checks()[name] for name in names)
 
 
-def _speaks_of(entry: CheckEntry, words: list[str]) -> bool:
+def _speaks_of(entry: Check, words: list[str]) -> bool:
     told = f"{entry.name} {entry.manual}".lower()
     return all(word in told for word in words)
 
 
-def _manual(entry: CheckEntry) -> tuple[Part, ...]:
+def _manual(entry: Check) -> tuple[Part, ...]:
     """The docstring, a paragraph a line."""
-    paragraphs = inspect.cleandoc(entry.manual).split("\n\n")
+    paragraphs = entry.manual.split("\n\n")
     return tuple(Line(said=" ".join(paragraph.split())) for paragraph in paragraphs)
 
 
@@ -42,7 +41,7 @@ KIND = Kind(
     title=say("Checks of the doctor"),
     fields=(
         Field(key="name", head=say("check"), read=lambda entry: entry.name),
-        Field(key="group", head=say("group"), read=lambda entry: entry.group),
+        Field(key="group", head=say("group"), read=lambda entry: group_of(entry.name)),
         Field(key="title", head=say("looks at"), read=lambda entry: entry.title, flexible=True),
         Field(
             key="manual", head=say("manual"), read=lambda entry: entry.manual, show=lambda _: "", detail=True

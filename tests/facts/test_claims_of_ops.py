@@ -8,8 +8,9 @@ from functools import cache
 
 import pytest
 
+from rigright.base.tables import DATA
 from rigright.base.words import CHINESE, ENGLISH, sentences, tell
-from rigright.doctor.examine import entries
+from rigright.doctor.examine import checks
 from rigright.faces.cli.main import main
 from rigright.facts.chips import by_id, chips
 from rigright.facts.myths import find_myth
@@ -81,7 +82,7 @@ def test_setup_never_tells_what_a_myth_corrects(words, number):
 def test_the_manual_of_a_check_names_it_only_to_warn(words, number):
     """A check may name a bad package or index; it says beside it that it is bad."""
     assert find_myth(str(number))
-    for entry in entries():
+    for entry in checks().values():
         for paragraph in entry.manual.split("\n\n"):
             if re.search(words, paragraph):
                 assert WARNS.search(paragraph), (entry.name, paragraph)
@@ -92,7 +93,8 @@ def test_every_sentence_keeps_clear_of_the_bad_lines():
     quoted = {find_myth(str(number)).claim for number in range(1, 77)} | {
         find_myth(str(number)).right for number in range(1, 77)
     }
-    for sentence in sentences(CHINESE):
+    advice = "\n".join(path.read_text(encoding="utf-8") for path in (DATA / "advice").glob("*.toml"))
+    for sentence in (*sentences(CHINESE), *advice.splitlines()):
         if sentence not in quoted:
             assert not re.search(r"pip install tensorflow-gpu|pip install pynvml|whl/cu122", sentence), (
                 sentence

@@ -48,22 +48,24 @@ def contradictions(machine) -> Iterator[str]:
     )
     told = diagnosed.judgement
     yield from _doctor_and_diagnose(examined, diagnosed)
-    if diagnosed.diagnosis.bounds:
-        yield from _upgrade(upgraded(case, diagnosed=diagnosed), told)
+    yield from _upgrade(upgraded(case, diagnosed=diagnosed), told)
+    named = [one and one.check for one in (conclude(examined).first, told.first)]
+    if not diagnosed.diagnosis.bounds and len(set(named)) > 1:
+        yield f"doctor and diagnose begin with {named}"
     yield from _one_recovery(conclude(examined))
     yield from _health(examined)
     yield from _alerts(case, examined)
 
 
 def _doctor_and_diagnose(examined, diagnosed):
-    told, lead = diagnosed.judgement, diagnosed.judgement.lead
+    told, lead = diagnosed.judgement, diagnosed.judgement.first
     bad = {(check, one.about) for check, one in examined.findings if one.severity != "note"}
     known = {(one.check, one.finding.about) for one in told.causes} | {
         (check, one.about) for cause in told.causes for check, one in cause.follows
     }
     yield from (f"diagnose forgets {check} of {about}" for check, about in bad - known)
     held = [one for one in told.bad if one.row.holds and (not one.on or one.on & (told.used or one.on))]
-    if held and lead not in held:
+    if held and diagnosed.diagnosis.bounds and lead not in held:
         yield f"diagnose names {lead} and not {held[0].check}"
     verdict = str(diagnose.verdict(diagnosed))
     if lead is not None and str(lead.finding.title) not in verdict:
@@ -79,10 +81,10 @@ def _doctor_and_diagnose(examined, diagnosed):
 
 def _upgrade(result, told):
     plain = upgrade.plain(result, "en")
-    if (plain["lead"] or {}).get("check") != (None if told.lead is None else told.lead.check):
+    if (plain["lead"] or {}).get("check") != (None if told.first is None else told.first.check):
         yield "upgrade and diagnose mend another thing first"
-    line = str(upgrade.page(result).parts[0].said)
-    if told.lead is not None and str(told.lead.finding.title) not in line:
+    line = str(upgrade.page(result).title)
+    if told.first is not None and str(told.first.finding.title) not in line:
         yield f"upgrade begins with {line!r}"
     for one in result.worth:
         if not result.diagnosed.diagnosis.full.isdisjoint(one.change.takes):

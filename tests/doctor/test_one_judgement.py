@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -13,8 +14,11 @@ from rigright.base.errors import RigError
 from rigright.doctor.binding.judge import judge
 from rigright.doctor.binding.judgement import conclude, tick_of, watched
 from rigright.doctor.examine import case_of, examine
+from rigright.faces.cli.main import main
 from rigright.facts.xids import xids
 from rigright.machine.opened import open_machine
+from rigright.machine.stored import plain
+from rigright.verbs.diagnose import in_file
 
 LOST = {"state": "lost", "name": None}
 TOGETHER = {
@@ -63,6 +67,54 @@ def test_no_capture_is_judged_in_two_ways(shared):
             wrong[file.name] = found
     assert wrong == {}
     assert count > 20
+
+
+def at_rest(machine):
+    """The same machine with nothing on its cards."""
+    devices = tuple(replace(one, busy_share=0.0, programs=()) for one in machine.devices)
+    return replace(machine, devices=devices)
+
+
+FILES = {  # what a file shows -> the check that every verb begins with
+    "at work, braked": (at_work(eight(TOGETHER["braked, and slow for it"])), "gpu_throttled"),
+    "at rest, a card lost": (at_rest(eight({2: LOST}, events=(xid(79),))), "xid_events"),
+    "at rest, and sound": (at_rest(eight()), None),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_diagnosed_as_the_doctor_sees_it(name, tmp_path, capsys):
+    machine, check = FILES[name]
+    file = tmp_path / "box.json"
+    file.write_text(json.dumps(plain(machine)), encoding="utf-8")
+    told = {}
+    for verb in ("doctor", "diagnose", "upgrade"):
+        main([verb, "--from", str(file), "--json"])
+        told[verb] = json.loads(capsys.readouterr().out)
+    assert next((one["check"] for one in told["doctor"]["causes"]), None) == check
+    for verb in ("diagnose", "upgrade"):
+        assert (told[verb]["lead"] or {}).get("check") == check
+    if check is None:
+        assert "no work in this file" in told["diagnose"]["verdict"]
+    else:
+        title = told["doctor"]["causes"][0]["title"]
+        assert title in told["diagnose"]["verdict"]
+        assert title in told["upgrade"]["lead"]["title"]
+
+
+def test_work_beside_a_lost_card_is_told_of_it():
+    """Seven cards compute: that is what binds, and the eighth is named all the same."""
+    found = in_file(case_of(at_work(eight({2: LOST}, events=(xid(79),)))))
+    assert found.judgement.first is None
+    assert found.diagnosis.bounds[0].cause.name == "compute"
+    assert "xid_events" in {check for check, _ in found.findings}
+
+
+def test_a_file_is_not_watched(tmp_path, capsys):
+    file = tmp_path / "box.json"
+    file.write_text(json.dumps(plain(eight())), encoding="utf-8")
+    assert main(["diagnose", "--from", str(file), "--for", "30s"]) == 2
+    assert "--from reads a file" in capsys.readouterr().err
 
 
 def test_alerts_page_by_what_the_catalog_asks_for():

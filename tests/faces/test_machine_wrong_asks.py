@@ -69,7 +69,7 @@ WRONG = """
 3  not a history              | diagnose --since 1h --history {folder}/bytes
 2  no share of a cause        | upgrade --bound nosuch
 2  more than all              | upgrade --bound disk=60%,compute=60%
-2  nobody knows what binds    | upgrade --from {folder}/h100.txt
+2  --from reads a file        | diagnose --from {folder}/h100.txt --for 30s
 3  format not recognised      | upgrade --from {folder}/junk.json --bound disk
 2  no number of machines      | upgrade --bound disk --machines 0
 2  as an amount               | upgrade --bound disk --budget x

@@ -27,6 +27,7 @@ NOTHING = Upgraded(
     diagnosed=None,
     judgement=Judgement(),
     worth=(),
+    by_cause=(),
     refused=(),
     over_budget=0,
     waves=(),

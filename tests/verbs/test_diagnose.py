@@ -201,7 +201,7 @@ def test_a_card_held_by_its_power_brake_is_the_answer_whatever_share_it_has(tmp_
     assert "870 of 1,980 MHz" in shown(found)
     # and upgrade begins with the same
     result = upgraded(case_of(on), diagnosed=found)
-    assert "hardware power brake" in str(upgrade_pages.page(result).parts[0].said)
+    assert "hardware power brake" in str(upgrade_pages.page(result).title)
     assert "bf16" not in str(pages.verdict(found))
 
 

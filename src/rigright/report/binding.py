@@ -37,6 +37,7 @@ class Diagnosed:
     source: Sentence  # which time it is about
     judgement: Judgement
     ticks: tuple[Tick, ...]
+    origin: str = "live"  # or the file that shows one moment of a machine
     drifts: tuple[Drift, ...] = ()
     names: tuple[tuple[int, str], ...] = ()  # device -> its name
 
@@ -47,6 +48,10 @@ class Diagnosed:
 
     @property
     def findings(self) -> tuple[tuple[str, Finding], ...]:
-        """What the doctor finds of the things that bind."""
+        """What the doctor finds of the things that bind, and each fault; all of it, where nothing ran."""
         names = {bound.cause.name for bound in self.diagnosis.bounds}
-        return tuple((one.check, one.finding) for one in self.judgement.bad if names & set(one.row.binds))
+        return tuple(
+            (one.check, one.finding)
+            for one in self.judgement.bad
+            if not names or one.finding.severity == "fault" or names & set(one.row.binds)
+        )

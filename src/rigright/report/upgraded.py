@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rigright.base.words import Sentence
 from rigright.build.record import Change, Worth
-from rigright.doctor.binding.judgement import Judgement
+from rigright.doctor.binding.judgement import JudgedCause, Judgement
 from rigright.report.binding import Diagnosed
 
 OLD_DAYS = 7  # from which a recording may no longer be what stands there
@@ -35,7 +35,13 @@ class Upgraded:
     diagnosed: Diagnosed | None  # None: the shares were given
     judgement: Judgement  # what to mend before anything is bought
     worth: tuple[Worth, ...]  # the first ones first
+    by_cause: tuple[tuple[tuple[Sentence, ...], Worth], ...]  # what helps first if these bind; nothing ran
     refused: tuple[Change, ...]  # what would help and does not fit
     over_budget: int
     waves: tuple[Wave, ...]
     age_days: int | None = None  # of the recording that was asked about; None: of now, or not told
+
+    @property
+    def first(self) -> JudgedCause | None:
+        """What to mend before anything is changed."""
+        return self.judgement.lead if self.shares else self.judgement.first

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rigright.base.errors import AskError, MissingError, RigError
 from rigright.base.units import show_seconds
 from rigright.base.words import say
 from rigright.doctor.binding.judge import judge
-from rigright.doctor.binding.judgement import conclude, watched
+from rigright.doctor.binding.judgement import conclude, tick_of, watched
+from rigright.doctor.binding.record import WORKING
 from rigright.doctor.examine import case_of, examine
+from rigright.doctor.record import Case
 from rigright.machine.bench.record import Result, same_job
 from rigright.machine.history.store import open_history
-from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
 from rigright.machine.world import here
 from rigright.report.binding import Diagnosed, Drift
+from rigright.verbs.probe import probe
 
 LIVE_S, EVERY_S = 20.0, 0.5
 RECENT_S = 600.0  # of the history, where nobody says which time
@@ -30,32 +33,54 @@ Progress = Callable[[float, float], None]
 
 
 def diagnose(
+    source: str | None = None,
     *,
     since_s: float | None = None,
     live_s: float | None = None,
     history: str | None = None,
     progress: Progress | None = None,
 ) -> Diagnosed:
-    """Which one thing everything else waits for, with the evidence and what would change."""
+    """Which one thing everything else waits for, with the evidence and what would change.
+
+    `source` is a file that shows one moment of a machine; without it this one is watched.
+    """
     if since_s is not None and live_s is not None:
         raise AskError(say("--since looks back and --for looks now; give one of them"))
-    machine = probe(here())
+    if source is not None and (since_s, live_s, history) != (None, None, None):
+        raise AskError(say("--from reads a file; --for, --since and --history are about this machine"))
+    machine = probe(source)
+    if source is not None:
+        return in_file(case_of(machine))
     kept, results = _kept(history, machine, since_s=since_s, live_s=live_s)
     if kept:
         at_s = [tick.at_s for tick in kept]
-        ticks, source = kept, say("of the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
+        ticks, when = kept, say("of the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
     else:
         ticks = _watched(live_s or LIVE_S, progress)
-        source = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
+        when = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
     case = case_of(machine, results=_latest(results))
     diagnosis = judge(ticks, case)
     # the doctor's checks see what was watched
     return Diagnosed(
-        source=source,
+        source=when,
         judgement=conclude(examine(watched(case, ticks)), diagnosis),
         ticks=ticks,
         drifts=_drifts(results),
         names=tuple((device.index, device.name or "") for device in machine.devices),
+    )
+
+
+def in_file(case: Case) -> Diagnosed:
+    """What binds in the one moment that a file shows: cards at work, and nothing of what they wait for."""
+    ticks = (tick_of(case),)
+    found = judge(ticks, case)
+    bounds = tuple(one for one in found.bounds if one.cause.side == WORKING)
+    return Diagnosed(
+        source=say("of one moment, in {file}", file=case.machine.origin),
+        origin=case.machine.origin,
+        judgement=conclude(examine(watched(case, ticks)), replace(found, bounds=bounds, unseen=())),
+        ticks=ticks,
+        names=tuple((device.index, device.name or "") for device in case.machine.devices),
     )
 
 

@@ -17,7 +17,9 @@ from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, Port, Slot
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
+from rigright.report.formats.text import render
 from rigright.report.pages import upgrade as pages
+from rigright.report.screen import Screen
 from rigright.verbs.upgrade.frame import read_shares, upgrade, upgraded
 from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
@@ -108,9 +110,18 @@ def test_a_number_of_machines_that_nobody_has_is_refused(box, count):
         upgrade(box, bound="disk", machines=count)
 
 
-def test_a_file_without_a_bottleneck_asks_for_it(box):
-    with pytest.raises(AskError, match="--bound"):
-        upgrade(box)
+def test_a_file_of_a_machine_at_rest_says_what_would_help_whatever_binds(box, monkeypatch):
+    monkeypatch.setenv("RIGRIGHT_TODAY", "2026-11-22")
+    result = upgrade(box)
+    told = pages.plain(result, "en")
+    assert (told["shares"], told["changes"]) == ({}, [])
+    each = {cause: one for one in told["by_cause"] for cause in one["causes"]}
+    assert {"GPU compute", "GPU memory bandwidth", "power and its limit"} <= set(each)
+    assert [each[name]["kind"] for name in ("GPU compute", "power and its limit")] == ["cards", "power"]
+    assert all(one["gain"] > 1 for one in each.values())
+    page = pages.page(result)
+    assert str(page.title) == "no work in this file: what binds shows while the work runs"
+    assert "if this binds" in render(page, Screen(width=100))
 
 
 @given(st.integers(1, 100_000))
@@ -133,7 +144,7 @@ def test_a_card_that_drops_in_goes_before_a_new_kind_and_says_what_it_needs(monk
     assert said[0].startswith("form: PCIe low-profile")
     assert [said[1].split()[1], said[2]] == ["W", "power plugs of each: none, the slot feeds it"]
     assert {fit.holds for fit in first.fits} == {True}
-    line = str(pages.page(result).parts[0].said)
+    line = str(pages.page(result).title)
     assert "as of 2026-" in line
     bigger = upgraded(case_of(BOX), shares={"compute": 0.9}).worth
     assert not [one for one in bigger[1:] if one.change.drops_in and not bigger[0].change.drops_in]
@@ -160,4 +171,4 @@ def test_a_file_that_shows_cards_at_work_needs_no_word_on_what_binds(tmp_path):
     result = upgrade(str(tmp_path / "busy.json"))
     assert result.shares[0][0] == "brake"
     assert result.judgement.lead.check == "gpu_throttled"
-    assert str(pages.page(result).parts[0].said).startswith("mend first: throttled: hardware power brake")
+    assert str(pages.page(result).title).startswith("mend first: throttled: hardware power brake")

@@ -87,8 +87,9 @@ class Judgement:
 
     @property
     def first(self) -> JudgedCause | None:
-        """What to act on first, whether it slows work or not."""
-        return self.lead or next(iter(self.bad), None)
+        """What to act on first: what slows the work that runs; where nothing ran, the worst."""
+        ran = self.diagnosis is not None and self.diagnosis.bounds
+        return self.lead if ran or self.lead else next(iter(self.bad), None)
 
     def steps(self, bound: Bound) -> tuple[Step, ...]:
         """What helps against a bound, without what takes more of a thing that is full."""

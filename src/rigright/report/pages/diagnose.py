@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,14 +37,16 @@ _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells som
 def page(result: Diagnosed) -> Page:
     """The whole page."""
     return Page(
-        title=say("what binds this machine ({source})", source=result.source), parts=tuple(_parts(result))
+        title=verdict(result),
+        tone="bad" if result.judgement.lead is not None else "plain",
+        parts=tuple(_parts(result)),
     )
 
 
 def _parts(result: Diagnosed) -> Iterator[Part]:
     diagnosis = result.diagnosis
-    yield Line(said=verdict(result), tone="strong")
-    lead = result.judgement.lead
+    yield Line(said=say("what binds this machine ({source})", source=result.source), tone="dim")
+    lead = result.judgement.first
     if lead is not None:
         yield Points(title=lead.finding.title, items=tuple(_mended(lead)), tone="bad")
         if diagnosis.bounds:
@@ -78,14 +81,13 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
             Column(head=heads[2], right=True),
         )
         yield Table(title=say("slower than it was"), columns=columns, rows=rows)
-    if result.findings:
-        items = tuple(
-            say("{title} ({check})", title=finding.title, check=check)
-            for check, finding in result.findings
-            if lead is None or finding is not lead.finding
-        )
-        if items:
-            yield Points(title=say("the doctor finds"), items=items, tone="warn")
+    items = dict.fromkeys(
+        say("{title} ({check})", title=finding.title, check=check)
+        for check, finding in result.findings
+        if lead is None or finding.title != lead.finding.title
+    )
+    if items:
+        yield Points(title=say("the doctor finds"), items=tuple(items), tone="warn")
     for note in (*diagnosis.notes, *diagnosis.unseen):
         yield Line(said=note, tone="dim")
     yield Commands(items=tuple(_next(result)), title=say("next"))
@@ -93,8 +95,12 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
 
 def verdict(result: Diagnosed) -> Sentence:
     """The answer in one sentence: what is wrong and slows the work, else what binds."""
-    lead = result.judgement.lead
-    return bound(result) if lead is None else first_of(lead)
+    lead = result.judgement.first
+    if lead is None:
+        return bound(result)
+    if result.diagnosis.bounds:
+        return first_of(lead)
+    return say("{first}; {second}", first=first_of(lead), second=bound(result))
 
 
 def _mended(lead: JudgedCause) -> Iterator[Sentence]:
@@ -115,6 +121,8 @@ def bound(result: Diagnosed) -> Sentence:
     """What binds, in one sentence."""
     diagnosis = result.diagnosis
     if not diagnosis.bounds:
+        if result.origin != "live":
+            return say("no work in this file: what binds shows while the work runs")
         return say("nothing ran: start the work, then ask again")
     first = diagnosis.bounds[0]
     share = f"{first.share:.0%}"
@@ -126,7 +134,12 @@ def bound(result: Diagnosed) -> Sentence:
             "the accelerators are busy {busy} of the time; {cause} binds {share} of it",
             busy=busy, cause=first.cause.title, share=share,
         )  # fmt: skip
-    waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), first)
+    waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), None)
+    if waits is None:  # a file shows cards at work, and nothing of what they wait for
+        return say(
+            "the accelerators are busy {busy} of the time, held by: {cause}; what they wait for is not seen",
+            busy=busy, cause=first.cause.title,
+        )  # fmt: skip
     return say(
         "the accelerators are busy only {busy} of the time, most of all because of: {cause} ({share})",
         busy=busy, cause=waits.cause.title, share=f"{waits.share:.0%}",
@@ -161,19 +174,23 @@ def shown_gain(times: float) -> str:
 
 
 def _next(result: Diagnosed) -> Iterator[str]:
+    is_live = result.origin == "live"
+    of_it = "" if is_live else f" --from {shlex.quote(result.origin)}"
     if result.findings:
-        yield "rigright doctor"
-    if not result.diagnosis.bounds:
+        yield f"rigright doctor{of_it}"
+    if not result.diagnosis.bounds and is_live:
         yield "rigright diagnose --for 30s"
         return
-    yield "rigright upgrade"
-    yield "rigright bench --quick"
+    yield f"rigright upgrade{of_it}"
+    if is_live:
+        yield "rigright bench --quick"
 
 
 def plain(result: Diagnosed, language: str) -> dict[str, Any]:
     """The same for scripts."""
     diagnosis = result.diagnosis
     return {
+        "origin": result.origin,
         "source": tell(result.source, language),
         "verdict": tell(verdict(result), language),
         "lasted_s": diagnosis.lasted_s,
@@ -181,7 +198,7 @@ def plain(result: Diagnosed, language: str) -> dict[str, Any]:
         "idle": diagnosis.idle,
         "busy_share": diagnosis.busy_share,
         "devices": list(diagnosis.devices),
-        "lead": None if result.judgement.lead is None else judged(result.judgement.lead, language),
+        "lead": None if result.judgement.first is None else judged(result.judgement.first, language),
         "bounds": [
             _bound(one, language) | {"remedies": as_data(result.judgement.steps(one), language)}
             for one in diagnosis.bounds

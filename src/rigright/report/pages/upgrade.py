@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from rigright.base.units import show_usd
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.build.record import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.machine.stored import plain as as_data
 from rigright.report.judged import first_of, judged
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
-from rigright.report.pages.diagnose import shown_gain, verdict
+from rigright.report.pages.diagnose import bound, shown_gain, verdict
 from rigright.report.upgraded import OLD_DAYS, Upgraded, Wave
 
 _NO_CENTS_USD = 100.0  # from which the usual form has none either
@@ -20,16 +21,17 @@ _NO_CENTS_USD = 100.0  # from which the usual form has none either
 
 def page(result: Upgraded) -> Page:
     """The whole page."""
-    parts: list[Part] = list(_verdict(result))
+    answer, *rest = _verdict(result)
+    parts: list[Part] = [*rest]
     parts.append(Points(title=say("1. baseline"), items=(_baseline(result),)))
     pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.shares)
-    parts.append(
-        Bars(
-            title=say("2. bottleneck"), bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),)
-        )
-    )
-    if result.judgement.bad:
-        items = tuple(dict.fromkeys(one.finding.title for one in result.judgement.bad))
+    if pieces:
+        bar = Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%")
+        parts.append(Bars(title=say("2. bottleneck"), bars=(bar,)))
+    named = None if result.first is None else result.first.finding.title
+    items = tuple(dict.fromkeys(one.finding.title for one in result.judgement.bad))
+    items = tuple(title for title in items if title != named)
+    if items:
         parts.append(Points(title=say("mend first: it may cost nothing"), items=items, tone="warn"))
     if result.worth:
         columns = (
@@ -48,6 +50,8 @@ def page(result: Upgraded) -> Page:
             Table(title=say("changes, the best for the money first"), columns=columns, rows=rows, tones=tones)
         )
         parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
+    elif result.by_cause:
+        parts.append(_by_cause(result))
     elif result.over_budget:
         parts.append(Line(said=_too_dear(result)))
     if result.refused:
@@ -56,20 +60,44 @@ def page(result: Upgraded) -> Page:
         )
     if result.worth:
         parts.append(Points(title=say("5. roll-out"), items=tuple(_rollout(result))))
-    commands: list[str] = []
-    if not result.baseline:
-        commands.append("rigright bench --quick")
-    commands.extend(dict.fromkeys(one.change.command for one in result.worth if one.change.command))
-    parts.append(Commands(items=tuple(commands), title=say("next")))
-    return Page(title=say("what to change first"), parts=tuple(parts))
+    parts.append(Commands(items=tuple(_next(result)), title=say("next")))
+    return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+
+
+def _next(result: Upgraded) -> Iterator[str]:
+    """What to type next."""
+    if result.by_cause:
+        origin = "live" if result.diagnosed is None else result.diagnosed.origin
+        of_it = "" if origin == "live" else f" --from {shlex.quote(origin)}"
+        yield f"rigright upgrade{of_it} --bound 'compute=60%,disk=40%'"
+    elif not result.baseline:
+        yield "rigright bench --quick"
+    yield from dict.fromkeys(one.change.command for one in result.worth if one.change.command)
+
+
+def _by_cause(result: Upgraded) -> Table:
+    """What would help first for each thing that may bind."""
+    columns = (
+        Column(head=say("if this binds")),
+        Column(head=say("change"), flexible=True),
+        Column(head=say("at most"), right=True),
+        Column(head=say("cost"), right=True),
+    )
+    rows = tuple(
+        (with_commas(titles) or "", one.change.title, f"{shown_gain(one.gain)}x", _cost(one.change.usd))
+        for titles, one in result.by_cause
+    )
+    return Table(title=say("what binds is not known: what would help"), columns=columns, rows=rows)
 
 
 def _verdict(result: Upgraded) -> Iterator[Line]:
     """What to mend, what to change, and whether the recording is old."""
-    lead = result.judgement.lead
+    lead = result.first
     if lead is not None:
         yield Line(said=first_of(lead), tone="bad")
-    if lead is None or result.worth:  # what is to be mended is no "nothing to change"
+    if not result.shares and result.diagnosed is not None:
+        yield Line(said=bound(result.diagnosed), tone="dim" if lead else "warn")
+    elif lead is None or result.worth:  # what is to be mended is no "nothing to change"
         yield _answer(result)
     if result.age_days is not None and result.age_days >= OLD_DAYS:
         said = say("this recording is {days} days old: what stands there may differ", days=result.age_days)
@@ -88,7 +116,7 @@ def _answer(result: Upgraded) -> Line:
         if usd is None or not usd.as_of
         else say("{cost}, as of {date}", cost=_cost(usd), date=usd.as_of),
     }
-    if result.judgement.lead is None:
+    if result.first is None:
         said = say("first: {change}: the whole at most {gain} times as fast, {cost}", **told)
     else:
         said = say("then: {change}: the whole at most {gain} times as fast, {cost}", **told)
@@ -200,10 +228,13 @@ def plain(result: Upgraded, language: str) -> dict[str, Any]:
         "verdict": None if result.diagnosed is None else tell(verdict(result.diagnosed), language),
         "baseline": result.baseline,
         "shares": {name: share for name, _, share in result.shares},
-        "lead": None if result.judgement.lead is None else judged(result.judgement.lead, language),
+        "lead": None if result.first is None else judged(result.first, language),
         "recorded_days_ago": result.age_days,
         "findings": [{"check": one.check, **as_data(one.finding, language)} for one in result.judgement.bad],
         "changes": [_plain(one, language) for one in result.worth],
+        "by_cause": [
+            {"causes": as_data(titles, language), **_plain(one, language)} for titles, one in result.by_cause
+        ],
         "refused": [
             {"title": tell(one.title, language), "fits": as_data(one.fits, language)}
             for one in result.refused

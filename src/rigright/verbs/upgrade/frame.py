@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.build.record import Worth
 from rigright.build.worth import LEAST_GAIN, gain, ranked
-from rigright.doctor.binding.judge import causes, judge
-from rigright.doctor.binding.judgement import conclude, tick_of, watched
+from rigright.doctor.binding.judge import causes
+from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.binding.record import FULL, WORKING
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Case
@@ -21,7 +21,7 @@ from rigright.report.binding import Diagnosed
 from rigright.report.upgraded import Upgraded
 from rigright.verbs.benched import results_of
 from rigright.verbs.clock import today
-from rigright.verbs.diagnose import diagnose
+from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.probe import probe
 from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
@@ -49,11 +49,11 @@ def upgrade(
             say("{count} is no number of machines; write 1 to {most}", count=machines, most=MOST_MACHINES)
         )
     machine = probe(source)
-    case = case_of(machine, results=results_of(machine))
+    case = case_of(machine, results=results_of(machine) if source is None else ())
     if bound is not None:
         diagnosed = None
     else:
-        diagnosed = diagnose(progress=progress) if source is None else _moment(case, source)
+        diagnosed = diagnose(progress=progress) if source is None else in_file(case)
     at_s = None if source is None else machine.system.now_s
     found = upgraded(
         case,
@@ -75,7 +75,9 @@ def upgraded(
     budget_usd: float | None = None,
 ) -> Upgraded:
     """Changes to one machine, by what was diagnosed or by shares that were told."""
-    shares = _shares(diagnosed) if shares is None else shares
+    if shares is None:
+        bounds = () if diagnosed is None else diagnosed.diagnosis.bounds
+        shares = {bound.cause.name: bound.share for bound in bounds}
     judgement = conclude(examine(case)) if diagnosed is None else diagnosed.judgement
     standing = standing_of(case, today())
     changes = [change for propose in shelf.load(CHANGES, "propose").values() for change in propose(standing)]
@@ -87,6 +89,11 @@ def upgraded(
         if budget_usd is None or one.change.usd is None or one.change.usd.value * machines <= budget_usd
     )
     titles = {cause.name: cause.title for cause in causes()}
+    # where nothing ran: the first change for each thing that accelerators work on, should that one bind
+    each: dict[tuple[Sentence, float], tuple[Worth, list[Sentence]]] = {}
+    for cause in causes() if case.machine.devices and not shares else ():
+        for best in ranked(changes, {cause.name: 1.0})[:1] if cause.side == WORKING else ():
+            each.setdefault((best.change.title, best.gain), (best, []))[1].append(cause.title)
     # the best of each kind before the rest: ten cards alike help nobody to choose
     kept: list[Worth] = []
     counts: dict[str, int] = {}
@@ -101,43 +108,13 @@ def upgraded(
         diagnosed=diagnosed,
         judgement=judgement,
         worth=tuple(kept),
+        by_cause=tuple((tuple(binding), best) for best, binding in each.values()),
         refused=tuple(one for one in changes if not one.possible and gain(shares, one.helps) >= LEAST_GAIN)[
             :MOST_OF_A_KIND
         ],
         over_budget=len(every) - len(cheap),
         waves=waves(machines),
     )
-
-
-def _moment(case: Case, source: str) -> Diagnosed:
-    """What a file shows of the moment it was written in."""
-    ticks = (tick_of(case),)
-    diagnosis = judge(ticks, case)
-    # a file shows cards at work, and nothing of what they wait for
-    diagnosis = replace(diagnosis, bounds=tuple(one for one in diagnosis.bounds if one.cause.side == WORKING))
-    if not diagnosis.bounds:
-        raise AskError(
-            say('{file} shows no work, so nobody knows what binds; say --bound "disk=60%,compute=40%"',
-                file=source)
-        )  # fmt: skip
-    return Diagnosed(
-        source=say("of one moment, in {file}", file=source),
-        judgement=conclude(examine(watched(case, ticks)), diagnosis),
-        ticks=ticks,
-        names=tuple((device.index, device.name or "") for device in case.machine.devices),
-    )
-
-
-def _shares(diagnosed: Diagnosed | None) -> dict[str, float]:
-    bounds = () if diagnosed is None else diagnosed.diagnosis.bounds
-    if not bounds:
-        raise AskError(
-            say(
-                "nothing ran, so nobody knows what binds: start the work and ask again, "
-                'or say it: --bound "disk=60%,compute=40%"'
-            )
-        )
-    return {bound.cause.name: bound.share for bound in bounds}
 
 
 def read_shares(text: str) -> dict[str, float]:

@@ -7,6 +7,7 @@ import argparse
 from rigright.base.units import parse_seconds, show_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.machine_options import add_from
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
@@ -25,6 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--since", metavar="TIME", help=str(say("look back so far in the history that `watch` keeps: 1h"))
     )
     parser.add_argument("--history", metavar="FILE", help=str(say("this history instead of your own")))
+    add_from(parser)
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -33,6 +35,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.diagnose import diagnose
 
     result = diagnose(
+        options.from_file,
         since_s=None if options.since is None else parse_seconds(options.since),
         live_s=None if options.live is None else parse_seconds(options.live),
         history=options.history,

@@ -203,7 +203,7 @@ def _too_dear(result: Upgraded) -> Sentence:
 
 def _refused(change: Change) -> Sentence:
     broken = next(fit for fit in change.fits if fit.holds is False)
-    return say("{change}: needs {fit}", change=change.title, fit=broken.says)
+    return say("{change}: {fit}", change=change.title, fit=broken.says)
 
 
 def _rollout(result: Upgraded) -> Iterator[Sentence]:

@@ -19,6 +19,7 @@ READERS = known(
     " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit"
     " uname vmstat rpm cpupower sudo"
     " apt-mark all_reduce_perf perfquery nvidia-imex-ctl ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
+    " lsof uniq"
 )
 CHANGERS = known(
     "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap"

@@ -135,6 +135,9 @@ NVIDIA = tuple(one for one in whole("server").system.modules if one.name.startsw
 CARD = "0000:4c:00"
 XID = f"NVRM: Xid (PCI:{CARD}): {{}}, pid={{}}, name=python, some words"
 BLIND_LINKS = "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!"
+TORN = (
+    "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing"
+)
 FLAP = "mlx5_core 0000:1a:00.0 mlx5_0: Link down"
 
 ROWS = {
@@ -456,6 +459,43 @@ ROWS = {
         fine={},
         unseen=NO_KEEPER,
         apart=DESKTOP,
+    ),
+    "files_all": Row(
+        finds=(
+            (settings(**{"fs__file-nr": "950000\t0\t1000000", "fs__file-max": "1000000"}), "warning", None),
+            (log("VFS: file-max limit 1000000 reached"), "warning", None),
+        ),
+        fine=settings(
+            **{"fs__file-nr": "15232\t0\t9223372036854775807", "fs__file-max": "9223372036854775807"}
+        ),
+        unseen=NO_KEEPER,
+        apart={"system__settings": ()},
+    ),
+    "log_crashes": Row(
+        finds=(
+            (
+                log("python[31]: segfault at 7f79 ip 7f7c sp 7f7c error 4 in libnccl.so.2[7f7c+d3d3000]"),
+                "warning",
+                None,
+            ),
+            (
+                log("traps: vllm[7] general protection fault ip:7f sp:7f error:0 in libcuda.so.570.1[7f+2]"),
+                "warning",
+                None,
+            ),
+        ),
+        fine=QUIET_LOG,
+        unseen=LOCKED_LOG,
+        apart=OFFICE | QUIET_LOG,
+    ),
+    "log_peermem": Row(
+        finds=(
+            (log(TORN), "note", None),
+            (log(TORN, times=12), "warning", None),
+        ),
+        fine=QUIET_LOG | {"software__peermem": True},
+        unseen="a log that is closed is xid_events' word, and the module is peer_memory's",
+        apart=OFFICE | QUIET_LOG | {"software__peermem": None},
     ),
     "open_files": Row(
         finds=(

@@ -166,6 +166,10 @@ LINES = {
     "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up": "sxid",
     "NVRM: API mismatch: the client has the version 550.54.15, but": "driver",
     "Out of memory: Killed process 4242 (python3) total-vm:1kB": "oom",
+    "pt_main_thread[25]: segfault at 7f ip 7f sp 7f error 4 in libnccl.so.2[7f+d3]": "crash",
+    "traps: vllm[7] general protection fault ip:7f sp:7f error:0 in libcublasLt.so.12[7f+2]": "crash",
+    "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping": "peermem",
+    "VFS: file-max limit 1000000 reached": "files",
     "INFO: task nvidia-smi:991 blocked for more than 120 seconds.": "hung",
     "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [kworker/3:1:77]": "hung",
     "pcieport 0000:00:01.1: AER: Corrected error received: 0000:01:00.0": "aer",
@@ -183,6 +187,7 @@ LINES = {
     "amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!": "driver",
 }
 QUIET = (
+    "gedit[25]: segfault at 0 ip 7f sp 7f error 4 in libgtk-3.so.0[7f+d3]",
     "nvidia-nvlink: Nvlink Core is being initialized, major device number 234",
     "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build",
     "EXT4-fs (nvme0n1p2): mounted filesystem 1d2c with ordered data mode.",

@@ -42,6 +42,7 @@ _WORTH_A_LOOK = (  # words without which no pattern of the table fits: most line
     *("md/raid", "EXT4-fs", "XFS", "BTRFS", "read-only", "ink down", "ink Down", "ink DOWN", "ink is down"),
     *("cqe", "CQE", "PCIe bandwidth", "ost carrier", "arrier lost", "bnxt_en", "ice ", "ionic", "nfp "),
     *("ink is Down", "link status", "NETDEV", "_core", "thermal", "ockdown", "unsigned", "Loading of"),
+    *("segfault at", "general protection", "traps: ", "file-max"),
     *("Linux version", "-- Boot", "-- Reboot"),  # and those that begin a boot
 )
 SHORT = 200  # no pattern takes long for so few characters

@@ -27,6 +27,7 @@ _SYSCTLS = (
     "kernel.yama.ptrace_scope",
     "kernel.sched_autogroup_enabled",
     "fs.file-max",
+    "fs.file-nr",
     "fs.inotify.max_user_watches",
     "net.core.rmem_max",
     "net.core.wmem_max",

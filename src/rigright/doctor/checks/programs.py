@@ -1,0 +1,107 @@
+"""Programs: crashes inside libraries of GPUs, RDMA memory that went away, files that the machine has open."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.advice import advise
+from rigright.doctor.happened import events, quieter
+from rigright.doctor.log_lines import none_told, told, unseen
+from rigright.doctor.record import Case, Fine, Verdict, check, seen
+from rigright.doctor.stack import setting
+from rigright.machine.system import Event
+
+NEARLY_ALL = 0.8
+ENOUGH = 2_097_152
+_LIBRARY = re.compile(r"\bin (lib\w+)")
+_OF_COLLECTIVES = ("libnccl", "librccl")
+
+
+@check(say("no program crashed inside a library of GPUs"))
+def log_crashes(case: Case) -> Iterator[Verdict]:
+    """Programs that crashed inside NCCL, CUDA or another library of GPUs, as the kernel wrote it down.
+
+    One rank of many dies so, and the others wait in their next collective until they time out: the trace that
+    a user sees is of them. The kernel's line names the library. Inside NCCL it is mostly two versions of it
+    in one process, or a version that does not know the network's plugin.
+
+    A crash: warning; longer ago than a week or before the last boot: note. Source: Linux arch/x86/mm/fault.c
+    (segfault at); gpud's component of NCCL.
+    """
+    nothing = unseen(case, "segfault|general protection") or none_told(case, "crash")
+    if nothing is not None and case.machine.devices:
+        yield nothing
+    by_library: dict[str, list[Event]] = {}
+    for event in events(case, "crash") or ():
+        found = _LIBRARY.search(event.text)
+        by_library.setdefault(found[1] if found else "?", []).append(event)
+    for library, same in by_library.items():
+        names = ", ".join(sorted({one.program for one in same if one.program})) or "?"
+        yield advise(
+            "programs.crashed_in_collective" if library in _OF_COLLECTIVES else "programs.crashed",
+            severity=quieter("warning", case=case, event=same[-1]),
+            library=library,
+            names=names,
+            lines=told(same, _grep(same[-1])),
+        )
+
+
+@check(say("memory that network cards hold stays while they hold it"))
+def log_peermem(case: Case) -> Iterator[Verdict]:
+    """Memory of GPUs that went away while a network card still had it registered (nvidia-peermem).
+
+    Mostly a program that ended or was killed in the midst of GPUDirect RDMA: the driver cleans up, and what
+    runs since is not struck. Again and again while programs run: the module and the RDMA drivers do not fit
+    each other.
+
+    Note; warning from ten lines on. Source: nvidia-peermem.c of NVIDIA's open kernel modules; gpud's
+    component of peermem.
+    """
+    found = events(case, "peermem")
+    if found:
+        is_often = len(found) >= 10
+        yield advise(
+            "programs.peermem",
+            severity=quieter("warning" if is_often else "note", case=case, event=found[-1]),
+            lines=told(found, _grep(found[-1])),
+        )
+    elif found is not None and case.machine.software.peermem:
+        yield Fine(says=say("none in the kernel log"))
+
+
+@check(say("the whole machine may open enough files"))
+def files_all(case: Case) -> Iterator[Verdict]:
+    """How many files all programs of the machine hold open, of as many as the kernel allows (fs.file-max).
+
+    At the limit every program fails to open anything, the login included: checkpoints, sockets and data
+    loaders end with "Too many open files in system".
+
+    80 % in use, or the kernel's log says that the limit was met: warning. Source: Linux Documentation
+    admin-guide/sysctl/fs (file-max, file-nr).
+    """
+    met = events(case, "files")
+    if met:
+        severity = quieter("warning", case=case, event=met[-1])
+        yield advise("programs.files_met", severity=severity, lines=told(met, _grep(met[-1])), value=ENOUGH)
+    used, most = (_first(setting(case, name)) for name in ("fs.file-nr", "fs.file-max"))
+    if used is None or not most:
+        return
+    shown = {"used": f"{used:,}", "most": f"{most:,}"}
+    if used >= NEARLY_ALL * most:
+        lines = seen(say("{used} of {most}", **shown), "cat /proc/sys/fs/file-nr")
+        yield advise("programs.files", shown, lines=lines, value=max(ENOUGH, 2 * most))
+    elif not met:
+        yield Fine(says=say("{used} of {most}", **shown))
+
+
+def _grep(event: Event) -> str:
+    return "journalctl -k --no-pager | grep -F " + shlex.quote(event.text[:40])
+
+
+def _first(told: str | None) -> int | None:
+    """The first number of a setting that may hold several."""
+    word = next(iter((told or "").split()), "")
+    return int(word) if word.isdecimal() and len(word) < 20 else None

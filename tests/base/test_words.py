@@ -92,6 +92,76 @@ def test_every_sentence_has_its_chinese():
     assert not missing, "Add these to data/words/zh/*.toml:\n  " + "\n  ".join(sorted(missing))
 
 
+VERBS = (  # and other words that end in s, and stand behind a value that counts nothing
+    "is has does as its this was gets holds needs gives says takes draws lies runs comes bears weighs "
+    "works starts stands stays splits knows lacks lists makes means misses names explains feeds describes "
+    "decides carries contradicts binds asks keeps hides shows turns trains transcribes replaces serves "
+    "generates exists leaves gathers fills looks both results wheels weights collectives kernels ways "
+    "Windows cases prompts less faults measurements states programs fans always plus"
+)
+
+
+def test_what_stands_behind_a_number_has_its_singular():
+    """A new noun that is counted goes into data/singular.toml; what is no noun, among the words above."""
+    nouns = tomllib.loads((house.PACKAGE / "data" / "singular.toml").read_text(encoding="utf-8"))["nouns"]
+    counted = re.compile(r"(?<!{){(\w+)} (?:[a-z-]+ )?([A-Za-z]+s)\b")
+    unknown = {
+        f"{word}: {text}"
+        for text in {*said(), *advised()}
+        for _, word in counted.findall(text)
+        if word not in nouns and word not in VERBS.split()
+    }
+    assert unknown == set()
+
+
+def advised():
+    """The English of every table of advice."""
+    for path in (house.PACKAGE / "data" / "advice").glob("*.toml"):
+        yield from english_in(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def english_in(told):
+    if isinstance(told, dict):
+        yield from (told["en"],) if "en" in told else ()
+        for value in told.values():
+            yield from english_in(value)
+    elif isinstance(told, list):
+        yield from told[:1] if all(isinstance(one, str) for one in told) else ()
+        for value in told:
+            yield from english_in(value)
+
+
+def test_one_of_a_thing_is_said_so():
+    """Every sentence that counts, asked with 1: no noun of the table stays plural behind it."""
+    nouns = tomllib.loads((house.PACKAGE / "data" / "singular.toml").read_text(encoding="utf-8"))["nouns"]
+    left = re.compile(rf"(?<![\w.])1 (?:(?!that|with)[a-z-]+ )?({'|'.join(nouns)})\b")
+    seen = 0
+    for text in {*said(), *advised()}:
+        names = placeholders(text)
+        if re.search(r"{\w+} (?:[a-z-]+ )?\w+s\b", text) and " of {" not in text:
+            told = tell(Sentence(text, tuple((name, 1) for name in names)), ENGLISH)
+            seen += "{" in text and told != text.format_map(dict.fromkeys(names, 1))
+            assert not left.search(told), told
+    assert seen > 150
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "told"),
+    [
+        ("it is {slots} slots wide", {"slots": 1}, "it is 1 slot wide"),
+        ("{count} wrong values", {"count": "1"}, "1 wrong value"),
+        ("{count} bad cards are lost", {"count": 1}, "1 bad card is lost"),
+        ("{count} of {all} cards do not answer", {"count": 1, "all": 8}, "1 of 8 cards does not answer"),
+        ("{count} processes", {"count": 2}, "2 processes"),
+        ("{count} entries", {"count": 1}, "1 entry"),
+        ("{count} checks", {"count": 1.0}, "1.0 checks"),
+        ("{count} with faults", {"count": 1}, "1 with faults"),
+    ],
+)
+def test_number_and_noun_agree(text, values, told):
+    assert tell(Sentence(text, tuple(values.items())), ENGLISH) == told
+
+
 def test_no_translation_is_stale():
     stale = [f"{file}: {english}" for file, english, _ in translated() if english not in said()]
     assert not stale, "No code says these any more:\n  " + "\n  ".join(stale)

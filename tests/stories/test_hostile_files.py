@@ -214,7 +214,7 @@ GRID = "model,on,users\n"
 def test_a_wrong_question_is_named_by_its_line_and_the_others_are_answered(ask, put, row, told):
     said = ask(SWEEP.format(path=put(f"{GRID}llama-3.1-8b,h100,8\n{row}\n")))
     assert said.code == 0
-    assert "1 of 2 questions have a plan" in said.out
+    assert "1 of 2 questions has a plan" in said.out
     told_page = " ".join(said.out.split())
     assert "not answered • line 3:" in told_page
     assert told in told_page

@@ -351,7 +351,7 @@ def test_6_a_bad_question_leaves_the_others_answered(tmp_path, users):
     (tmp_path / "grid.csv").write_text(f"model,on,users\nllama-3.1-8b,h100,8\nllama-3.1-8b,h100,{users}\n")
     said = quiet(["sweep", tmp_path / "grid.csv", "--workers", "1"])
     assert said.code == 0, said.err
-    assert "1 of 2 questions have a plan" in said.out
+    assert "1 of 2 questions has a plan" in said.out
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,12 @@ LANGUAGES = (ENGLISH, CHINESE)
 CHINESE_LETTERS = "\u4e00"  # from this one on
 
 
+_JOINTS = "with|of|in|from|that|and|or|on|to|for|has|have"  # behind them nothing is counted
+_COUNTED = re.compile(  # "{count} bad cards are"; in "{count} of {all} cards are" the verb agrees with count
+    rf"(?<!{{){{(\w+)}}( of {{\w+}})? ((?:(?!(?:{_JOINTS})\b)[a-z][a-z-]* ){{0,2}}?)([A-Za-z]+s)\b( [a-z]+\b)?"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """An English template with the values that fill its `{names}`."""
@@ -87,7 +93,41 @@ def tell(thing: object, language: str) -> str:
     template = thing.chinese if language == CHINESE else None
     if template is None:
         template = sentences(language).get(thing.text, thing.text)
+    if language == ENGLISH:
+        values = dict(thing.values)
+        for name, many, one in plurals(template):
+            if str(values.get(name)) == "1":
+                template = template.replace(many, one)
     return template.format_map({name: tell(value, language) for name, value in thing.values})
+
+
+@cache
+def plurals(template: str) -> tuple[tuple[str, str, str], ...]:
+    """Numbers of an English template with what is counted: (name, as it stands, as it is said of one)."""
+    if "{" not in template or "s" not in template:
+        return ()
+    nouns, verbs = _singular()
+    found = []
+    for match in _COUNTED.finditer(template):
+        name, all_of, adjectives, noun, verb = match.groups(default="")
+        if noun not in nouns:
+            continue
+        said = f"{{{name}}}{all_of} {adjectives}{noun if all_of else nouns[noun]}{verb}"
+        if verb.strip() in verbs:
+            said = said.removesuffix(verb) + " " + verbs[verb.strip()]
+        found.append((name, match[0], said))
+    return tuple(found)
+
+
+@cache
+def _singular() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Nouns and verbs of many -> of one."""
+    import tomllib
+    from pathlib import Path
+
+    path = Path(__file__).parents[1] / "data" / "singular.toml"
+    told = tomllib.loads(path.read_text(encoding="utf-8"))
+    return told["nouns"], told["verbs"]
 
 
 @cache

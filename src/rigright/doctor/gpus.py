@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.record import Case, NotSeen, Step, as_root, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
@@ -155,8 +155,3 @@ def by_value(devices: list[Device], values: list[object]) -> dict[str, list[Devi
         if value is not None:
             found.setdefault(str(value), []).append(device)
     return found
-
-
-def cards_word(count: int) -> Sentence:
-    """A number of cards for a sentence."""
-    return say("1 card") if count == 1 else say("{count} cards", count=count)

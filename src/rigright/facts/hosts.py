@@ -83,9 +83,7 @@ class Host:
             "cpu": self.cpu.name,
             "ram": f"{_gib(self.ram_bytes)} GB",
             "transfers": f"{self.ram_kind}-{self.transfers_per_s / MEGA:.0f}",
-            "channels": say("1 memory channel")
-            if self.channels == 1
-            else say("{count} memory channels", count=self.channels),
+            "channels": say("{count} memory channels", count=self.channels),
         }
         shown = with_commas([words for name, words in told.items() if name in self.assumed])
         return () if shown is None else (say("assumed: {parts}", parts=shown),)

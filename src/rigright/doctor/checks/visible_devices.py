@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.doctor.gpus import cards_word
 from rigright.doctor.record import Case, Finding, Fine, Severity, Verdict, seen, step
 from rigright.doctor.stack import variable
 from rigright.machine.device import Device
@@ -87,7 +86,7 @@ def _hidden(case: Case, name: str, *, value: str, shown: int, count: int) -> Ver
         )
     return _finding(
         "note" if shown else "warning",
-        say("{name} hides {cards} from programs started here", name=name, cards=cards_word(count - shown)),
+        say("{name} hides {count} cards from programs started here", name=name, count=count - shown),
         shown=say(
             "{name}={value}: {shown} of {count} cards are shown",
             name=name,

@@ -150,7 +150,7 @@ def _years(years: float) -> Sentence:
     months = years * 12
     if months < 12 and abs(months - round(months)) < 1e-6:
         return say("{months} months", months=round(months))
-    return say("1 year") if years == 1 else say("{years} years", years=f"{years:g}")
+    return say("{years} years", years=f"{years:g}")
 
 
 def _between(found: Estimate, currency: str) -> str:

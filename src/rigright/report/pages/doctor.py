@@ -126,24 +126,16 @@ def _answer(result: Examined, first: Group | None) -> Line:
 def _counts(result: Examined) -> Sentence:
     """The machine, how much was found of it, and how much was looked at."""
     severities = Counter(one.severity for _, one in result.findings)
-    passed, unseen = result.count(Fine), result.count(NotSeen)
-    counts = [
-        *(_count(severity, count) for severity, count in severities.items()),
-        say("{count} passed", count=passed) if passed else None,
-        say("{count} not checked", count=unseen) if unseen else None,
-    ]
+    counts = (
+        (severities["fault"], say("{count} faults", count=severities["fault"])),
+        (severities["warning"], say("{count} warnings", count=severities["warning"])),
+        (severities["note"], say("{count} notes", count=severities["note"])),
+        (passed := result.count(Fine), say("{count} passed", count=passed)),
+        (unseen := result.count(NotSeen), say("{count} not checked", count=unseen)),
+    )
+    said = with_commas(one for count, one in counts if count) or say("nothing found")
     name = machine_name(result.case.machine)
-    return say("{machine}; {said}", machine=name, said=with_commas(counts) or say("nothing found"))
-
-
-def _count(severity: str, count: int) -> Sentence | None:
-    if not count:
-        return None
-    return {
-        "fault": say("1 fault") if count == 1 else say("{count} faults", count=count),
-        "warning": say("1 warning") if count == 1 else say("{count} warnings", count=count),
-        "note": say("1 note") if count == 1 else say("{count} notes", count=count),
-    }[severity]
+    return say("{machine}; {said}", machine=name, said=said)
 
 
 def _finding(group: Group, *, by_root: bool, why: bool, in_full: bool) -> Table:
@@ -220,7 +212,7 @@ def _not_there(result: Examined) -> Iterator[Shown]:
     commands = Counter(one.see.partition(" |")[0] for one in missing if one.see)
     if missing:
         shown = ", ".join(f"`{command}`" for command, _ in commands.most_common(MOST_COMMANDS))
-        told = say("1 check") if len(missing) == 1 else say("{count} checks", count=len(missing))
+        told = say("{count} checks", count=len(missing))
         yield say("not in this file: {checks}, listed by --all; see {commands}", checks=told, commands=shown)
     idle = len(unseen) - len(missing)
     if idle:

@@ -65,12 +65,7 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     commands = tuple(_next(result, everything=everything))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
     count, over = len(result.nodes), result.over
-    title = (
-        say("1 node over {way}", way=over)
-        if count == 1
-        else say("{count} nodes over {way}", count=count, way=over)
-    )
-    return Page(title=title, parts=tuple(parts))
+    return Page(title=say("{count} nodes over {way}", count=count, way=over), parts=tuple(parts))
 
 
 def _verdict(result: Fleet) -> Line:

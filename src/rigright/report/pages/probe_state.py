@@ -34,7 +34,7 @@ def state_of(device: Device) -> tuple[Shown, Tone]:
         return said or say("cut into parts: {count}", count=count), "plain"
     used = len(device.programs or ())
     if used:
-        return (say("1 program") if used == 1 else say("{count} programs", count=used)), "plain"
+        return say("{count} programs", count=used), "plain"
     return say("idle") if device.busy_share == 0 else "ok", "plain"
 
 

@@ -134,7 +134,7 @@ def english_in(told):
 def test_one_of_a_thing_is_said_so():
     """Every sentence that counts, asked with 1: no noun of the table stays plural behind it."""
     nouns = tomllib.loads((house.PACKAGE / "data" / "singular.toml").read_text(encoding="utf-8"))["nouns"]
-    left = re.compile(rf"(?<![\w.])1 (?:(?!that|with)[a-z-]+ )?({'|'.join(nouns)})\b")
+    left = re.compile(rf"(?<![\w.])1 (?:(?!that|with|of|in)[a-z-]+ )?({'|'.join(nouns)})\b")
     seen = 0
     for text in {*said(), *advised()}:
         names = placeholders(text)

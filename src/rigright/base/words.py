@@ -23,7 +23,8 @@ CHINESE_LETTERS = "\u4e00"  # from this one on
 
 _JOINTS = "with|of|in|from|that|and|or|on|to|for|has|have"  # behind them nothing is counted
 _COUNTED = re.compile(  # "{count} bad cards are"; in "{count} of {all} cards are" the verb agrees with count
-    rf"(?<!{{){{(\w+)}}( of {{\w+}})? ((?:(?!(?:{_JOINTS})\b)[a-z][a-z-]* ){{0,2}}?)([A-Za-z]+s)\b( [a-z]+\b)?"
+    rf"(?<!{{){{(\w+)}}( of {{\w+}})? ((?:(?!(?:{_JOINTS})\b)[a-z][a-z-]* ){{0,2}}?)"
+    r"([A-Za-z]+s)\b( [a-z]+\b)?"
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pasted_tools as pasted
 from desk import fill, quiet, result, ticks
 from fake_dmi import tables
 from rigright.base.errors import RigError
@@ -157,6 +158,19 @@ READERS = {
     "plan": (json.dumps(PLAN).encode(), of_file(held)),
     "saved machine": (json.dumps(plain(Machine())).encode(), lambda raw: read_machine(raw, name="given")),
 }
+TOOLS = {  # a paste of each other tool, through the front door
+    "hl-smi": pasted.HL_SMI,
+    "lshw": pasted.LSHW,
+    "lshw -json": json.dumps(pasted.LSHW_JSON),
+    "lm-sensors": pasted.SENSORS,
+    "lm-sensors -j": json.dumps(pasted.CORES),
+    "topo -p2p": pasted.P2P.format(what="r"),
+    "query without heads": pasted.ROWS,
+}
+READERS |= {
+    name: (text.encode(), lambda raw: read_machine(raw, name="given")) for name, text in TOOLS.items()
+}
+READERS["nccl json"] = (json.dumps(pasted.NCCL).encode(), of_file(read_results))
 TEXTS = sorted(set(READERS) - {"smbios modules", "smbios slots", "config space"})
 ODD = [
     b"",

@@ -45,6 +45,7 @@ class Machine:
     unseen: tuple[Unseen, ...] = ()
     read_as: tuple[str, ...] = ()  # of a capture: what was in it ("nvidia-smi", "kernel log"); else empty
     unread: tuple[str, ...] = ()  # of a capture: what in it could not be read
+    cut: tuple[str, ...] = ()  # of a capture: files that end too early, read up to there
 
     @property
     def is_capture(self) -> bool:

@@ -33,6 +33,8 @@ def understood(machine: Machine) -> Iterator[Shown]:
     """What of a capture was read and what was not, where there is more than one thing to tell."""
     if len(machine.read_as) > 1 or machine.unread:
         yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
+    if machine.cut:
+        yield say("cut off, read up to there: {names}", names=", ".join(machine.cut[:MOST_UNREAD]))
     if machine.unread:
         names = ", ".join(machine.unread[:MOST_UNREAD])
         more = len(machine.unread) - MOST_UNREAD

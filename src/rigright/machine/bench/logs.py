@@ -42,6 +42,8 @@ _ROW = re.compile(r"\s*(\d{1,18})((?:\s+(?:[\d.]+|N/A))+)\s*$")
 
 def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> list[Result]:
     """Each size of each table of nccl-tests: the rate of the wires, out of place, beside it in place."""
+    if (told_by_json := json_table(text)) is not None:
+        text = told_by_json
     lines = [_LABEL.sub("", line, count=1) for line in text.splitlines()[:MOST_LINES]]
     starts = [at for at, line in enumerate(lines) if line.startswith("# nThread")]
     ends = [*starts[1:], len(lines)]
@@ -70,6 +72,31 @@ def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> l
             )
         )
     return found
+
+
+def json_table(text: str) -> str | None:
+    """What `-J` of nccl-tests wrote, as the table that it prints; None where it is none."""
+    if '"out_of_place"' not in text and '"in_place"' not in text:
+        return None
+    try:
+        data = json.loads(text[text.index("{") :])
+        rows = data["results"][:MOST_LINES]
+        lines = ["# " + json.dumps({**data, "results": None})[:4000]]
+        listed = data.get("devices")
+        for place, one in enumerate(listed[:MOST_LINES] if isinstance(listed, list) else ()):
+            words = ("rank", place), ("host", "host"), ("device", place), ("pci", "0:0:0"), ("name", "?")
+            rank, host, device, pci, name = (one.get(word, usual) for word, usual in words)
+            lines.append(f"#  Rank {rank} Group 0 Pid 0 on {host} device {device} [{pci}] {name}")
+        for row in rows:
+            cells = [row["size"], row["count"], row["type"], row.get("redop", "none"), row.get("root", -1)]
+            for way in (row.get("out_of_place"), row.get("in_place")):
+                rates = way if isinstance(way, dict) else {}
+                job, wire = (rates.get(f"{name}_bw", rates.get(f"{name}bw", 0)) for name in ("alg", "bus"))
+                cells += [rates.get("time", 0), job, wire, rates.get("nwrong", "N/A")]
+            lines.append(" ".join(str(cell).replace(" ", "_") or "-" for cell in cells))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return "\n".join(lines)
 
 
 def _by_rates(rows: list[_Row], ranks: int) -> str | None:

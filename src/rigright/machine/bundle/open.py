@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from rigright.base.errors import DataError
-from rigright.base.units import MIB
+from rigright.base.units import KIB, MIB
 from rigright.base.words import Sentence, say
 from rigright.machine.bundle.heard import Kept, Replay
 from rigright.machine.filled import devices_filled, filled
@@ -23,21 +23,28 @@ from rigright.machine.world import Said
 MOST_BYTES = 128 * MIB  # of all that is in it
 MOST_MEMBERS = 50_000
 _MOST_ASKED = 4096
+_AT_ONCE = 64 * KIB
 _TAR = (b"ustar", 257)
 
 
-def unzipped(raw: bytes, *, name: str) -> bytes:
-    """What a gzip holds, if it is not too much."""
-    try:
-        squeezed = zlib.decompressobj(wbits=31)
-        whole = squeezed.decompress(raw, MOST_BYTES + 1)
-    except zlib.error as error:
-        raise _broken(name, say("{why}", why=error)) from None
-    if len(whole) > MOST_BYTES:
-        raise _broken(name, say("there are more than {limit} MiB in it", limit=MOST_BYTES // MIB))
-    if not squeezed.eof:
+def unzipped(raw: bytes, *, name: str) -> tuple[bytes, bool]:
+    """What a gzip holds, if it is not too much, and whether it is whole; of one that is cut, up to there."""
+    squeezed = zlib.decompressobj(wbits=31)
+    found = bytearray()
+    for start in range(0, len(raw), _AT_ONCE):
+        try:
+            found += squeezed.decompress(raw[start : start + _AT_ONCE], MOST_BYTES + 1 - len(found))
+        except zlib.error as error:
+            if not found:
+                raise _broken(name, say("{why}", why=error)) from None
+            break
+        if len(found) > MOST_BYTES or squeezed.unconsumed_tail:
+            raise _broken(name, say("there are more than {limit} MiB in it", limit=MOST_BYTES // MIB))
+        if squeezed.eof:
+            return bytes(found), True
+    if not found:
         raise _broken(name, say("it ends too early"))
-    return whole
+    return bytes(found), False
 
 
 def is_archive(raw: bytes) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rigright.machine.device import Device, Slice
 from rigright.machine.filled import devices_filled, filled
+from rigright.machine.host import Path
 from rigright.machine.nvidia_smi import complaints, log, monitors, picture, sheets, text, xml
 from rigright.machine.record import Read
 from rigright.machine.system import System
@@ -29,16 +30,23 @@ Reader = Callable[[str], Read]
 
 def is_capture(told: str) -> bool:
     """Whether some of it is nvidia-smi's."""
-    return bool(_COMMAND.search(told) or _readers(told) or complaints.is_complaint(told))
+    return bool(
+        _COMMAND.search(told)
+        or _readers(sheets.headed(told))
+        or text.is_peers(told)
+        or complaints.is_complaint(told)
+    )
 
 
 def read_capture(told: str) -> Read:
     """The machine of one moment: the closest readings count, and of a command run twice the first."""
-    told = told.replace("\xa0", " ")  # as web pages have it
-    known = [(reader, section) for section in sections(told) for reader in _readers(section)]
-    if not known:
+    told = sheets.headed(told.replace("\xa0", " "))  # as web pages have it
+    known = [
+        (reader, section) for section in map(sheets.headed, sections(told)) for reader in _readers(section)
+    ]
+    if not known and not text.is_peers(told):
         return complaints.read_complaint(told)
-    found = Read()
+    found = Read(fields=(("paths", peers),)) if (peers := text.peers_of(told)) else Read()
     for reader, section in sorted(known, key=lambda one: _RANKS[one[0]]):
         found = laid(found, reader(section))
     # with the cards that nvidia-smi names only to say that it cannot reach them
@@ -105,9 +113,21 @@ def laid(first: Read, then: Read) -> Read:
     both["devices"] = tuple(
         sorted(_joined(one.get("devices", ()), other.get("devices", ())), key=lambda device: device.index)
     )
+    if "paths" in one and "paths" in other:
+        both["paths"] = _ways(one["paths"], other["paths"])
     if "software" in one and "software" in other:
         both["software"] = filled(one["software"], other["software"])
     return Read(fields=tuple(both.items()), unseen=(*first.unseen, *then.unseen))
+
+
+def _ways(first: tuple[Path, ...], then: tuple[Path, ...]) -> tuple[Path, ...]:
+    """How pairs reach each other, of one matrix, and whether they may, of another."""
+    found = {(way.a, way.b): way for way in first}
+    for way in then:
+        own = found.setdefault((way.a, way.b), way)
+        peer = way.peer if own.peer is None else own.peer
+        found[way.a, way.b] = replace(own, kind=own.kind or way.kind, peer=peer)
+    return tuple(found[pair] for pair in sorted(found))
 
 
 def _joined(first: tuple[Device, ...], then: tuple[Device, ...]) -> tuple[Device, ...]:

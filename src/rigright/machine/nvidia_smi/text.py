@@ -16,6 +16,8 @@ _MOST_SLICES = 64
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m|(?<![\w.])\[\d{1,2}m")
 _PLACE = re.compile(r"GPU\d{1,3}\Z")
 _KIND = re.compile(r"(?:NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|C2C)\Z")
+_P2P = re.compile(r"\btopo\s+(?:-p2p|--p2pstatus)\s+([rwnap]{1,2})\b[^\n]*\n")
+_REFUSED = {"CNS", "GNS", "TNS", "DR"}  # by the chipset, the card, the topology, a setting of the driver
 _OLD_KINDS = {"SOC": "SYS"}  # until driver 384
 _GPU = re.compile(r"GPU (\d{1,3}): (.{1,200}?) \(UUID: ([^)\s]{1,80})\)")
 _MIG = re.compile(r"MIG (\S{1,40})\s+Device\s+(\d{1,3}): \(UUID: ([^)\s]{1,100})\)")
@@ -34,6 +36,32 @@ def paths_of(topo: str) -> tuple[Path, ...]:
             if row in places and name in places and places[row] < places[name] and _KIND.match(cell):
                 found[places[row], places[name]] = _OLD_KINDS.get(cell, cell)
     return tuple(Path(a=a, b=b, kind=kind) for (a, b), kind in sorted(found.items()))
+
+
+def peers_of(told: str) -> tuple[Path, ...]:
+    """Whether pairs may copy to each other, of every `nvidia-smi topo -p2p`.
+
+    r and w ask for it, n, a, p for other things. Of a matrix without its command what is refused counts.
+    """
+    asked = [*_P2P.finditer(told)][:_MOST_LINKS]
+    ends = [match.start() for match in asked[1:]] + [len(told)] * bool(asked)
+    parts = [(match[1], told[match.end() : end]) for match, end in zip(asked, ends, strict=True)]
+    found: dict[tuple[int, int], bool] = {}
+    for what, part in parts or [("", told)]:
+        names, rows = _matrix(part)
+        places = {name: int(name[3:]) for name in names if _PLACE.match(name)}
+        for row, cells in rows.items() if set(what) <= {"r", "w"} else ():
+            for name, cell in zip(names, cells, strict=False):
+                is_told = cell in _REFUSED or (what and cell in {"OK", "NS"})
+                if is_told and row in places and name in places and row != name:
+                    pair = min(places[row], places[name]), max(places[row], places[name])
+                    found[pair] = found.get(pair, True) and cell == "OK"
+    return tuple(Path(a=a, b=b, kind="", peer=peer) for (a, b), peer in sorted(found.items()))
+
+
+def is_peers(told: str) -> bool:
+    """Whether it holds a matrix of `topo -p2p`."""
+    return "Status Ok" in told or _P2P.search(told) is not None
 
 
 def numa_of(topo: str) -> dict[int, int]:

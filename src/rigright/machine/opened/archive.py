@@ -30,6 +30,7 @@ class Member:
     name: str
     raw: bytes
     is_archive: bool = False
+    is_cut: bool = False  # it ends too early, or what held it does
 
 
 def is_bundle(member: Member) -> bool:
@@ -43,21 +44,25 @@ def unpacked(raw: bytes, *, name: str) -> list[Member]:
 
 
 def _opened(raw: bytes, name: str, *, depth: int, budget: list[int]) -> Iterator[Member]:
+    is_whole = True
     for _ in range(_MOST_NESTED):
         if raw.startswith(_GZIP):
-            raw = unzipped(raw, name=name)
-            name = name.removesuffix(".gz")
+            raw, is_all = unzipped(raw, name=name)
+            is_whole = is_whole and is_all
+            name = name.removesuffix(".gz") if is_all else name
     budget[0] -= len(raw)
     budget[1] -= 1
     if budget[0] < 0 or budget[1] < 0:
         raise DataError(say("{file} holds more than can be read", file=name))
     if is_archive(raw):
-        inside = list(_of_tar(raw, name=name))
+        inside = list(_of_tar(raw, name=name, cut=not is_whole))
     elif raw.startswith(_ZIP):
         inside = list(_of_zip(raw, name=name))
     else:
-        yield Member(name=name, raw=raw)
+        yield Member(name=name, raw=raw, is_cut=not is_whole)
         return
+    if not is_whole:
+        yield Member(name=name, raw=b"", is_cut=True)
     names = {path for path, _ in inside}
     if names.issuperset(_OWN):
         yield Member(name=name, raw=raw, is_archive=True)
@@ -67,8 +72,8 @@ def _opened(raw: bytes, name: str, *, depth: int, budget: list[int]) -> Iterator
             yield from _opened(found, path, depth=depth + 1, budget=budget)
 
 
-def _of_tar(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes]]:
-    """Its plain files; links, devices and all else are passed over."""
+def _of_tar(raw: bytes, *, name: str, cut: bool) -> Iterator[tuple[str, bytes]]:
+    """Its plain files; links, devices and all else are passed over. Of one that is cut off, up to there."""
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for place, member in enumerate(tar):
@@ -78,7 +83,8 @@ def _of_tar(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes]]:
                 if file is not None:
                     yield member.name.removeprefix("./"), file.read(MOST_OF_ONE)
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
+        if not cut:
+            raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
 
 
 def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rigright.base.units import MIB
+from rigright.machine.bench.logs import json_table
 from rigright.machine.device import Device
 from rigright.machine.nvidia_smi.cards import software_of
 from rigright.machine.record import Read
@@ -20,7 +21,7 @@ _MARKS = re.compile(
     r"^nvbandwidth Version|^# nThread |^#\s+size\s+count\s+type"
     r"|^(?:cpu|gpu)\w{0,12}_to_(?:cpu|gpu)\w{0,60} [\d.]+\s*$"
     r"|^GPU \d+: .*\bGflop/s|^\d+(?:\.\d+)?%\s+proc'd:|^\s*READ: bw=|^\s*WRITE: bw=|^fio-\d"
-    r'|^\{"node": ?"|"fio version"|^\s*"nvbandwidth"',
+    r'|^\{"node": ?"|"out_of_place"|"fio version"|^\s*"nvbandwidth"',
     re.MULTILINE,
 )
 _MOST_CARDS = 512
@@ -33,6 +34,7 @@ def is_benchmark(text: str) -> bool:
 
 def read_benchmark(text: str) -> Read:
     """The cards of its first machine, as far as it names them."""
+    text = json_table(text) or text
     found: dict[int, Device] = {}
     for match in [*_RANK.finditer(text)][:_MOST_CARDS]:
         found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[3]), name=match[3]))

@@ -17,9 +17,19 @@ from rigright.machine.amd import text as amd_text
 from rigright.machine.apple import answers as apple
 from rigright.machine.dcgm import diag
 from rigright.machine.intel import answers as intel
+from rigright.machine.intel import gaudi_text
 from rigright.machine.intel import table as intel_table
 from rigright.machine.nvidia_smi import capture
-from rigright.machine.opened import bench_text, collect_env, fabric_log, fabric_text, host_text, journal
+from rigright.machine.opened import (
+    bench_text,
+    collect_env,
+    fabric_log,
+    fabric_text,
+    host_text,
+    journal,
+    lshw_text,
+    sensors_text,
+)
 from rigright.machine.opened.sections import Section
 from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.record import Read
@@ -205,6 +215,21 @@ FORMS: tuple[PastedForm, ...] = (
             "PCI BDF Address:" in one.text and intel.listed(intel_table.document_of(one.text))
         ),
         read=lambda one: intel.read_list(intel_table.document_of(one.text)),
+    ),
+    PastedForm(
+        name="hl-smi",
+        matches=lambda one: gaudi_text.is_hl_smi(one.text),
+        read=lambda one: gaudi_text.read_hl_smi(one.text),
+    ),
+    PastedForm(
+        name="lshw",
+        matches=lambda one: lshw_text.is_lshw(one.text),
+        read=lambda one: lshw_text.read_lshw(one.text),
+    ),
+    PastedForm(
+        name="sensors",
+        matches=lambda one: sensors_text.is_sensors(one.text),
+        read=lambda one: sensors_text.read_text(one.text),
     ),
     PastedForm(
         name="system_profiler",

@@ -21,7 +21,8 @@ from rigright.machine.record import Machine, Read
 
 SUPPORTED = (
     "nvidia-smi, nvidia-bug-report.log.gz, dmesg, journalctl, syslog, amd-smi, rocm-smi, xpu-smi, lspci, "
-    "dmidecode, lscpu, lsblk, smartctl, ibstat, perfquery, iblinkinfo, mlxlink, collect_env, dcgmi diag"
+    "hl-smi, dmidecode, lshw, sensors, lscpu, lsblk, smartctl, ibstat, perfquery, iblinkinfo, mlxlink, "
+    "collect_env, dcgmi diag"
 )
 _KEYS = {  # of what stands in lists, by what it is the same
     "pci": ("address",),
@@ -50,6 +51,7 @@ class Pieces:
     read_as: dict[str, None] = field(default_factory=dict)
     unread: dict[str, None] = field(default_factory=dict)
     members: dict[str, bytes] = field(default_factory=dict)  # of a tree
+    cut: dict[str, None] = field(default_factory=dict)
     seen: list[int] = field(default_factory=list)  # characters of each text
 
     def add_machine(self, machine: Machine, *, form: str) -> None:
@@ -59,6 +61,10 @@ class Pieces:
 
     def add(self, member: Member, *, alone: bool) -> None:
         """A file: one of a machine's own, or text that tools printed."""
+        if member.is_cut:
+            self.cut[member.name] = None
+        if member.is_cut and not member.raw:
+            return
         if not alone and not _LOGS.search(member.name) and rooted({member.name: member.raw}):
             self.members[member.name] = member.raw
             return
@@ -117,6 +123,7 @@ class Pieces:
             machine,
             read_as=tuple(self.read_as)[:_MOST_NAMED],
             unread=tuple(self.unread)[:_MOST_NAMED],
+            cut=tuple(self.cut)[:_MOST_NAMED],
         )
 
     def _unknown(self) -> Any:

@@ -41,7 +41,7 @@ _PROGRAMS = "|".join(
         *("ethtool", "ip", "ifconfig", "smartctl", "nvme", "dmidecode", "sensors", "ipmitool", "modinfo"),
         *("docker", "podman", "kubectl", "systemctl", "dkms", "mokutil", "timedatectl", "chronyc", "python"),
         *("python3", "pip", "nvbandwidth", "fio", "gpustat", "nvitop", "ls", "lsof", "fuser", "ps", "top"),
-        *("systemd-detect-virt", "all_reduce_perf", "gpu_burn"),
+        *("systemd-detect-virt", "all_reduce_perf", "gpu_burn", "hl-smi", "lshw"),
     )
 )
 _COMMAND = rf"(?:(?:sudo|time)\s+(?:-\w\s+)*)?(?:\S{{0,120}}/)?(?:{_PROGRAMS})(?![\w.:-])[^\n]{{0,300}}"

@@ -1,0 +1,185 @@
+"""What lshw prints of a host, as text or as JSON: board, memory, processors, cards, disks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rigright.base.units import parse_bytes
+from rigright.machine.cells import whole
+from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
+from rigright.machine.record import Read
+from rigright.machine.running.release import meant
+from rigright.machine.smbios.modules import channel_of
+from rigright.machine.system import System
+
+_MOST_NODES, _MOST_DEPTH = 4096, 24
+MARK = re.compile(
+    r"^ {2,}\*-core\b|^ {2,}\*-(?:memory|cpu|display|pci|bank|network)(?::\d+)?(?: .*)?$", re.MULTILINE
+)
+_NODE = re.compile(r"^( *)\*-([\w-]{1,40})(?::\d{1,5})?(?: .{0,60})?$")
+_SAID = re.compile(r"^ +([a-z][a-z ]{1,30}): (.{1,400})$")
+_NUMBERS = re.compile(r"\[([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})\]\s*$")
+_KIND = re.compile(r"\b(LPDDR\dX?|DDR\d)\b")
+_SPEED = re.compile(r"\b(\d{3,5}) (?:MHz|MT/s)")
+_PCI = re.compile(r"pci@([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\Z")
+_CLASSES = {"display": "0x030000", "network": "0x020000"}
+_MAKERS = {
+    "nvidia": "10de",
+    "advanced micro devices": "1002",
+    "amd": "1002",
+    "intel": "8086",
+    "mellanox": "15b3",
+}
+
+
+def is_lshw(text: str) -> bool:
+    """Whether it is a tree of lshw."""
+    return MARK.search(text) is not None or bool(_of_json(text))
+
+
+def read_lshw(text: str) -> Read:
+    """All of it that concerns us."""
+    nodes = _of_json(text) or list(_of_text(text))
+    kinds = {
+        name: [one for one in nodes if _is(one, name)]
+        for name in ("bank", "cpu", "display", "network", "nvme")
+    }
+    top = next((one for one in nodes if one.get("class") == "system"), nodes[0] if nodes else {})
+    core = next((one for one in nodes if _is(one, "core")), {})
+    bios = next((one for one in nodes if _is(one, "firmware")), {})
+    system = System(
+        maker=meant(_word(top, "vendor")),
+        product=meant(_word(top, "product")),
+        board=meant(_word(core, "product")),
+        bios=meant(_word(bios, "version")),
+        bios_date=meant(_word(bios, "date")),
+    )
+    modules = tuple(_module(one) for one in kinds["bank"])
+    total = next(
+        (_size(one) for one in nodes if _is(one, "memory") and "System" in _word(one, "description")), None
+    )
+    fields: list[tuple[str, Any]] = [("system", system)]
+    if modules or total:
+        fields.append(("memory", Memory(total_bytes=total, modules=modules or None)))
+    cpus = [one for one in kinds["cpu"] if _word(one, "product")]
+    if cpus:
+        cores, threads = (
+            sum(whole(_config(one, name)) or 0 for one in cpus) for name in ("cores", "threads")
+        )
+        cpu = Cpu(
+            name=_word(cpus[0], "product"), sockets=len(cpus), cores=cores or None, threads=threads or None
+        )
+        fields.append(("cpu", cpu))
+    functions = [_function(one) for name in ("display", "network") for one in kinds[name]]
+    pci = {one.address: one for one in functions if one is not None}
+    if pci:
+        fields.append(("pci", tuple(pci.values())))
+    disks = [_disk(one) for one in nodes if one.get("class") in {"disk", "storage"} or _is(one, "nvme")]
+    named = {one.name: one for one in disks if one is not None}
+    return Read(fields=(*fields, *((("disks", tuple(named.values())),) if named else ())))
+
+
+def _is(node: Mapping[str, Any], kind: str) -> bool:
+    return str(node.get("id", "")).partition(":")[0] == kind
+
+
+def _word(node: Mapping[str, Any], name: str) -> str:
+    value = node.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _config(node: Mapping[str, Any], name: str) -> str | None:
+    told = node.get("configuration")
+    if isinstance(told, dict):
+        return str(told.get(name, ""))
+    found = dict(pair.partition("=")[::2] for pair in str(told or "").split())
+    return found.get(name)
+
+
+def _size(node: Mapping[str, Any]) -> float | None:
+    told = node.get("size")
+    if isinstance(told, int) and not isinstance(told, bool):
+        return float(told)
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([KMGT]iB)", told) if isinstance(told, str) else None
+    return parse_bytes(f"{match[1]}{match[2]}") if match else None
+
+
+def _module(node: Mapping[str, Any]) -> MemoryModule:
+    said, slot = _word(node, "description"), _word(node, "slot")
+    kind, speed = _KIND.search(said), _SPEED.search(said)
+    size = None if "[empty]" in said else _size(node)
+    return MemoryModule(
+        slot=slot,
+        channel=channel_of(slot, None),
+        size_bytes=size,
+        kind=kind[1] if kind and size else None,
+        rated_mt_s=float(speed[1]) if speed and size else None,
+        maker=meant(_word(node, "vendor")),
+        part=meant(_word(node, "product")),
+    )
+
+
+def _function(node: Mapping[str, Any]) -> PciDevice | None:
+    """A card of the bus; without `-numeric` its number is not told, and its name says what it is."""
+    at = _PCI.match(_word(node, "bus info") or _word(node, "businfo"))
+    product, vendor = _word(node, "product"), _word(node, "vendor")
+    numbers = _NUMBERS.search(product)
+    maker = next((number for name, number in _MAKERS.items() if name in vendor.lower()), None)
+    if at is None or (numbers is None and maker is None):
+        return None
+    kind = "0x030200" if "3D" in _word(node, "description") else _CLASSES[str(node["id"]).partition(":")[0]]
+    return PciDevice(
+        address=at[1].lower(),
+        id=f"{numbers[1]}:{numbers[2]}".lower() if numbers else f"{maker}:????",
+        pci_class=kind,
+        name=_NUMBERS.sub("", product).strip() or None,
+        driver=_config(node, "driver") or None,
+    )
+
+
+def _disk(node: Mapping[str, Any]) -> Disk | None:
+    told = node.get("logical name") or node.get("logicalname")
+    name = str(told[0] if isinstance(told, list) and told else told or "").rpartition("/")[2]
+    if re.fullmatch(r"nvme\d{1,3}", name):
+        name += "n1"
+    if not re.fullmatch(r"nvme\d{1,3}n\d{1,3}|sd[a-z]{1,3}|vd[a-z]{1,3}", name):
+        return None
+    kind = "nvme" if name.startswith("nvme") else "virtual" if name.startswith("vd") else None
+    return Disk(name=name, kind=kind, model=meant(_word(node, "product")), size_bytes=_size(node))
+
+
+def _of_json(text: str) -> list[dict[str, Any]]:
+    """Every node of its JSON, outermost first."""
+    if '"class"' not in text or text.lstrip()[:1] not in {"{", "["}:
+        return []
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    found: list[dict[str, Any]] = []
+    left = [(one, 0) for one in (told if isinstance(told, list) else [told])[:_MOST_NODES]]
+    while left and len(found) < _MOST_NODES:
+        one, depth = left.pop(0)
+        if not isinstance(one, dict) or "id" not in one or "class" not in one:
+            continue
+        found.append(one)
+        below = one.get("children")
+        if isinstance(below, list) and depth < _MOST_DEPTH:
+            left += [(inner, depth + 1) for inner in below[:_MOST_NODES]]
+    return found
+
+
+def _of_text(text: str) -> Iterator[dict[str, Any]]:
+    """Every node of its text; the first lines are the machine itself."""
+    node: dict[str, Any] = {"id": "", "class": "system"}
+    for line in text.splitlines()[: _MOST_NODES * 8]:
+        head = _NODE.match(line)
+        if head is not None:
+            yield node
+            node = {"id": head[2]}
+        elif said := _SAID.match(line):
+            node.setdefault(said[1], said[2].strip())
+    yield node

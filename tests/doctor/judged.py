@@ -138,6 +138,10 @@ def codes(alert):
 
 
 def pages_for(alert, word):
-    """Whether an alert is raised by a reason for slow clocks."""
+    """Whether an alert is raised by a reason for slow clocks of a card at work."""
     found = re.search(r'reason=~?"([a-z_|]+)"', alert.expr)
-    return found is not None and "busy_ratio" not in alert.expr and word in found[1].split("|")
+    return (
+        found is not None
+        and not re.search(r"busy_ratio (?:<|>=? 0\.9)", alert.expr)
+        and word in found[1].split("|")
+    )

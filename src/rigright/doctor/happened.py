@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from datetime import UTC, datetime
 
 from rigright.base.units import KILO
@@ -47,6 +48,15 @@ def done_by_boot(case: Case, same: list[Event], *, fix: tuple[Step, ...]) -> tup
         return fix
     rest = tuple(step for step in fix if step.command is None or not _ANEW.search(step.command))
     return rest if rest == fix else (_STARTED, *rest)
+
+
+def most_within(same: list[Event], span_s: float) -> int:
+    """The most of them in any stretch of time that long; of those without a time, all."""
+    told = (one.up_s if one.at_s is None else one.at_s for one in same)
+    at_s = sorted(one for one in told if one is not None)
+    if len(at_s) < len(same):
+        return len(same)
+    return max(bisect_right(at_s, start + span_s) - place for place, start in enumerate(at_s))
 
 
 def quieter(severity: Severity, *, case: Case, event: Event) -> Severity:

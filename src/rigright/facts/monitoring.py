@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence
-from rigright.facts.xids import codes_of
+from rigright.facts.xids import codes_of, repeated, repeated_codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,11 @@ class PanelRow:
 @cache
 def alerts() -> tuple[Alert, ...]:
     """Every alert, in the order of the table."""
-    codes = {f"{severity}_xids": codes_of(severity) for severity in ("fault", "warning", "note")}
+    codes: dict[str, object] = {
+        f"{severity}_xids": codes_of(severity) for severity in ("fault", "warning", "note")
+    }
+    many = repeated()
+    codes |= {"repeated_xids": repeated_codes(), "times": many.times, "within_h": many.within_h}
     return tuple(
         Alert(
             **row

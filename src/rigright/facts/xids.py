@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from rigright.base.tables import DATA, CellReader, read_rows, text, whole
+from rigright.base.tables import DATA, CellReader, read_rows, read_toml, text, whole
 from rigright.base.words import Sentence
 
-MANY = 3  # times on one card, from which an error of programs is looked at as one of the card
 _PAGES = frozenset({"reset", "reboot", "drain", "cables", "links", "recovery"})
 _TICKETS = frozenset({"support", "update"})
 
@@ -41,7 +40,22 @@ class Xid:
         if action == "none" and self.hardware != "y":
             return "note"
         wears = action == "none" and self.next != "rows"
-        return "warning" if wears or action in _TICKETS or times >= MANY else "note"
+        return "warning" if wears or action in _TICKETS or times >= repeated().times else "note"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """From so many on one card within so long an error of programs is looked at as one of the card."""
+
+    times: int
+    within_h: int
+
+
+@cache
+def repeated() -> Repeated:
+    """The row of data/judged.toml that doctor and alerts go by."""
+    row = read_toml(DATA / "judged.toml")["repeated_xids"]
+    return Repeated(times=row["times"], within_h=row["within_h"])
 
 
 @cache
@@ -56,3 +70,10 @@ def xids() -> dict[int, Xid]:
 def codes_of(severity: str) -> str:
     """The codes that one line of is so bad, as a pattern for labels: "46|48|62"."""
     return "|".join(str(code) for code, xid in sorted(xids().items()) if xid.severity() == severity)
+
+
+def repeated_codes() -> str:
+    """The codes that are worth a note once, and a warning where they repeat."""
+    many = repeated().times
+    worse = (code for code, xid in sorted(xids().items()) if xid.severity() != xid.severity(times=many))
+    return "|".join(map(str, worse))

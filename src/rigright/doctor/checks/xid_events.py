@@ -18,15 +18,16 @@ from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.gpus import device_at, label
-from rigright.doctor.happened import events, quieter
+from rigright.doctor.happened import events, most_within, quieter
 from rigright.doctor.log_lines import LINE_CHARS, told
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Verdict, step
 from rigright.doctor.xid_asked import AFTER, action_of, followed
 from rigright.doctor.xid_steps import steps_of
-from rigright.facts.xids import Xid, xids
+from rigright.facts.xids import Xid, repeated, xids
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
+HOUR_S = 3600.0
 TITLE = say("errors that the NVIDIA driver reported (XID)")
 _SEE = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
 _UNKNOWN = step(say("look the code up in the driver's documentation"))
@@ -53,7 +54,8 @@ def check(case: Case) -> Iterator[Verdict]:
             xid, last = xids().get(code), same[-1]
             device = device_at(case, last.pci)
             action = action_of(xid, same, after=after) if xid else ""
-            severity = xid.severity(action, times=len(same)) if xid else "warning"
+            times = most_within(same, repeated().within_h * HOUR_S)
+            severity = xid.severity(action, times=times) if xid else "warning"
             yield Finding(
                 severity=quieter(severity, case=case, event=last),
                 title=_title(xid, code),

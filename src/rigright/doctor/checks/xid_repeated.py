@@ -18,12 +18,13 @@ from rigright.base.words import say
 from rigright.doctor.gpus import device_at, label
 from rigright.doctor.happened import events
 from rigright.doctor.record import Case, Evidence, Finding, Verdict, as_root, step
+from rigright.facts.xids import repeated
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
 TITLE = say("errors of programs that keep coming from one card")
 CODES = {13, 31, 32, 43}
-LEAST_PROGRAMS = 3
+LEAST_PROGRAMS = repeated().times
 _UNIT = re.compile(r"GPC\s*(\d{1,18})\s*,\s*TPC\s*(\d{1,18})", re.IGNORECASE)
 _SEE = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
 

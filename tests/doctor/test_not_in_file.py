@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
+from boxes import eight
+from test_one_fault import PLANTED
 
 from rigright.base.words import tell
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import NotSeen
 from rigright.machine.opened import read_machine
+from rigright.machine.system import System
 from rigright.report.formats.text import render
 from rigright.report.pages.doctor import page
 from rigright.report.screen import Screen
@@ -69,3 +73,14 @@ def test_a_sound_capture_is_told_in_twelve_lines(text):
     shown = render(page(result), Screen())
     assert shown.count("\n") <= 12, shown
     assert "not in this file" in shown
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda one: f"{one[0]} {one[1]}")
+def test_findings_on_windows_name_commands_of_windows(planted):
+    machine = replace(eight({3: planted[2]}), system=System(os_id="windows", os_name="Windows 11"))
+    result = examine(case_of(machine))
+    shown = render(page(result, everything=True), Screen(width=200))
+    typed = [line.partition("$ ")[2] for line in shown.splitlines() if line.strip().startswith("$ ")]
+    typed += [line.split("$ ", 1)[1] for line in shown.splitlines() if " $ " in line]
+    wrong = [line for line in typed if re.search(NOT_THERE["windows"] + r"|^apt|modprobe|^echo|^sh ", line)]
+    assert wrong == []

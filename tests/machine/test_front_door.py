@@ -606,3 +606,45 @@ def test_counters_of_perfquery_belong_to_the_card_that_was_asked():
     (found,) = read_machine(f"$ perfquery -C mlx5_0 -P 1\n{text}".encode(), name="x").ports
     assert (found.name, dict(found.counters)) == ("mlx5_0/1", {"symbol_error": 7, "VL15_dropped": 0})
     assert read_machine(text.encode(), name="x").ports[0].name == "lid3/1"
+
+
+OTHER_L = SMI_L.replace("GPU-1111", "GPU-9999")
+UNAME = "Linux {host} 6.8.0-45-generic #45-Ubuntu SMP x86_64 GNU/Linux\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ({"n1/smi.txt": SMI_L, "n2/smi.txt": OTHER_L}, "n1, n2"),
+        ({"a.txt": SMI_L, "b.txt": OTHER_L}, "a.txt, b.txt"),
+        ({"a.txt": UNAME.format(host="gpu1"), "b.txt": UNAME.format(host="gpu2")}, "gpu1, gpu2"),
+    ],
+)
+def test_two_machines_in_one_folder_stay_two_and_are_named(files, names, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=f"2 machines: {names}"):
+        open_machine(tmp_path)
+    with pytest.raises(DataError, match=f"2 machines: {names}"):
+        read_machine(tarred(files), name="x.tar")
+
+
+def tarred(files):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return file.getvalue()
+
+
+def test_two_cards_of_one_machine_are_one_machine(tmp_path):
+    both = SMI_L + SMI_L.replace("GPU 0", "GPU 1").replace("GPU-1111", "GPU-2222")
+    (tmp_path / "list.txt").write_text(both)
+    (tmp_path / "again.txt").write_text(both)
+    (tmp_path / "uname.txt").write_text(UNAME.format(host="gpu1"))
+    machine = open_machine(tmp_path)
+    assert len(machine.devices) == 2
+    assert machine.system.host == "gpu1"

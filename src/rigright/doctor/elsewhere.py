@@ -7,15 +7,19 @@ from functools import cache
 
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import say
-from rigright.doctor.record import NotSeen
+from rigright.doctor.record import Finding, NotSeen, Verdict
 from rigright.machine.record import Machine
 
 _NOTHING = "-"
 _MAKERS = {"10de": "nvidia", "1002": "amd"}
 
 
-def for_machine(one: NotSeen, machine: Machine) -> NotSeen | None:
-    """The same with a command that can be typed there; None where no such thing is on its system."""
+def for_machine(one: Verdict, machine: Machine) -> Verdict | None:
+    """The same with commands that can be typed there; None where no such thing is on its system."""
+    if isinstance(one, Finding):
+        return one if _system(machine) in {"linux", "container"} else _there(one, machine)
+    if not isinstance(one, NotSeen):
+        return one
     for where in (_system(machine), _vendor(one, machine)):
         instead = _instead(one.see or "", where)
         if instead == _NOTHING:
@@ -24,6 +28,30 @@ def for_machine(one: NotSeen, machine: Machine) -> NotSeen | None:
     if one.see and _system(machine) == "windows":
         one = replace(one, see=one.see.partition(" | grep")[0])
     return replace(one, why=say("not in this file")) if machine.is_capture and not one.idle else one
+
+
+def _there(one: Finding, machine: Machine) -> Finding:
+    """A finding with the commands of its system; steps without any are left out."""
+    steps = []
+    for step in one.fix:
+        command = _typed(step.command, machine)
+        if command or not step.command:
+            steps.append(replace(step, command=command))
+    return replace(
+        one,
+        evidence=tuple(replace(seen, command=_typed(seen.command, machine)) for seen in one.evidence),
+        fix=tuple(steps) or tuple(replace(step, command=None) for step in one.fix),
+        verify=_typed(one.verify, machine),
+    )
+
+
+def _typed(command: str | None, machine: Machine) -> str | None:
+    """A command as it is typed on that system; None where it has none."""
+    if command is None:
+        return None
+    where = _system(machine)
+    instead = _instead(command, where) or _instead(f"sudo {command}", where)
+    return None if instead == _NOTHING else instead or command.removeprefix("sudo ").partition(" | grep")[0]
 
 
 def _system(machine: Machine) -> str:

@@ -135,7 +135,7 @@ def _one(check: Check, case: Case) -> Checked:
     start = time.perf_counter()
     verdicts: list[Verdict] = []
     try:
-        said = (for_machine(one, case.machine) if isinstance(one, NotSeen) else one for one in check(case))
+        said = (for_machine(one, case.machine) for one in check(case))
         verdicts.extend(one for one in said if one is not None)
     except Exception as error:  # noqa: BLE001 - a check that breaks hides no other
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"

@@ -20,6 +20,7 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bundle.open import open_bundle
 from rigright.machine.opened.archive import MOST_BYTES, Member, is_bundle, of_folder, unpacked
+from rigright.machine.opened.owners import machines_of
 from rigright.machine.opened.pieces import Pieces
 from rigright.machine.opened.text import text_of
 from rigright.machine.possible import possible
@@ -29,6 +30,7 @@ from rigright.machine.stored import restored
 from rigright.machine.world import World
 
 STANDARD_INPUT = "-"
+_MOST_NAMED = 8
 _TREE = ("proc", "sys", "etc")
 _SYSTEM = frozenset(  # folders of a system, whose files are read by their places
     {*_TREE, "bin", "boot", "commands", "dev", "home", "lib", "lib64", "media", "mnt", "opt", "root", "run"}
@@ -90,6 +92,16 @@ def _folder(path: Path) -> Machine:
 def _joined(members: list[Member], *, name: str) -> Machine:
     """One machine of all that was handed over; alone, what we saved ourselves is read as it stands."""
     alone = len(members) == 1
+    names = () if alone else machines_of(members)
+    if names:
+        raise DataError(
+            say(
+                "{file} holds files of {count} machines: {names}; give those of one at a time",
+                file=name,
+                count=len(names),
+                names=", ".join(names[:_MOST_NAMED]),
+            )
+        )
     pieces = Pieces(name=name)
     for member in members:
         if is_bundle(member):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rigright.base.units import MIB
 from rigright.machine.opened.archive import Member
 
-_LOOKED_AT = 1 << 20  # characters of each file
+_LOOKED_AT = MIB  # of each file
 _HOST = re.compile(
     r"^(?:uname: )?Linux (\S{1,100}) \d+\.\d+\.\S+ #|^ *Static hostname: (\S{1,100})$", re.MULTILINE
 )

@@ -47,6 +47,9 @@ def ports(*told):
     return {"ports": tuple(Port(**{"state": "up"} | one) for one in told)}
 
 
+NEAR = {n: {"nics": ((f"mlx5_{n}", "PIX"), ("mlx5_9", "SYS"))} for n in range(8)}
+
+
 def ib(number, **told):
     """One port of InfiniBand."""
     rate = 50 * GIGA
@@ -209,6 +212,26 @@ ROWS = {
         fine={},
         unseen="cards and ports that do not tell their domain are left out",
         apart=DESKTOP,
+    ),
+    "nic_paths": Row(
+        finds=(
+            ({"cards": NEAR | {5: {"nics": (("mlx5_0", "SYS"), ("mlx5_6", "NODE"))}}}, "warning", "gpu 5"),
+        ),
+        fine={"cards": NEAR},
+        unseen="only nvidia-smi topo -m tells it: cards without it are left out",
+        apart={},
+    ),
+    "nic_rate": Row(
+        finds=(
+            (
+                ports(*(ib(n, bytes_per_s=25 * GIGA, max_bytes_per_s=25 * GIGA) for n in range(8))),
+                "note",
+                None,
+            ),
+        ),
+        fine=ports(*(ib(n) for n in range(8))),
+        unseen="ports that do not tell their rate are left out",
+        apart=ports(ib(0)),
     ),
     "ib_ports": Row(
         finds=(

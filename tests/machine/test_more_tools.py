@@ -158,3 +158,27 @@ def test_the_json_of_nccl_tests(tmp_path):
     assert dict(one.settings)["ranks"] == "8"
     assert dict(one.settings)["wrong"] == "2"
     assert [card.name for card in told.machine.devices] == ["NVIDIA H100 80GB HBM3"] * 8
+
+
+TOPO = """\
+\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID
+GPU0\t X \tNV18\tPIX\tSYS\t0-47\t0\t\tN/A
+GPU1\tNV18\t X \tSYS\tNODE\t48-95\t1\t\tN/A
+NIC0\tPIX\tSYS\t X \tSYS
+NIC1\tSYS\tNODE\tSYS\t X
+
+NIC Legend:
+
+  NIC0: mlx5_0
+  NIC1: mlx5_3
+"""
+
+
+def test_the_way_from_each_card_to_each_network_card():
+    machine = read("$ nvidia-smi topo -m\n" + TOPO)
+    assert [one.nics for one in machine.devices] == [
+        (("mlx5_0", "PIX"), ("mlx5_3", "SYS")),
+        (("mlx5_0", "SYS"), ("mlx5_3", "NODE")),
+    ]
+    found = {(check, one.about) for check, one in examine(case_of(machine)).findings}
+    assert ("nic_paths", "gpu 1") in found

@@ -174,6 +174,9 @@ class Device:
     pcie: PcieLink = PcieLink()
     links: tuple[DirectLink, ...] | None = None  # (): the device has none
     cpu_links: tuple[DirectLink, ...] | None = None  # straight to the processor: NVLink-C2C of superchips
+    nics: tuple[
+        tuple[str, str], ...
+    ] = ()  # network card -> the way to it: ("mlx5_0", "PIX"), ("mlx5_4", "SYS")
     fabric: Fabric | None = None
     ecc: Ecc | None = None  # None: it has none, or was not read
     retired: Retired | None = None

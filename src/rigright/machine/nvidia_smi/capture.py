@@ -78,8 +78,11 @@ def _readers(section: str) -> list[Reader]:
 
 
 def _topo(section: str) -> Read:
-    numa = text.numa_of(section)
-    devices = tuple(Device(index=index, vendor="nvidia", numa_node=node) for index, node in numa.items())
+    numa, nics = text.numa_of(section), text.nics_of(section)
+    devices = tuple(
+        Device(index=index, vendor="nvidia", numa_node=numa.get(index), nics=nics.get(index, ()))
+        for index in sorted({*numa, *nics})
+    )
     return Read(fields=(("devices", devices), ("paths", text.paths_of(section))))
 
 

@@ -12,6 +12,8 @@ from rigright.machine.told.values import read_value
 
 MOST_DEVICES = 512
 _MOST_LINKS = 64
+_MOST_NICS = 64
+_NIC = re.compile(r"^\s{0,8}(NIC\d{1,3}): (\S{1,40})$", re.MULTILINE)
 _MOST_SLICES = 64
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m|(?<![\w.])\[\d{1,2}m")
 _PLACE = re.compile(r"GPU\d{1,3}\Z")
@@ -36,6 +38,22 @@ def paths_of(topo: str) -> tuple[Path, ...]:
             if row in places and name in places and places[row] < places[name] and _KIND.match(cell):
                 found[places[row], places[name]] = _OLD_KINDS.get(cell, cell)
     return tuple(Path(a=a, b=b, kind=kind) for (a, b), kind in sorted(found.items()))
+
+
+def nics_of(topo: str) -> dict[int, tuple[tuple[str, str], ...]]:
+    """The way from each card to each network card, of `nvidia-smi topo -m`."""
+    names, rows = _matrix(topo)
+    called = dict(_NIC.findall(topo))
+    found = {}
+    for row, cells in rows.items():
+        ways = [
+            (called.get(name, name), _OLD_KINDS.get(cell, cell))
+            for name, cell in zip(names, cells, strict=False)
+            if not _PLACE.match(name) and _KIND.match(cell)
+        ]
+        if _PLACE.match(row) and ways:
+            found[int(row[3:])] = tuple(ways[:_MOST_NICS])
+    return found
 
 
 def peers_of(told: str) -> tuple[Path, ...]:

@@ -178,7 +178,7 @@ def test_the_box_is_seen_at_once(tmp_path):
 
 def test_a_lost_card_is_the_first_thing_said(tmp_path):
     text = render(pages.page(probe(scene("lost_gpu", tmp_path))), Screen(width=100))
-    assert "1 of 8 cards do not answer: gpu 3" in text.splitlines()[2]
+    assert "1 of 8 cards does not answer: gpu 3" in text.splitlines()[2]
     assert "lost: it fell off the bus" in text
 
 

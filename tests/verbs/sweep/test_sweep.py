@@ -135,7 +135,7 @@ def test_a_strange_journal_is_an_empty_one(tmp_path, text):
 def test_the_page_and_the_data_tell_every_answer(grid):
     found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,4 | nobody\n"), workers=1)
     text = render(pages.page(found), Screen(width=80))
-    assert "1 of 2 questions have a plan" in text
+    assert "1 of 2 questions has a plan" in text
     assert "nobody" in text
     told = pages.plain(found, "en")
     assert [one["asked"]["users"] for one in told["answers"]] == ["4", "nobody"]

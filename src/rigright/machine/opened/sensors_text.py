@@ -35,7 +35,7 @@ def read_text(text: str) -> Read:
 
 def _of_text(text: str) -> Iterator[Sensor]:
     heads = [*_CHIP.finditer(text)][:_MOST]
-    ends = [*(head.start() for head in heads[1:]), len(text)]
+    ends = [head.start() for head in heads[1:]] + [len(text)] * bool(heads)
     for head, end in zip(heads, ends, strict=True):
         lines: list[str] = []
         for line in text[head.end() : end].splitlines()[:_MOST]:

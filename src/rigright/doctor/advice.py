@@ -6,8 +6,8 @@ what it saw. Values in a command are quoted for the shell here, so no check can 
     [swap_used]                  advise("memory.swap_used", used="3 GiB")
     severity = "warning"         a check may say another; so with confidence, "sure" where nothing is said
     title = [English, Chinese]   "{used}" is what the check handed over
-    shows = [English, Chinese]   what was seen, and see = the command that shows it;
-                                 where it is more than one thing: seen = [{shows, see}, ...]
+    shows = [English, Chinese]   what was seen, the title where nothing is said; see = the command that
+                                 shows it; where it is more than one thing: seen = [{shows, see}, ...]
     why = [English, Chinese]
     fix = [...]                  {en, zh}, with run = or root = its command, disturbs, takes
                                  "name": that step of steps.toml; {step = "name", with = {...}}: with values
@@ -56,7 +56,7 @@ def advise(
     return Finding(
         severity=severity or row["severity"],
         title=writer.sentence(row["title"]),
-        evidence=tuple(writer.evidence(row.get("seen", (row,)))),
+        evidence=tuple(writer.evidence(row.get("seen", ({"shows": row["title"]} | row,)))),
         why=writer.sentence(row["why"]),
         fix=tuple(writer.steps(row["fix"])),
         verify=writer.command(row.get("verify")),
@@ -102,9 +102,7 @@ class _Writer:
             if isinstance(row, str):
                 yield from self._made(row)
             else:
-                shows = self.sentence(row["shows"]) if "shows" in row else None
-                if shows is not None:
-                    yield Evidence(shows=shows, command=self.command(row.get("see")))
+                yield Evidence(shows=self.sentence(row["shows"]), command=self.command(row.get("see")))
 
     def steps(self, rows: Any) -> Iterator[Step]:
         """All steps of a fix that stand here."""

@@ -39,6 +39,7 @@ SHARED = "steps"
 def advise(
     name: str,
     seen: Mapping[str, object] | None = None,
+    /,
     *,
     device: Device | None = None,
     about: str | None = None,
@@ -65,7 +66,7 @@ def advise(
     )
 
 
-def advised_step(name: str, *, device: Device | None = None, **values: object) -> Step:
+def advised_step(name: str, /, *, device: Device | None = None, **values: object) -> Step:
     """A step that many findings share, for those that a check puts together itself."""
     if device is not None:
         values = {"gpu": number(device), **values}

@@ -111,8 +111,14 @@ def _failing(disk: Disk) -> Finding | None:
     others = "; ".join(word for word in disk.warnings if not word.startswith(SECTORS))
     if sectors or others:
         severity: Severity = "fault" if others else "warning"
-        told = "disk.array" if disk.kind == "array" else "disk.reports"
-        return advise(told, about=name, severity=severity, disk=name, what=others or sectors)
+        is_array = disk.kind == "array"
+        return advise(
+            "disk.array" if is_array else "disk.reports",
+            about=name,
+            severity=severity,
+            disk=name,
+            what=others or sectors,
+        )
     if disk.media_errors:
         return advise("disk.medium", about=name, disk=name, count=disk.media_errors)
     if disk.worn_share is not None and disk.worn_share >= WORN:

@@ -1,0 +1,217 @@
+"""Heat: of the cards and their memory, of the board, the air that comes in and the fans that move it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.advice import advise, label
+from rigright.doctor.gpus import answering, details, is_busy, kinds, unread
+from rigright.doctor.record import Case, Fine, NotSeen, Severity, Verdict, check
+from rigright.machine.device import Device
+from rigright.machine.host import Sensor
+
+FAN_WARM_C, FAN_HOT_C = 60, 70
+NEAR_C = 5
+MEMORY_NEAR_C = 3
+MEMORY_USUAL_C = {"HBM": 95.0, "GDDR": 105.0}
+UNEVEN_C, LEAST_CARDS = 15, 3
+AIR_C = 35.0
+AIR = ("inlet", "intake", "ambient")
+CARDS = ("amdgpu", "nouveau", "gpu")
+CRITICAL = {"critical", "beyond repair"}
+
+
+@check(say("fans of a card turn"))
+def thermal_fans(case: Case) -> Iterator[Verdict]:
+    """Whether the fans of a card turn.
+
+    Cards without fans are cooled by the server and are not asked. Fans rest while a card is cool (below
+    about 55 °C); one that stands still while another turns, or while the card is above 70 °C, is broken or
+    blocked: fault.
+
+    Source: the rest mode of makers' cards; the limits are our own.
+    """
+    for device, chip in answering(case):
+        fans, gpu_c = device.thermal.fans, device.thermal.gpu_c or 0.0
+        if not fans or (chip is not None and "passive" in chip.form):
+            continue
+        still = sum(not share for share in fans)
+        shares, temperature = ", ".join(f"{share:.0%}" for share in fans), f"{gpu_c:.0f}"
+        if still and gpu_c >= (FAN_HOT_C if still == len(fans) else FAN_WARM_C):
+            yield advise("heat.fan", device=device, shares=shares, temperature=temperature)
+        else:
+            says = say("{shares} of full speed at {temperature} °C", shares=shares, temperature=temperature)
+            yield Fine(says=says, about=label(device))
+
+
+@check(say("temperature below the card's own limit"))
+def thermal_margin(case: Case) -> Iterator[Verdict]:
+    """How far a card is from the temperature at which it slows down.
+
+    Every model has limits of its own (slowing down / switching off: A100 SXM 89/92 °C, T4 93/96, RTX 3090
+    95/98), and they are what counts; one limit for all cards gives false alarms. At the limit: fault; within
+    5 degrees of it, or above the highest temperature the card should work at: warning.
+
+    Sources: the card's own thresholds; margins of 0 and below that some drivers report are known to be
+    unreliable (gpud), so temperature and limit are compared where both are told.
+    """
+    for device, _ in answering(case):
+        thermal, see = device.thermal, details(device, "TEMPERATURE")
+        if thermal.gpu_c is None:
+            yield unread(device, see)
+            continue
+        margin, temperature = _margin(device), f"{thermal.gpu_c:.0f}"
+        above = thermal.gpu_most_c is not None and thermal.gpu_c > thermal.gpu_most_c
+        if above or (margin is not None and margin <= NEAR_C):
+            limit, default = thermal.slowdown_c or thermal.gpu_most_c, device.power.limit_default_w
+            yield advise(
+                "heat.limit" if margin is not None and margin <= 0 else "heat.near",
+                device=device,
+                temperature=temperature,
+                limit="?" if limit is None else f"{limit:.0f} °C",
+                less=device.vendor == "nvidia" and default is not None,
+                watts=f"{max((default or 0.0) * 0.85, device.power.limit_min_w or 0.0):.0f}",
+            )
+        elif margin is not None:
+            says = say(
+                "{temperature} °C, {margin} below its limit", temperature=temperature, margin=f"{margin:.0f}"
+            )
+            yield Fine(says=says, about=label(device))
+        elif thermal.gpu_most_c is not None:
+            yield Fine(
+                says=say("{temperature} °C, below its limit", temperature=temperature), about=label(device)
+            )
+        else:
+            why = say("{temperature} °C; the card does not tell its limit", temperature=temperature)
+            yield NotSeen(why=why, see=see, about=label(device))
+
+
+def _margin(device: Device) -> float | None:
+    """Degrees that are left until the card slows down."""
+    thermal = device.thermal
+    if thermal.gpu_c is not None and thermal.slowdown_c is not None and thermal.slowdown_c > 0:
+        return thermal.slowdown_c - thermal.gpu_c
+    return thermal.margin_c if thermal.margin_c is not None and thermal.margin_c > 0 else None
+
+
+@check(say("temperature of a card's memory"))
+def thermal_memory(case: Case) -> Iterator[Verdict]:
+    """The temperature of a card's memory, which has a sensor of its own.
+
+    Memory may be near its limit while the chip is cool: GDDR6X is specified to 110 °C, HBM to about 95. The
+    card's own limit counts where it tells one; else 105 °C for GDDR and 95 °C for HBM. Within 3 degrees:
+    warning; at it: fault.
+
+    Sources: the card's threshold; Micron's data sheet of GDDR6X; NVIDIA's thresholds of A100 (95 °C).
+    """
+    for device, chip in answering(case):
+        mem_c, limit = device.thermal.mem_c, device.thermal.mem_most_c
+        if limit is None or limit <= 0:
+            kind = "" if chip is None else chip.mem_type
+            limit = next((most for start, most in MEMORY_USUAL_C.items() if kind.startswith(start)), None)
+        if mem_c is None or limit is None:
+            continue
+        seen = {"temperature": f"{mem_c:.0f}", "limit": f"{limit:.0f} °C"}
+        if mem_c > limit - MEMORY_NEAR_C:
+            severity: Severity = "fault" if mem_c >= limit else "warning"
+            yield advise("heat.memory", seen, device=device, severity=severity)
+        else:
+            yield Fine(says=say("{temperature} °C, its limit is {limit}", **seen), about=label(device))
+
+
+@check(say("cards of one kind are equally warm"))
+def thermal_uneven(case: Case) -> Iterator[Verdict]:
+    """Whether one card is much hotter than its neighbours at the same work.
+
+    Cards of one kind that all work lie within some ten degrees of each other; the inner ones of a row run
+    warmer. More than 15 degrees above the median of at least three is a fan, a heat sink that came loose, or
+    air that goes round.
+
+    Warning, likely. Source: comparison within the machine; the limit is our own.
+    """
+    for devices in kinds(case):
+        warm = [(one, one.thermal.gpu_c) for one in devices if one.thermal.gpu_c is not None and is_busy(one)]
+        if len(warm) < LEAST_CARDS:
+            continue
+        median_c = statistics.median(gpu_c for _, gpu_c in warm)
+        median = f"{median_c:.0f}"
+        hot = [(device, gpu_c) for device, gpu_c in warm if gpu_c > median_c + UNEVEN_C]
+        for device, gpu_c in hot:
+            yield advise("heat.uneven", device=device, temperature=f"{gpu_c:.0f}", median=median)
+        if not hot:
+            yield Fine(says=say("all within {most} degrees of {median} °C", most=UNEVEN_C, median=median))
+
+
+@check(say("fans of the case turn"))
+def board_fans(case: Case) -> Iterator[Verdict]:
+    """Fans of the case and the board.
+
+    A fan that stands still, in a server that is made to be blown through, heats the cards behind it within
+    minutes. On a desktop an unused plug reads nothing turning, and some fans stop when it is cool: nothing
+    is said there.
+
+    Fault: a fan the management controller watches is below its own critical limit; warning: below its limit.
+    Source: IPMI limits set by the board's maker.
+    """
+    fans = [one for one in case.machine.sensors or () if one.kind == "fan" and one.source != "hwmon"]
+    slow = [
+        one
+        for one in fans
+        if (one.low is not None and one.value is not None and one.value < one.low)
+        or one.status in {*CRITICAL, "beyond a limit"}
+    ]
+    for one in slow:
+        still = one.value == 0 or one.status in CRITICAL
+        yield advise(
+            "heat.case_fan",
+            about=one.name,
+            severity="fault" if still else "warning",
+            name=one.name,
+            speed=f"{one.value or 0:.0f}",
+            limit=f"{one.low:g}" if one.low is not None else "?",
+        )
+    if fans and not slow:
+        yield Fine(says=say("all turn; fans: {count}", count=len(fans)))
+
+
+@check(say("temperatures of processor, board and air"))
+def board_heat(case: Case) -> Iterator[Verdict]:
+    """Temperatures of processor, board and the air that comes in, against their own limits.
+
+    Sensors bring their own limits: the processor's from the maker, the air's from the board's. Air that
+    comes in too warm leaves the cards no margin, whatever their fans do.
+
+    Fault: beyond a critical limit as the management controller says. Warning: at or beyond the upper limit;
+    note: air that comes in above 35 C. Source: each sensor's limits; ASHRAE class A2 (10 to 35 C at the
+    inlet).
+    """
+    known = [
+        one
+        for one in case.machine.sensors or ()
+        if one.kind == "temperature" and one.value is not None and not one.name.lower().startswith(CARDS)
+    ]
+    hot = [(one, severity) for one in known if (severity := _severity(one)) is not None]
+    for one, severity in hot:
+        yield advise(
+            "heat.board",
+            about=one.name,
+            severity=severity,
+            name=one.name,
+            heat=f"{one.value:.0f}",
+            limit=f"{AIR_C if one.high is None else one.high:g}",
+            see="sudo ipmitool sdr type Temperature" if one.source == "ipmi" else "sensors",
+        )
+    if known and not hot:
+        yield Fine(says=say("within their limits; sensors: {count}", count=len(known)))
+
+
+def _severity(sensor: Sensor) -> Severity | None:
+    value = sensor.value or 0.0
+    if sensor.status in CRITICAL:
+        return "fault"
+    if (sensor.high is not None and value >= sensor.high) or sensor.status == "alarm":
+        return "warning"
+    is_air = any(word in sensor.name.lower() for word in AIR)
+    return "note" if is_air and value > AIR_C else None

@@ -165,7 +165,7 @@ def test_wrong_values_lead_the_page_and_the_json():
     assert any("7 values came out wrong" in note for note in told["results"][0]["notes"])
     first = page(made).parts[0]
     assert first.tone == "bad"
-    assert "1 figures with wrong values" in tell(first.said, "en")
+    assert "1 figure with wrong values" in tell(first.said, "en")
     assert "数据受损" in tell(first.said, "zh")
 
 

@@ -19,7 +19,6 @@ _REBOOT = say("reboot the machine")
 DRAIN = step(say("drain the machine: let what runs end, and let no new work start here"))
 REPLACE = step(say("run the vendor's field diagnosis, and have the card replaced"))
 LOOK_AGAIN = step(say("write the number down, and look again in a week"))
-AIR = step(say("look at fans, dust, filters, the way of the air, and what stands beside the card"))
 RACK_CHIPS = 16  # more in one NVLink domain: a rack, its switches outside of the machine
 FABRIC_LOG = step(
     say("see what the fabric manager says"), "journalctl -u nvidia-fabricmanager --no-pager -n 100"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, NotSeen, Step, as_root
+from rigright.doctor.record import Case, NotSeen
 from rigright.facts.chips import chips
 from rigright.facts.software import Capability, Version, version_of
 from rigright.machine.host import PciDevice
@@ -146,15 +146,6 @@ def program(python: Python) -> str:
 def pip(python: Python, words: str) -> str:
     """A pip command for one Python."""
     return f"{program(python)} -m pip {words}"
-
-
-def set_sysctl(name: str, value: str) -> Step:
-    """A step that sets a sysctl now and for later boots."""
-    file = f"/etc/sysctl.d/90-{name.rpartition('.')[2]}.conf"
-    return as_root(
-        say("set it now, and in a file that later boots read"),
-        f"echo '{name} = {value}' > {file} && sysctl --system",
-    )
 
 
 def sysctl_unseen(name: str) -> NotSeen:

@@ -1,0 +1,180 @@
+"""What was measured here: beside other cards, beside what the hardware should reach, beside a baseline."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from rigright.base.units import show_measured
+from rigright.base.words import say
+from rigright.doctor.advice import advise
+from rigright.doctor.baseline import SMALLER_IS_BETTER, compared
+from rigright.doctor.held import held_all, wrong_values
+from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Severity, Verdict, check
+
+CARD_WORST, CARD_SLOW = 0.75, 0.90
+WORST = 0.5
+BASELINE_WORST = 0.75
+COUNTED = "nccl_tests"  # the part whose tool compares every value
+
+
+@check(say("no card is slower than the others"))
+def bench_behind(case: Case) -> Iterator[Verdict]:
+    """Cards that are slower than the other cards of this machine.
+
+    The other cards are the best reference there is: healthy ones of a node lie within a percent of each
+    other. A card 5 % behind the median is worth a look (note), 10 % is slow (warning), a quarter is broken
+    (fault).
+
+    Sources: NVIDIA/DCGM issue 122 (within 1 %, the broken one at 35 %), stas00/ml-engineering (spreads above
+    5 %).
+    """
+    for one in held_all(case.results, case):
+        if one.basis != "other cards" or one.verdict not in {"slow", "behind"} or one.share is None:
+            continue
+        result, share = one.result, one.share
+        severity: Severity = "fault" if share < CARD_WORST else "warning" if share < CARD_SLOW else "note"
+        yield advise(
+            "measured.behind",
+            about=result.on,
+            severity=severity,
+            confidence="likely" if severity == "note" else "sure",
+            part=result.part,
+            what=result.what,
+            value=show_measured(result.value, result.unit),
+            share=f"{share:.0%}",
+            full="?" if one.full is None else show_measured(one.full, result.unit),
+        )
+
+
+@check(say("benchmarks reach what the hardware should"))
+def bench_slow(case: Case) -> Iterator[Verdict]:
+    """Benchmarks of this machine that lie far below what its hardware reaches.
+
+    `rigright bench` keeps its results; the newest of each are held against operators' minima, against what
+    healthy machines with the same chip measured, or against a share of what the hardware states. A card may
+    pass the vendor's own test and still compute at a third of its speed (NVIDIA/DCGM issue 122): only
+    measuring shows it.
+
+    Warning; a fault below half of the least. Without benchmarks: not observed. Sources:
+    data/bench_expected.csv and data/bench_reference.csv.
+    """
+    if not case.results:
+        if case.machine.devices and case.machine.origin == "live":
+            yield NotSeen(why=say("nothing was measured here yet"), see="rigright bench --quick")
+        return
+    for one in held_all(case.results, case):
+        result = one.result
+        if one.basis == "other cards" or one.verdict == "unknown":
+            continue
+        if one.verdict != "slow":
+            says = say("{part}, {what}: as it should be", part=result.part, what=result.what)
+            yield Fine(says=says, about=result.on)
+            continue
+        far = one.share is not None and one.full and one.least and one.share < WORST * one.least / one.full
+        yield advise(
+            "measured.slow",
+            about=result.on,
+            severity="fault" if far else "warning",
+            part=result.part,
+            what=result.what,
+            value=show_measured(result.value, result.unit),
+            least="?" if one.least is None else show_measured(one.least, result.unit),
+            source=one.source or "?",
+            notes=tuple(Evidence(shows=note) for note in one.notes),
+            checks=", ".join(one.checks),
+            only=",".join(one.checks),
+        )
+
+
+@check(say("cards exchange values without damage"))
+def bench_wrong(case: Case) -> Iterator[Verdict]:
+    """Values that came out wrong while cards exchanged them.
+
+    nccl-tests counts in `#wrong` the values of a collective that are not what they must be. One is too many:
+    whoever trains over these cards gets other gradients than were computed, and no error.
+
+    Fault: any value wrong in the newest benchmarks. Source: nccl-tests, doc/PERFORMANCE.md and its
+    column #wrong.
+    """
+    for one in case.results:
+        seen = {"part": one.part, "what": one.what}
+        if wrong := wrong_values(one):
+            yield advise("measured.wrong", seen, about=one.on, count=f"{wrong:g}")
+        elif one.part == COUNTED:
+            yield Fine(says=say("{part}, {what}: all values are right", **seen), about=one.on)
+
+
+@check(say("benchmarks reach the baseline"))
+def baseline_bench(case: Case) -> Iterator[Verdict]:
+    """Whether benchmarks reach what the baseline of this node type says.
+
+    Only with `--baseline FILE`, over what `rigright bench` measured on this node. A figure that is worse by
+    more than the baseline's tolerance is a warning, by more than a quarter a fault; better is always good.
+
+    Source: the baseline; its tolerance is 5 % unless it says another.
+    """
+    if case.baseline is None:
+        return
+    for one in case.baseline.figures:
+        seen = {"part": one.part, "what": one.what}
+        mine = [
+            result
+            for result in case.results
+            if (result.part, result.what, result.unit) == (one.part, one.what, one.unit)
+        ]
+        if not mine:
+            why = say("{part}, {what}: not measured on this node", **seen)
+            yield NotSeen(why=why, see=f"rigright bench {shlex.quote(one.part)}")
+            continue
+        smaller = one.unit in SMALLER_IS_BETTER
+        worst = (max if smaller else min)(mine, key=lambda result: result.value)
+        if one.holds(worst.value):
+            yield Fine(says=say("{part}, {what}: as the baseline", **seen))
+            continue
+        share = one.value / worst.value if smaller else worst.value / one.value
+        yield advise(
+            "measured.below_baseline",
+            seen,
+            about=worst.on,
+            severity="fault" if share < BASELINE_WORST else "warning",
+            share=f"{share:.0%}",
+            value=show_measured(worst.value, one.unit),
+            full=show_measured(one.value, one.unit),
+            tolerance=f"{one.tolerance:.0%}",
+            file=case.baseline.file,
+        )
+
+
+@check(say("the node is as its baseline says"))
+def baseline_traits(case: Case) -> Iterator[Verdict]:
+    """Whether this node is as the baseline of its type says: cards, links, ports, firmware, driver, clocks.
+
+    Only with `--baseline FILE`, which `rigright baseline --save` writes from a good node. Other cards,
+    links, memory, disks or ports are a fault, another firmware, driver or setting a warning, other software
+    a note. What this node does not show is not held against it.
+
+    Source: the baseline.
+    """
+    if case.baseline is None:
+        return
+    right, file = 0, case.baseline.file
+    for one in compared(case.machine, case.baseline):
+        name, weight = one.trait.name, one.trait.weight
+        if one.differs:
+            there = " / ".join(one.right)
+            yield advise(
+                "measured.unlike_baseline",
+                severity=weight,
+                trait=name,
+                value=one.here,
+                right=there,
+                file=file,
+            )
+        elif one.here is None:
+            why = say("the baseline names {trait}; this node does not show it", trait=name)
+            yield NotSeen(why=why, see="rigright probe")
+        else:
+            right += 1
+    if right:
+        yield Fine(says=say("{count} traits are as in {file}", count=right, file=file))

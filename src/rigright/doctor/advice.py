@@ -15,7 +15,8 @@ what it saw. Values in a command are quoted for the shell here, so no check can 
     verify = command             else the command that showed it
     like = "another"             what is not said here stands there
 
-A command may be a table by vendor ({nvidia = "...", amd = "..."}), or "$line": one that the check made.
+A command may be a table by vendor ({nvidia = "...", amd = "...", other = "..."}), or "$line": one that the
+check made. The vendor is the device's, or the value of that name.
 `when` and `unless` name a value: the step or evidence stands only where that is true, or is not.
 """
 
@@ -51,9 +52,9 @@ def advise(
     row = _row(*name.split("."))
     values |= seen or {}
     if device is not None:
-        values = {"gpu": number(device), **values}
+        values = {"gpu": number(device), "vendor": device.vendor, **values}
         about = about or label(device)
-    writer = _Writer(vendor=None if device is None else device.vendor, values=values)
+    writer = _Writer(values)
     return Finding(
         severity=severity or row["severity"],
         title=writer.sentence(row["title"]),
@@ -69,9 +70,14 @@ def advise(
 def advised_step(name: str, /, *, device: Device | None = None, **values: object) -> Step:
     """A step that many findings share, for those that a check puts together itself."""
     if device is not None:
-        values = {"gpu": number(device), **values}
-    (step,) = _Writer(vendor=None if device is None else device.vendor, values=values).steps((name,))
+        values = {"gpu": number(device), "vendor": device.vendor, **values}
+    (step,) = _Writer(values).steps((name,))
     return step
+
+
+def first(findings: Mapping[str, object]) -> str | None:
+    """Of findings, each with whether it holds: the first that does."""
+    return next((name for name, holds in findings.items() if holds), None)
 
 
 def label(device: Device) -> str:
@@ -85,11 +91,10 @@ def number(device: Device) -> str:
     return str(device.pci if is_counted else device.index)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Writer:
     """Fills what a table says with the values of one case."""
 
-    vendor: str | None
     values: Mapping[str, Any]
 
     def sentence(self, pair: list[str]) -> Sentence:
@@ -113,15 +118,15 @@ class _Writer:
             elif isinstance(row, str):
                 yield self._step(_row(SHARED, row))
             elif "step" in row:
-                given = _Writer(vendor=self.vendor, values={**self.values, **row["with"]})
+                given = _Writer({**self.values, **row.get("with", {})})
                 yield given._step(_row(SHARED, row["step"]))
             else:
                 yield self._step(row)
 
     def command(self, told: Any) -> str | None:
-        """A command: as it stands, of the card's vendor, or one that the check made."""
+        """A command: as it stands, of the vendor, or one that the check made."""
         if isinstance(told, dict):
-            told = told.get(self.vendor)
+            told = told.get(self.values.get("vendor"), told.get("other"))
         if told is None:
             return None
         if told.startswith("$") and told[1:] in self.values:

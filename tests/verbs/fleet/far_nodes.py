@@ -49,7 +49,7 @@ class FarNodes:
         """Variables with which a program sees the machine of a scenario."""
         env = grown(name)
         root = self.folder / node / "root"
-        shutil.copytree(env["RIGRIGHT_ROOT"], root, symlinks=True, copy_function=os.link)
+        shutil.copytree(env["RIGRIGHT_ROOT"], root, symlinks=True, copy_function=linked)
         host = root / "proc/sys/kernel/hostname"
         host.parent.mkdir(parents=True, exist_ok=True)
         host.unlink(missing_ok=True)
@@ -74,6 +74,14 @@ class FarNodes:
         return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
+def linked(source: str, place: str) -> None:
+    """A file in a second place; a copy where that is on another file system."""
+    try:
+        os.link(source, place)
+    except OSError:
+        shutil.copy2(source, place)
+
+
 def grown(name: str) -> dict[str, str]:
     """A scenario's machine; nodes of it share its files, each with a name of its own."""
     if name not in GROWN:
@@ -85,5 +93,6 @@ def grown(name: str) -> dict[str, str]:
 
 
 def left_behind() -> set[str]:
-    """Folders of ours below the system's temporary one."""
-    return {path.name for path in Path(tempfile.gettempdir()).glob("rigright-????????")}
+    """Folders of ours below a temporary one: of the tests, or of a server that knows nothing of theirs."""
+    places = {tempfile.gettempdir(), "/tmp"}  # noqa: S108 - the server's
+    return {path.name for place in places for path in Path(place).glob("rigright-????????")}

@@ -2,6 +2,7 @@
 
 `FAKE_TORCH_CARDS` says how many cards there are and how fast each is: "1,1,0.35"; "1@0.5" tires by half.
 `FAKE_TORCH_FAILS` names a function that fails as a card does that fell off the bus.
+`FAKE_TORCH_WRONG` names a card whose products differ now and then; `FAKE_TORCH_ODD` one whose differ always.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ SPEEDS = [float(speed) for speed, _, _ in CARDS]
 TIRED = [float(tired or 1.0) for _, _, tired in CARDS]
 TIRED_AFTER_S, BEGAN = 2.5, time.monotonic()
 TICK_S = 0.0003
-uint8, int8, float16, bfloat16, float32, float8_e4m3fn = ["u8", "i8", "f16", "b16", "f32", "f8"]
+uint8, int8, int16, int64 = ["u8", "i8", "i16", "i64"]
+float16, bfloat16, float32, float8_e4m3fn = ["f16", "b16", "f32", "f8"]
 version = SimpleNamespace(hip=None)
 backends = SimpleNamespace(
     cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)),
@@ -30,6 +32,7 @@ class Tensor:
     """A place and nothing in it."""
 
     def __init__(self, device="cpu"):
+        self.device = device
         self.card = int(str(device).partition(":")[2] or 0)
 
     def _work(self, *_args, **_kwargs):
@@ -41,7 +44,42 @@ class Tensor:
     def _same(self, *_args, **_kwargs):
         return self
 
-    random_ = t = to = _same
+    bitwise_xor_ = random_ = t = view = flatten = __add__ = __radd__ = __mul__ = __mod__ = _same
+
+    def to(self, device, _kind=None):
+        return self if "i" in device else Tensor(device)
+
+    def numel(self):
+        return 1
+
+    def __ne__(self, _other):
+        return Values(3 if str(self.card) == os.environ.get("FAKE_TORCH_WRONG") else 0)
+
+    __hash__ = None
+
+    def __iadd__(self, values):
+        return values
+
+    def sum(self):
+        return Values(8 if str(self.card) == os.environ.get("FAKE_TORCH_ODD") else 7)
+
+
+class Values(int):
+    """So many of them, as a tensor of one value is read."""
+
+    def sum(self):
+        return self
+
+    def item(self):
+        return int(self)
+
+    def __iadd__(self, others):
+        return Values(int(self) + others)
+
+
+class Generator:
+    def manual_seed(self, _seed):
+        return self
 
 
 def work(card):
@@ -56,12 +94,16 @@ def made(*_sizes, device="cpu", **_):
     return Tensor(device)
 
 
-empty = rand = randn = randint = zeros = tensor = made
+def empty_like(like):
+    return Tensor(f"cuda:{like.card}")
+
+
+empty = rand = randn = randint = zeros = tensor = arange = made
 
 
 def mm(left, _right, out=None):
     work(left.card)
-    return out
+    return out or Tensor(f"cuda:{left.card}")
 
 
 def _int_mm(left, _right):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rigright.doctor.examine import case_of
-from rigright.doctor.held import held_all
+from rigright.doctor.held import held_all, wrong_values
 from rigright.machine.bench.ask import Ask
 from rigright.machine.bench.child import Child
 from rigright.machine.bench.record import Result, Skipped
@@ -22,12 +22,13 @@ MACHINE = Machine(
 )
 
 
-def measured(part, cards, *, fails="", spare_s=1.0, quick=True):
+def measured(part, cards, *, fails="", spare_s=1.0, quick=True, **more):
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(FAKE), os.environ.get("PYTHONPATH", "")]),
         "FAKE_TORCH_CARDS": cards,
         "FAKE_TORCH_FAILS": fails,
+        **more,
     }
     child = Child(sys.executable, env)
     try:
@@ -122,6 +123,19 @@ def test_cards_that_tire_under_load_are_found():
         one.result.on: one.verdict for one in held_all(found, case_of(MACHINE)) if one.result.unit == "ratio"
     }
     assert held["gpu 5"] == "slow"
+
+
+def test_a_card_that_computes_wrong_values_under_load_is_found():
+    found = results(measured("sustained", "1,1", spare_s=0.1, quick=False, FAKE_TORCH_WRONG="1"))
+    held = {one.result.on: one.verdict for one in held_all(found, case_of(MACHINE)) if "warm" in one.result.what}
+    assert (held["gpu 4"] != "wrong", held["gpu 5"]) == (True, "wrong")
+
+
+def test_memory_that_forgets_is_found():
+    found = results(measured("memory_values", "1,1", quick=False, FAKE_TORCH_WRONG="1"))
+    assert [(one.on, one.value > 0.8, wrong_values(one) > 0) for one in found] == [
+        *(("gpu 4", True, False), ("gpu 5", True, True))
+    ]
 
 
 def test_a_quick_run_warms_no_card():

@@ -19,6 +19,16 @@ from typing import Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """Nodes that measure something together, and where they meet."""
+
+    members: tuple[str, ...]
+    address: str = ""  # of the first of them
+    port: int = 0
+    me: str | None = None  # None: as the node calls itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """One part's question. Everything in it travels to the child as plain data."""
 
@@ -32,6 +42,8 @@ class Ask:
     peer: str | None = None  # "host:port" of another rigright that listens
     endpoint: str | None = None  # address of an OpenAI-compatible server
     model: str | None = None  # as that server calls it
+    is_timed: bool = False  # somebody said how long it should take: a load then lasts that long
+    meeting: Meeting | None = None  # with other nodes
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -20,6 +20,8 @@ def missing(needs: tuple[str, ...], ask: Ask, *, torch_python: str | None) -> Se
         return say("no server was named: --endpoint URL")
     if "folder" in needs and ask.folder is None:
         return say("there is no folder to write to: name one with --disk")
+    if "meeting" in needs and ask.meeting is None:
+        return say("it takes several nodes: `rigright fleet bench --accept` runs it")
     programs = {"nccl-tests": "all_reduce_perf", "nvbandwidth": "nvbandwidth"}
     for shown, program in programs.items():
         if shown in needs and shutil.which(program) is None:

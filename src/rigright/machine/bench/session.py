@@ -16,7 +16,7 @@ from pathlib import Path
 from rigright.base import shelf
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import Sentence, say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import Ask, Deadline, Meeting
 from rigright.machine.bench.cards import chosen, environment, names
 from rigright.machine.bench.child import GRACE_S, Child
 from rigright.machine.bench.needs import missing
@@ -46,6 +46,7 @@ class Wish:
     peer: str | None = None
     endpoint: str | None = None
     model: str | None = None
+    meeting: Meeting | None = None  # with other nodes
 
 
 def known() -> dict[str, Sentence]:
@@ -66,8 +67,8 @@ def pick(wanted: Sequence[str], wish: Wish) -> tuple[str, ...]:
     if asked:
         meant = {_named(word, there) for word in asked}
         return tuple(name for name in there if name in meant)
-    rest = {"endpoint"} if wish.endpoint is None else set[str]()
-    return tuple(name for name in there if name not in rest)
+    left = {"endpoint": wish.endpoint, "nodes": wish.meeting}
+    return tuple(name for name in there if name not in left or left[name] is not None)
 
 
 def _named(word: str, there: Iterable[str]) -> str:
@@ -120,6 +121,8 @@ def measured(
                     peer=wish.peer,
                     endpoint=wish.endpoint,
                     model=wish.model,
+                    is_timed=wish.budget_s is not None,
+                    meeting=wish.meeting,
                 )
                 needs = shelf.take(PARTS, name, bears="NEEDS")
                 why = missing(needs, ask, torch_python=python)

@@ -1,6 +1,7 @@
 """Collectives over all cards with torch.distributed: NCCL on cards, Gloo where there are none.
 
 Each rank is a process of its own. The rate is that of the wires ("busbw" of nccl-tests), not of the message.
+Sums of ones are looked at value by value: what is damaged on the way shows.
 Two processes of the processor say whether the software works and how fast memory passes between processes.
 """
 
@@ -11,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ SHARE = 2.0
 
 GLOO = ("all_reduce", "all_gather")
 ALL = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+SUM = "all_reduce"
+ACROSS = (SUM,)  # between nodes: what training waits for most
 SIZES = (64 * MIB, GIB, MIB)
 QUICK_SIZES = (64 * MIB,)
 CPU_SIZES = (16 * MIB,)
@@ -55,9 +59,15 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         yield Skipped(part="", why=say("one thread has nobody to exchange with"))
         return
     count = len(cards) or 2
-    job = {"count": count, "kind": cards[0].kind if cards else "cpu", "ask": plain(ask)}
+    job = {"count": count, "kind": cards[0].kind if cards else "cpu", "over": 1}
     job["meet"] = str(Path(ask.folder or ".") / "ranks")
-    processes = [_started({**job, "rank": index}) for index in range(count)]
+    yield from ranks(ask, job, first=0, here=count)
+
+
+def ranks(ask: Ask, job: dict[str, Any], *, first: int, here: int) -> Iterator[Result | Skipped]:
+    """So many processes of this node, the first of them with this number among all."""
+    job = {**job, "ask": plain(ask)}
+    processes = [_started({**job, "rank": first + index, "card": index}) for index in range(here)]
     try:
         for line in processes[0].stdout or ():
             answer = json.loads(line)
@@ -77,7 +87,7 @@ def _started(job: dict[str, Any]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", START, HOME, json.dumps(job)],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE if job["rank"] == 0 else sys.stderr,
+        stdout=subprocess.PIPE if job["card"] == 0 else sys.stderr,
         env={**os.environ, **SAFE},
         text=True,
     )
@@ -89,26 +99,35 @@ def rank(text: str) -> None:
     dist = pytorch("distributed")
 
     job = json.loads(text)
-    ask, index, kind = restored(Ask, job["ask"], where="ask"), job["rank"], job["kind"]
-    card = CPU if kind == "cpu" else Accelerator(kind=kind, index=index, on="gpu all")
+    ask, kind = restored(Ask, job["ask"], where="ask"), job["kind"]
+    card = CPU if kind == "cpu" else Accelerator(kind=kind, index=job["card"], on="gpu all")
     if kind == "cuda":
-        torch.cuda.set_device(index)
+        torch.cuda.set_device(card.index)
     backend = {"cuda": "nccl", "xpu": "xccl"}.get(kind, "gloo")
     torch.set_num_threads(1)
-    dist.init_process_group(backend, init_method=f"file://{job['meet']}", rank=index, world_size=job["count"])
+    meet, place = job["meet"], {"rank": job["rank"], "world_size": job["count"]}
+    if isinstance(meet, str):
+        dist.init_process_group(backend, init_method=f"file://{meet}", **place)
+    else:
+        waits = timedelta(seconds=max(10.0, meet["spare_s"]))
+        store = dist.TCPStore(meet["address"], meet["port"], is_master=False, timeout=waits)
+        dist.init_process_group(backend, store=dist.PrefixStore("ranks", store), timeout=waits, **place)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    for found in _exchanged(card, ask, ranks=job["count"], backend=backend):
-        if index == 0:
+    for found in _exchanged(card, ask, ranks=job["count"], backend=backend, over=job["over"]):
+        if job["rank"] == 0:
             out.write(json.dumps(plain(found)) + "\n")
             out.flush()
     dist.destroy_process_group()
 
 
-def _exchanged(card: Accelerator, ask: Ask, *, ranks: int, backend: str) -> Iterator[Result | Skipped]:
+def _exchanged(
+    card: Accelerator, ask: Ask, *, ranks: int, backend: str, over: int
+) -> Iterator[Result | Skipped]:
     """Every collective at every size; all ranks go the same way, so the time is checked together."""
     until = Deadline.of(ask.spare_s * 0.8)
     sizes = CPU_SIZES if card.kind == "cpu" else QUICK_SIZES if ask.quick else SIZES
-    names = ALL if backend != "gloo" else GLOO
+    names = ACROSS if over > 1 else ALL if backend != "gloo" else GLOO
+    spanned = (("nodes", str(over)),) if over > 1 else ()
     for size in sizes:
         for name in names:
             go_on = not until.is_over()
@@ -120,6 +139,7 @@ def _exchanged(card: Accelerator, ask: Ask, *, ranks: int, backend: str) -> Iter
             if not bool(vote.item() > 0):
                 yield Skipped(part="", why=say("time ran out before {what}", what=name))
                 return
+            wrong = (("wrong", str(_wrong(card, size=size, ranks=ranks))),) if name == SUM else ()
             times = _times(card, collective(name, card, size=size, ranks=ranks))
             yield rate(
                 f"{name} {size // MIB} MiB",
@@ -127,8 +147,20 @@ def _exchanged(card: Accelerator, ask: Ask, *, ranks: int, backend: str) -> Iter
                 work=size * bus_factor(name, ranks),
                 times_s=times,
                 unit="bytes_per_s",
-                settings=(("ranks", str(ranks)), ("backend", backend), ("counted", "busbw")),
+                settings=(("ranks", str(ranks)), ("backend", backend), ("counted", "busbw"), *spanned, *wrong),
             )
+
+
+def _wrong(card: Accelerator, *, size: int, ranks: int) -> int:
+    """How many values of a sum of ones came out other than they must, on all ranks together."""
+    torch = pytorch()
+    dist = pytorch("distributed")
+
+    ones = torch.ones(size // 4, device=card.device)
+    dist.all_reduce(ones)
+    wrong = (ones != ranks).sum()
+    dist.all_reduce(wrong)
+    return int(wrong.item())
 
 
 def _times(card: Accelerator, once: Callable[[], Any]) -> list[float]:

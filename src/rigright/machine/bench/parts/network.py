@@ -37,7 +37,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 
 def _between(ask: Ask, address: tuple[str, int], *, on: str) -> Iterator[Result]:
     host, port = address
-    through = _port_to(host, port)
+    through = port_to(host, port)
     streams = (1,) if ask.quick else STREAMS
     rounds = 1 + len(streams) * len(WAYS) * MOST_ROUNDS
     round_s = min(QUICK_ROUND_S if ask.quick else ROUND_S, max(SHORTEST_S, ask.spare_s / rounds))
@@ -55,7 +55,7 @@ def _between(ask: Ask, address: tuple[str, int], *, on: str) -> Iterator[Result]
             )
 
 
-def _port_to(host: str, port: int) -> Settings:
+def port_to(host: str, port: int) -> Settings:
     """The network port that the way there begins at; no packet is sent to find it."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     with suppress(OSError, ImportError), socket.socket(kind, socket.SOCK_DGRAM) as line:

@@ -1,31 +1,51 @@
-"""All cards at once under full load for a while: what each still computes once it is warm, against its start.
+"""All cards at once under full load for a while: what each still computes once it is warm, and whether it is right.
 
 A single short measurement meets a cold card alone. Here heat, the power supply and the power limit have their
-say: a card that loses a tenth is held back by one of them, and `watch` shows by which.
+say: a card that loses a tenth is held back by one of them, and `watch` shows by which. Every card multiplies
+the same two matrices over and over; between two timed stretches some products are compared with its first one,
+value by value: a sound card gives the same bits each time. That first one is told as a short sum, so that cards
+can be compared with each other too: a card that is always wrong in the same way agrees with itself alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from threading import Barrier, Thread
+from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
 from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.figures import rate, spread
-from rigright.machine.bench.parts.gemm import can, multiplication
+from rigright.machine.bench.parts.gemm import can
 from rigright.machine.bench.record import Result, Skipped
+from rigright.machine.bench.torched import pytorch
 
-TITLE = say("all cards at once under full load, once they are warm")
+TITLE = say("all cards at once under full load, once they are warm, with every value checked")
 GROUP = "cards"
 NEEDS = ("torch", "accelerator")
 SHARE = 3.0
 
 SIDE = 4096
+SEED = 20_26
 LONGEST_S, SHORTEST_S = 60.0, 5.0
 PIECE_S = 0.5  # one figure for each such stretch
 EDGE = 5  # stretches at the start and at the end that are held against each other
+CHECKED = 20  # products that are compared after each stretch
+PRIME = 65_521  # weights of the sum of values: two that change places show
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What one card did under load."""
+
+    times_s: list[float] = field(default_factory=list)  # of one multiplication, in each stretch
+    wrong: int = 0
+    total: str = ""  # of its first product
+    hottest: float | None = None
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
@@ -33,12 +53,18 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     if ask.quick:
         yield Skipped(part="", why=say("cards do not get warm in a quick run"))
         return
+    torch = pytorch()
     cards = accelerators(ask)
-    lasts_s = min(LONGEST_S, max(SHORTEST_S, ask.spare_s * 0.8))
-    found: dict[int, list[float]] = {card.index: [] for card in cards}
+    longest_s = ask.spare_s if ask.is_timed else LONGEST_S
+    lasts_s = min(longest_s, max(SHORTEST_S, ask.spare_s * 0.8))
+    found = {card.index: Loaded() for card in cards}
+    chance = torch.Generator().manual_seed(SEED)
+    pair = [torch.randn(SIDE, SIDE, generator=chance) for _ in range(2)]
     start = Barrier(len(cards))
     threads = [
-        Thread(target=_loaded, args=(card, start), kwargs={"found": found[card.index], "lasts_s": lasts_s})
+        Thread(
+            target=_loaded, args=(card, start), kwargs={"pair": pair, "found": found[card.index], "s": lasts_s}
+        )
         for card in cards
     ]
     for thread in threads:
@@ -46,21 +72,28 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     for thread in threads:
         thread.join()
     for card in cards:
-        times = found[card.index]
-        if len(times) < 2:
+        if len(found[card.index].times_s) < 2:
             yield Skipped(part="", why=say("{on} stopped under load", on=card.on))
             continue
-        yield from told(card, times, lasts_s=lasts_s)
+        yield from told(card, found[card.index], lasts_s=lasts_s)
 
 
-def told(card: Accelerator, times_s: list[float], *, lasts_s: float) -> Iterator[Result]:
+def told(card: Accelerator, found: Loaded, *, lasts_s: float) -> Iterator[Result]:
     """What the card computes at the end, and how much of its start that is."""
-    edge = min(EDGE, len(times_s) // 2)
-    first, last = times_s[:edge], times_s[-edge:]
+    edge = min(EDGE, len(found.times_s) // 2)
+    first, last = found.times_s[:edge], found.times_s[-edge:]
     name = format_of(card)
     words = (("shape", f"{SIDE}x{SIDE}x{SIDE}"), ("data", "random"), ("lasted", f"{lasts_s:.0f} s"))
+    seen = (("wrong", str(found.wrong)), ("sum", found.total))
+    if found.hottest is not None:
+        seen += (("hottest", f"{found.hottest:.0f} C"),)
     yield rate(
-        f"{name}, warm", on=card.on, work=2.0 * SIDE**3, times_s=last, unit="flops_per_s", settings=words
+        f"{name}, warm",
+        on=card.on,
+        work=2.0 * SIDE**3,
+        times_s=last,
+        unit="flops_per_s",
+        settings=(*words, *seen),
     )
     kept = (sum(first) / len(first)) / (sum(last) / len(last))
     yield spread("kept of the start", on=card.on, values=[kept], unit="ratio", settings=words)
@@ -71,17 +104,50 @@ def format_of(card: Accelerator) -> str:
     return "bf16" if can("bf16", card) else "fp16"
 
 
-def _loaded(card: Accelerator, start: Barrier, *, found: list[float], lasts_s: float) -> None:
-    """Seconds of one multiplication in each stretch."""
+def _loaded(card: Accelerator, start: Barrier, *, pair: list[Any], found: Loaded, s: float) -> None:
+    """Multiply and compare until the time is over."""
+    torch = pytorch()
+    kind = torch.bfloat16 if format_of(card) == "bf16" else torch.float16
     try:
-        once = multiplication(format_of(card), card.device, sizes=(SIDE, SIDE, SIDE))
+        left, right = (one.to(card.device, kind) for one in pair)
+        right_at_first = torch.mm(left, right)
+        out = torch.empty_like(right_at_first)
+        wrong = torch.zeros((), dtype=torch.int64, device=card.device)
+        found.total = total(right_at_first)
+
+        def once() -> None:
+            torch.mm(left, right, out=out)
+
         single = max(card.batch_s(once, 3) / 3, 1e-6)
         count = max(1, round(PIECE_S / single))
         start.wait(30.0)
-        until = Deadline.of(lasts_s)
+        until = Deadline.of(s)
         while not until.is_over():
             began = time.perf_counter()
             card.batch_s(once, count)
-            found.append((time.perf_counter() - began) / count)
+            found.times_s.append((time.perf_counter() - began) / count)
+            for _ in range(CHECKED):
+                once()
+                # by bits: no rounding is allowed for
+                wrong += (out.view(torch.int16) != right_at_first.view(torch.int16)).sum()
+            found.hottest = _hotter(card, found.hottest)
+        found.wrong = int(wrong.item())
     except Exception:  # noqa: BLE001 - a card that fails under load is told by its missing figures
+        found.times_s.clear()
         start.abort()
+
+
+def total(product: Any) -> str:
+    """A short sum of all bits of a product; equal products have equal sums on whatever card."""
+    torch = pytorch()
+    bits = product.view(torch.int16).to(torch.int64).flatten()
+    weights = torch.arange(bits.numel(), device=bits.device) % PRIME + 1
+    return f"{int((bits * weights).sum().item()) & (2**64 - 1):016x}"
+
+
+def _hotter(card: Accelerator, before: float | None) -> float | None:
+    """The most degrees so far, where PyTorch can ask the driver."""
+    with suppress(Exception):  # it wants NVIDIA's module of readings in that Python
+        now = float(getattr(pytorch(), card.kind).temperature(card.index))
+        return now if before is None else max(before, now)
+    return before

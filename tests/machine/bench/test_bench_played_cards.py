@@ -127,7 +127,9 @@ def test_cards_that_tire_under_load_are_found():
 
 def test_a_card_that_computes_wrong_values_under_load_is_found():
     found = results(measured("sustained", "1,1", spare_s=0.1, quick=False, FAKE_TORCH_WRONG="1"))
-    held = {one.result.on: one.verdict for one in held_all(found, case_of(MACHINE)) if "warm" in one.result.what}
+    held = {
+        one.result.on: one.verdict for one in held_all(found, case_of(MACHINE)) if "warm" in one.result.what
+    }
     assert (held["gpu 4"] != "wrong", held["gpu 5"]) == (True, "wrong")
 
 

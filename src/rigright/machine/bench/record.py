@@ -28,7 +28,18 @@ class Result:
 SIZES = frozenset(
     (
         *("shape", "size", "buffer", "array", "file", "file system", "batch", "image", "layout", "lasted"),
-        *("tokens", "width", "layers", "threads", "workers", "connections", "ranks", "nodes", "jobs", "depth"),
+        *(
+            "tokens",
+            "width",
+            "layers",
+            "threads",
+            "workers",
+            "connections",
+            "ranks",
+            "nodes",
+            "jobs",
+            "depth",
+        ),
         *("model", "load", "requests", "engine", "backend", "bytes"),
     )
 )  # settings that make another job of it; versions and the state of a link do not: they are what changes

@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from rigright.base.errors import RigError
@@ -28,17 +29,23 @@ def gather(ask: dict[str, Any], world: World) -> dict[str, Any]:
         "machine": plain(machine),
     }
     if ask["bench"] is not None:
-        told |= benched(ask["bench"], machine, world=world)
+        told |= benched(ask["bench"], machine, world=world, meeting=ask["meeting"])
     told["seconds"] = time.monotonic() - began
     return told
 
 
-def benched(asked: dict[str, Any], machine: Machine, *, world: World) -> dict[str, Any]:
+def benched(
+    asked: dict[str, Any], machine: Machine, *, world: World, meeting: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """What was measured here, and what was not and why; a signal to end keeps what is there."""
+    from rigright.machine.bench.ask import Meeting
     from rigright.machine.bench.record import Result
     from rigright.machine.bench.session import Wish, measured, pick
 
     wish = restored(Wish, asked["wish"], where="ask")
+    if meeting is not None:
+        met = restored(Meeting, meeting, where="ask")
+        wish = replace(wish, meeting=replace(met, me=met.me or node_name(world)))
     found: dict[str, list[Any]] = {"results": [], "skipped": []}
     with suppress(KeyboardInterrupt):
         for one in measured(

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from rigright.machine.bench.ask import Meeting
 from rigright.machine.bench.session import Wish
 
 BENCH = "bench"
@@ -43,6 +44,7 @@ class Ask:
 
     patience_s: float
     bench: Bench | None = None  # to be measured there, after the probe
+    meeting: Meeting | None = None  # with which other nodes
 
 
 def parcel(ask: Ask, *, lifeline: bool = True) -> bytes:

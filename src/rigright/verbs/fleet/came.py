@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import random
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rigright.base.words import Sentence
@@ -10,6 +11,7 @@ from rigright.machine.far.parcel import Ask
 
 PATIENCE_S = 60.0  # for one node, unless the user says otherwise
 PARALLEL = 32  # nodes asked at once
+PORTS = (20_000, 32_000)  # where nodes may meet: below those that a system gives away
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +33,26 @@ class Came:
     node: str
     told: dict[str, Any] | None = None
     trouble: Sentence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Nodes by name, and what they are asked at the same time; a way that can do this bears `ask`."""
+
+    nodes: tuple[str, ...]
+    ask: Ask
+
+    def at(self, address: str) -> Job:
+        """The same, with the place where they meet: another port each time."""
+        if self.ask.meeting is None:
+            return self
+        port = random.randrange(*PORTS)  # noqa: S311 - so that two meetings on a node do not collide
+        return replace(
+            self, ask=replace(self.ask, meeting=replace(self.ask.meeting, address=address, port=port))
+        )
+
+    def of(self, node: str) -> Ask:
+        """What one of them is asked: among those that meet it is told its own name."""
+        if self.ask.meeting is None:
+            return self.ask
+        return replace(self.ask, meeting=replace(self.ask.meeting, me=node))

@@ -39,6 +39,7 @@ ACROSS = (SUM,)  # between nodes: what training waits for most
 SIZES = (64 * MIB, GIB, MIB)
 QUICK_SIZES = (64 * MIB,)
 CPU_SIZES = (16 * MIB,)
+SIZES_ACROSS = (GIB,)
 ROUND_S, SLOWEST_ROUNDS, WARM_ROUNDS, REPEATS = 0.1, 2, 3, 5
 START = (
     f"{ONLY_INSTALLED}sys.path.append(sys.argv.pop(1)); "
@@ -125,7 +126,8 @@ def _exchanged(
 ) -> Iterator[Result | Skipped]:
     """Every collective at every size; all ranks go the same way, so the time is checked together."""
     until = Deadline.of(ask.spare_s * 0.8)
-    sizes = CPU_SIZES if card.kind == "cpu" else QUICK_SIZES if ask.quick else SIZES
+    whole = QUICK_SIZES if ask.quick else SIZES
+    sizes = CPU_SIZES if card.kind == "cpu" else SIZES_ACROSS if over > 1 else whole
     names = ACROSS if over > 1 else ALL if backend != "gloo" else GLOO
     spanned = (("nodes", str(over)),) if over > 1 else ()
     for size in sizes:
@@ -147,7 +149,13 @@ def _exchanged(
                 work=size * bus_factor(name, ranks),
                 times_s=times,
                 unit="bytes_per_s",
-                settings=(("ranks", str(ranks)), ("backend", backend), ("counted", "busbw"), *spanned, *wrong),
+                settings=(
+                    ("ranks", str(ranks)),
+                    ("backend", backend),
+                    ("counted", "busbw"),
+                    *spanned,
+                    *wrong,
+                ),
             )
 
 

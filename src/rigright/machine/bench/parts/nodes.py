@@ -66,6 +66,6 @@ def _store(meeting: Meeting, *, leads: bool, spare_s: float) -> Any:
     """Where the nodes find each other."""
     dist = pytorch("distributed")
     waits = timedelta(seconds=max(10.0, spare_s))
-    return dist.TCPStore(meeting.address, meeting.port, is_master=leads, timeout=waits, wait_for_workers=False)
-
-
+    return dist.TCPStore(
+        meeting.address, meeting.port, is_master=leads, timeout=waits, wait_for_workers=False
+    )

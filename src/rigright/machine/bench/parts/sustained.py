@@ -1,10 +1,10 @@
-"""All cards at once under full load for a while: what each still computes once it is warm, and whether it is right.
+"""All cards at once under full load: what each still computes once it is warm, and whether it is right.
 
 A single short measurement meets a cold card alone. Here heat, the power supply and the power limit have their
 say: a card that loses a tenth is held back by one of them, and `watch` shows by which. Every card multiplies
-the same two matrices over and over; between two timed stretches some products are compared with its first one,
-value by value: a sound card gives the same bits each time. That first one is told as a short sum, so that cards
-can be compared with each other too: a card that is always wrong in the same way agrees with itself alone.
+the same two matrices over and over. Between two timed stretches some products are compared with its first
+one, value by value: a sound card gives the same bits each time. That first one is told as a short sum, so
+that cards can be compared with each other too: one that is always wrong in the same way agrees with itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
 from rigright.machine.bench.ask import Ask, Deadline
-from rigright.machine.bench.figures import rate, spread
+from rigright.machine.bench.figures import Settings, rate, spread
 from rigright.machine.bench.parts.gemm import can
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -63,7 +63,9 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     start = Barrier(len(cards))
     threads = [
         Thread(
-            target=_loaded, args=(card, start), kwargs={"pair": pair, "found": found[card.index], "s": lasts_s}
+            target=_loaded,
+            args=(card, start),
+            kwargs={"pair": pair, "found": found[card.index], "s": lasts_s},
         )
         for card in cards
     ]
@@ -84,7 +86,7 @@ def told(card: Accelerator, found: Loaded, *, lasts_s: float) -> Iterator[Result
     first, last = found.times_s[:edge], found.times_s[-edge:]
     name = format_of(card)
     words = (("shape", f"{SIDE}x{SIDE}x{SIDE}"), ("data", "random"), ("lasted", f"{lasts_s:.0f} s"))
-    seen = (("wrong", str(found.wrong)), ("sum", found.total))
+    seen: Settings = (("wrong", str(found.wrong)), ("sum", found.total))
     if found.hottest is not None:
         seen += (("hottest", f"{found.hottest:.0f} C"),)
     yield rate(
@@ -104,7 +106,7 @@ def format_of(card: Accelerator) -> str:
     return "bf16" if can("bf16", card) else "fp16"
 
 
-def _loaded(card: Accelerator, start: Barrier, *, pair: list[Any], found: Loaded, s: float) -> None:
+def _loaded(card: Accelerator, start: Barrier, found: Loaded, *, pair: list[Any], s: float) -> None:
     """Multiply and compare until the time is over."""
     torch = pytorch()
     kind = torch.bfloat16 if format_of(card) == "bf16" else torch.float16

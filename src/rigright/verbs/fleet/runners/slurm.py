@@ -6,17 +6,17 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TypeVar
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
-from rigright.machine.far.parcel import parcel, start_line
+from rigright.machine.far.parcel import Ask, parcel, start_line
 from rigright.machine.far.talk import Talked, talk
-from rigright.verbs.fleet.came import Came, Way
+from rigright.verbs.fleet.came import Came, Job, Way
 from rigright.verbs.fleet.hosts import expand
 from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE, meant, trouble
 
@@ -32,6 +32,7 @@ MANNER = (
     "--job-name=rigright",
 )
 IDLE = frozenset({"idle"})
+T = TypeVar("T")
 _STATE = re.compile(r"[a-z]+")
 
 
@@ -58,24 +59,71 @@ class _Heard:
 
 def run(way: Way) -> Iterator[Came]:
     """Every node of the allocation; those that srun names and that say nothing come last."""
-    srun = shutil.which("srun")
-    if srun is None:
-        raise MissingError(say("there is no command srun here; run it where jobs are submitted"))
     chosen, wanted, others = _chosen(way)
     yield from others
     yield from (Came(node=node) for node in wanted)
+    yield from _spoken(way, chosen, ask=way.ask, wanted=wanted, stop=Event())
+
+
+def nodes(way: Way) -> tuple[str, ...]:
+    """Those that are known before they are asked: of this job, or idle; of options only srun knows."""
+    if way.where:
+        return ()
+    listed = os.environ.get("SLURM_JOB_NODELIST") if "SLURM_JOB_ID" in os.environ else None
+    return expand(listed) if listed else tuple(_chosen(way)[1])
+
+
+def ask(way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
+    """One srun for each job, all of them at the same time."""
+    queue: Queue[tuple[Job, Came] | None] = Queue()
+    stop = Event()
+    workers = [Thread(target=_work, args=(way, job), kwargs={"queue": queue, "stop": stop}) for job in jobs]
+    for worker in workers:
+        worker.start()
+    left = len(workers)
+    try:
+        while left:
+            one = _next(queue)
+            if one is None:
+                left -= 1
+            else:
+                yield one
+    finally:
+        stop.set()
+        for worker in workers:
+            worker.join()
+
+
+def _work(way: Way, job: Job, *, queue: Queue[tuple[Job, Came] | None], stop: Event) -> None:
+    """One job's srun, on just these nodes."""
+    options = shlex.split(way.where) or (["--overlap"] if "SLURM_JOB_ID" in os.environ else [])
+    chosen = (*options, "--nodes", str(len(job.nodes)), "--nodelist", ",".join(job.nodes))
+    placed = job.at(job.nodes[0])
+    try:
+        for came in _spoken(way, chosen, ask=placed.ask, wanted=list(job.nodes), stop=stop):
+            if came.told is not None or came.trouble is not None:
+                queue.put((job, came))
+    except MissingError as error:
+        for node in job.nodes:
+            queue.put((job, Came(node=node, trouble=error.sentence)))
+    finally:
+        queue.put(None)
+
+
+def _spoken(way: Way, chosen: Sequence[str], *, ask: Ask, wanted: list[str], stop: Event) -> Iterator[Came]:
+    """What one srun brings, node by node; those that tell nothing come last, each with the reason."""
+    srun = shutil.which("srun")
+    if srun is None:
+        raise MissingError(say("there is no command srun here; run it where jobs are submitted"))
     command = shlex.split(start_line(python=way.python, as_root=way.as_root))
     argv = (srun, *chosen, *MANNER, *command)
-    heard, stop = _Heard(wanted), Event()
-    patience_s = way.ask.patience_s + QUEUE_S
-    worker = Thread(
-        target=_talk, args=(heard, argv), kwargs={"way": way, "patience_s": patience_s, "stop": stop}
-    )
+    heard = _Heard(wanted)
+    worker = Thread(target=_talk, args=(heard, argv), kwargs={"ask": ask, "stop": stop})
     worker.start()
     came: set[str] = set()
     expected = set(wanted)
     try:
-        while (one := _next(heard)) is not None:
+        while (one := _next(heard.queue)) is not None:
             yield from (Came(node=node) for node in sorted(heard.nodes - expected - {one.node}))
             expected |= heard.nodes
             came.add(one.node)
@@ -96,19 +144,19 @@ def run(way: Way) -> Iterator[Came]:
         raise MissingError(say("srun brought no node's answer: {why}", why=why))
 
 
-def _talk(heard: _Heard, argv: tuple[str, ...], *, way: Way, patience_s: float, stop: Event) -> None:
+def _talk(heard: _Heard, argv: tuple[str, ...], *, ask: Ask, stop: Event) -> None:
     try:
-        said = parcel(way.ask, lifeline=False)  # srun ends what it started by itself
-        heard.talked = talk(argv, said=said, heard=heard.take, patience_s=patience_s, stop=stop)
+        said = parcel(ask, lifeline=False)  # srun ends what it started by itself
+        heard.talked = talk(argv, said=said, heard=heard.take, patience_s=ask.patience_s + QUEUE_S, stop=stop)
     finally:
         heard.queue.put(None)
 
 
-def _next(heard: _Heard) -> Came | None:
-    """The next node; waiting in short steps lets Ctrl-C through on every system."""
+def _next(queue: Queue[T]) -> T:
+    """What comes next; waiting in short steps lets Ctrl-C through on every system."""
     while True:
         try:
-            return heard.queue.get(timeout=0.2)
+            return queue.get(timeout=0.2)
         except Empty:
             continue
 

@@ -11,9 +11,9 @@ from typing import Any
 from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
-from rigright.machine.far.parcel import parcel, start_line
+from rigright.machine.far.parcel import Ask, parcel, start_line
 from rigright.machine.far.talk import talk
-from rigright.verbs.fleet.came import Came, Way
+from rigright.verbs.fleet.came import Came, Job, Way
 from rigright.verbs.fleet.hosts import hosts_of
 from rigright.verbs.fleet.troubles import is_word, trouble
 
@@ -35,30 +35,49 @@ MANNER = (
 
 def run(way: Way) -> Iterator[Came]:
     """Every host, so many at once."""
-    hosts = hosts_of(way.where)
+    hosts = nodes(way)
+    yield from (Came(node=host) for host in hosts)
+    yield from (came for _, came in ask(way, (Job(nodes=hosts, ask=way.ask),)))
+
+
+def nodes(way: Way) -> tuple[str, ...]:
+    """The hosts that were named."""
+    return hosts_of(way.where)
+
+
+def ask(way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
+    """Every host of every job; those that meet wait for each other, so all of them are asked at once."""
     ssh = shutil.which("ssh")
     if ssh is None:
         raise MissingError(say("there is no command ssh here; install an OpenSSH client"))
-    yield from (Came(node=host) for host in hosts)
-    said = parcel(way.ask)
     line = start_line(python=way.python, as_root=way.as_root)
+    argv = (ssh, *MANNER, *way.options, "--")
+    placed = {job: job.at(_address(argv, job.nodes[0])) if job.ask.meeting else job for job in jobs}
+    wanted = [(job, host) for job in jobs for host in job.nodes]
     stop = Event()
-    pool = ThreadPoolExecutor(max(1, min(way.parallel, len(hosts))))
+    at_once = len(wanted) if any(job.ask.meeting for job in jobs) else min(way.parallel, len(wanted))
+    pool = ThreadPoolExecutor(max(1, at_once))
     try:
-        asked: list[Future[Came]] = [
-            pool.submit(
-                _one, host, argv=(ssh, *MANNER, *way.options, "--", host, line), said=said, way=way, stop=stop
-            )
-            for host in hosts
-        ]
+        asked: dict[Future[Came], Job] = {
+            pool.submit(_one, host, argv=(*argv, host, line), ask=placed[job].of(host), stop=stop): job
+            for job, host in wanted
+        }
         for done in as_completed(asked):
-            yield done.result()
+            yield asked[done], done.result()
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _one(host: str, *, argv: Sequence[str], said: bytes, way: Way, stop: Event) -> Came:
+def _address(argv: Sequence[str], host: str) -> str:
+    """What the user's configuration puts in the place of a host's name: other nodes do not have it."""
+    lines: list[bytes] = []
+    talk((*argv[:1], "-G", *argv[1:], host), heard=lines.append, patience_s=CONNECT_S)
+    names = [line.split(maxsplit=1)[1].strip() for line in lines if line.lower().startswith(b"hostname ")]
+    return names[0].decode("utf-8", "replace") if names else host.rpartition("@")[2]
+
+
+def _one(host: str, *, argv: Sequence[str], ask: Ask, stop: Event) -> Came:
     ear = Ear()
     told: list[dict[str, Any]] = []
     words: list[bytes] = []
@@ -70,7 +89,7 @@ def _one(host: str, *, argv: Sequence[str], said: bytes, way: Way, stop: Event) 
         elif is_word(text):
             words.append(text)
 
-    talked = talk(argv, said=said, heard=heard, patience_s=way.ask.patience_s + REACH_S, stop=stop)
+    talked = talk(argv, said=parcel(ask), heard=heard, patience_s=ask.patience_s + REACH_S, stop=stop)
     if told:
         return Came(node=host, told=told[-1])
     return Came(node=host, trouble=trouble(talked, words))

@@ -7,15 +7,14 @@ import shutil
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.ask import Ask
 
+NO_TORCH = say("no PyTorch here: install it (`rigright setup`), or name a Python that has it with --python")
 IN_CHILD = {"accelerator": 1, "two accelerators": 2}  # cards, which only a process with PyTorch can count
 
 
 def missing(needs: tuple[str, ...], ask: Ask, *, torch_python: str | None) -> Sentence | None:
     """The first thing that is missing, as far as it is known before a child is started."""
     if "torch" in needs and torch_python is None:
-        return say(
-            "no PyTorch here: install it (`rigright setup`), or name a Python that has it with --python"
-        )
+        return NO_TORCH
     if "endpoint" in needs and ask.endpoint is None:
         return say("no server was named: --endpoint URL")
     if "folder" in needs and ask.folder is None:

@@ -36,13 +36,13 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Errand:
     """Nodes by name, and what they are asked at the same time; a way that can do this bears `ask`."""
 
     nodes: tuple[str, ...]
     ask: Ask
 
-    def at(self, address: str) -> Job:
+    def at(self, address: str) -> Errand:
         """The same, with the place where they meet: another port each time."""
         if self.ask.meeting is None:
             return self

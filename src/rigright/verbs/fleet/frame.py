@@ -140,6 +140,16 @@ def _bench_s(bench: Bench) -> float:
 def _node(
     came: Came, *, what: What, only: tuple[str, ...], wanted: Wanted | None, baseline: Baseline | None
 ) -> NodeTold:
+    """One node's words as records, examined as far as it was asked."""
+    found = node_told(came)
+    if found.machine is None or what == "probe":
+        return found
+    about = only if what == "doctor" else HELD
+    case = case_of(found.machine, results=found.results, wanted=wanted, baseline=baseline)
+    return replace(found, examined=examine(case, about))
+
+
+def node_told(came: Came) -> NodeTold:
     """One node's words as records; what cannot be read is told of that node alone."""
     told = came.told
     if told is None:  # with no trouble either it is only expected
@@ -153,15 +163,10 @@ def _node(
         skipped = _listed(Skipped, told, where=came.node)
     except DataError as error:
         return NodeTold(node=came.node, trouble=error.whole)
-    examined = None
-    if what != "probe":
-        about = only if what == "doctor" else HELD
-        examined = examine(case_of(machine, results=results, wanted=wanted, baseline=baseline), about)
     seconds = told.get("seconds")
     return NodeTold(
         node=came.node,
         machine=machine,
-        examined=examined,
         results=results,
         skipped=skipped,
         seconds=float(seconds) if isinstance(seconds, int | float) else None,

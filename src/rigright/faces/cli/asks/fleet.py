@@ -85,6 +85,15 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     add_baseline(parser)
     parser.add_argument("--parts", metavar="PARTS", help=str(say("bench: these parts, by commas: gemm,ram")))
     parser.add_argument("--full", action="store_true", help=str(say("bench: in full, not the quick run")))
+    parser.add_argument(
+        "--accept",
+        metavar="FOLDER",
+        help=str(say("bench: pass or fail each node; FOLDER keeps it all, and the same again goes on")),
+    )
+    parser.add_argument(
+        "--burn", metavar="TIME", help=str(say("accept: how long under load; by default 10min"))
+    )
+    parser.add_argument("--disk", metavar="FOLDER", help=str(say("accept: a folder on the disk to measure")))
     parser.add_argument("--timeout", metavar="TIME", help=str(say("for one node: 90s, 10min")))
     parser.add_argument("--parallel", metavar="N", help=str(say("nodes asked at once; by default 32")))
     parser.add_argument("--python", metavar="PATH", help=str(say("the Python on the nodes, 3.11 or newer")))
@@ -112,6 +121,8 @@ def answer(options: argparse.Namespace) -> Answer:
     """Ask the nodes, look after this one, or print files."""
     if options.what == "health":
         return _health(options)
+    if options.accept is not None:
+        return _accept(options)
     return _files(options) if options.what == "files" else _fleet(options)
 
 
@@ -124,6 +135,38 @@ def _fleet(options: argparse.Namespace) -> Answer:
         wish=_wish(options),
         progress=lambda told, silent, count: _progress(told, silent, count=count, language=options.language),
     )
+    return Answer(
+        page=lambda: pages.page(result, everything=options.everything),
+        plain=lambda language: pages.plain(result, language),
+        exit_code=result.exit_code,
+    )
+
+
+def _accept(options: argparse.Namespace) -> Answer:
+    from rigright.report.pages import accept as pages
+    from rigright.report.pages import accept_report
+    from rigright.verbs.fleet.accept.folder import keep_reports
+    from rigright.verbs.fleet.accept.frame import BURN_S, AcceptWish, accept
+
+    if options.what != "bench":
+        raise AskError(say("--accept belongs to bench: rigright fleet bench --accept FOLDER"))
+    wish = AcceptWish(
+        folder=options.accept,
+        burn_s=BURN_S if options.burn is None else _seconds(options.burn),
+        disk=options.disk,
+        parts=_listed(options.parts),
+        baseline=options.baseline,
+    )
+    result = accept(
+        _wish(options),
+        wish,
+        progress=lambda said, so_far: written_over(
+            say("{what}: {done} of {all}", what=said, done=so_far[0], all=so_far[1]),
+            options.language,
+            is_last=so_far[0] == so_far[1],
+        ),
+    )
+    result = keep_reports(result, lambda one: accept_report.page(one, result), language=options.language)
     return Answer(
         page=lambda: pages.page(result, everything=options.everything),
         plain=lambda language: pages.plain(result, language),

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from threading import Barrier, Thread
 from typing import Any
 
@@ -38,14 +37,14 @@ CHECKED = 20  # products that are compared after each stretch
 PRIME = 65_521  # weights of the sum of values: two that change places show
 
 
-@dataclass(slots=True)
-class Loaded:
-    """What one card did under load."""
+class UnderLoad:
+    """What one card did."""
 
-    times_s: list[float] = field(default_factory=list)  # of one multiplication, in each stretch
-    wrong: int = 0
-    total: str = ""  # of its first product
-    hottest: float | None = None
+    def __init__(self) -> None:
+        self.times_s: list[float] = []  # of one multiplication, in each stretch
+        self.wrong = 0
+        self.total = ""  # of its first product
+        self.hottest: float | None = None
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
@@ -57,16 +56,12 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     cards = accelerators(ask)
     longest_s = ask.spare_s if ask.is_timed else LONGEST_S
     lasts_s = min(longest_s, max(SHORTEST_S, ask.spare_s * 0.8))
-    found = {card.index: Loaded() for card in cards}
+    found = {card.index: UnderLoad() for card in cards}
     chance = torch.Generator().manual_seed(SEED)
     pair = [torch.randn(SIDE, SIDE, generator=chance) for _ in range(2)]
-    start = Barrier(len(cards))
+    together: dict[str, Any] = {"start": Barrier(len(cards)), "lasts_s": lasts_s}
     threads = [
-        Thread(
-            target=_loaded,
-            args=(card, start),
-            kwargs={"pair": pair, "found": found[card.index], "s": lasts_s},
-        )
+        Thread(target=_loaded, args=(card, found[card.index]), kwargs={**together, "pair": pair})
         for card in cards
     ]
     for thread in threads:
@@ -80,7 +75,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         yield from told(card, found[card.index], lasts_s=lasts_s)
 
 
-def told(card: Accelerator, found: Loaded, *, lasts_s: float) -> Iterator[Result]:
+def told(card: Accelerator, found: UnderLoad, *, lasts_s: float) -> Iterator[Result]:
     """What the card computes at the end, and how much of its start that is."""
     edge = min(EDGE, len(found.times_s) // 2)
     first, last = found.times_s[:edge], found.times_s[-edge:]
@@ -106,7 +101,7 @@ def format_of(card: Accelerator) -> str:
     return "bf16" if can("bf16", card) else "fp16"
 
 
-def _loaded(card: Accelerator, start: Barrier, found: Loaded, *, pair: list[Any], s: float) -> None:
+def _loaded(card: Accelerator, found: UnderLoad, *, start: Barrier, pair: list[Any], lasts_s: float) -> None:
     """Multiply and compare until the time is over."""
     torch = pytorch()
     kind = torch.bfloat16 if format_of(card) == "bf16" else torch.float16
@@ -123,7 +118,7 @@ def _loaded(card: Accelerator, start: Barrier, found: Loaded, *, pair: list[Any]
         single = max(card.batch_s(once, 3) / 3, 1e-6)
         count = max(1, round(PIECE_S / single))
         start.wait(30.0)
-        until = Deadline.of(s)
+        until = Deadline.of(lasts_s)
         while not until.is_over():
             began = time.perf_counter()
             card.batch_s(once, count)

@@ -12,7 +12,7 @@ from rigright.base.words import say
 from rigright.machine.far.envelope import heard
 from rigright.machine.far.parcel import STARTER, parcel
 from rigright.machine.far.task import landed
-from rigright.verbs.fleet.came import Came, Job, Way
+from rigright.verbs.fleet.came import Came, Errand, Way
 from rigright.verbs.fleet.troubles import LATE
 from rigright.verbs.ray_cluster import ANY, KEEP_DEVICES, joined
 
@@ -40,11 +40,11 @@ class _Cluster:
         """Nodes that can be asked."""
         return tuple(name for name, node in self.found.items() if node["Alive"])
 
-    def asked(self, way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
+    def asked(self, way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
         """A task on every node of every job."""
         tied = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         task = self.ray.remote(num_cpus=A_BIT, max_retries=0)(landed(STARTER))
-        waiting: dict[Any, tuple[Job, str]] = {}
+        waiting: dict[Any, tuple[Errand, str]] = {}
         for job in jobs:
             gone = [name for name in job.nodes if name not in self.alive]
             yield from ((job, Came(node=name, trouble=DEAD)) for name in gone)
@@ -83,7 +83,7 @@ def run(way: Way) -> Iterator[Came]:
     with _cluster(way) as cluster:
         alive = cluster.alive
         yield from (Came(node=name, trouble=None if name in alive else DEAD) for name in cluster.found)
-        yield from (came for _, came in cluster.asked(way, (Job(nodes=alive, ask=way.ask),)))
+        yield from (came for _, came in cluster.asked(way, (Errand(nodes=alive, ask=way.ask),)))
 
 
 def nodes(way: Way) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def nodes(way: Way) -> tuple[str, ...]:
         return cluster.alive
 
 
-def ask(way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
+def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     """The nodes of every job, all at the same time."""
     with _cluster(way) as cluster:
         yield from cluster.asked(way, jobs)

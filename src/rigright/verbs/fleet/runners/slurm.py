@@ -16,7 +16,7 @@ from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import Ask, parcel, start_line
 from rigright.machine.far.talk import Talked, talk
-from rigright.verbs.fleet.came import Came, Job, Way
+from rigright.verbs.fleet.came import Came, Errand, Way
 from rigright.verbs.fleet.hosts import expand
 from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE, meant, trouble
 
@@ -73,9 +73,9 @@ def nodes(way: Way) -> tuple[str, ...]:
     return expand(listed) if listed else tuple(_chosen(way)[1])
 
 
-def ask(way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
+def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     """One srun for each job, all of them at the same time."""
-    queue: Queue[tuple[Job, Came] | None] = Queue()
+    queue: Queue[tuple[Errand, Came] | None] = Queue()
     stop = Event()
     workers = [Thread(target=_work, args=(way, job), kwargs={"queue": queue, "stop": stop}) for job in jobs]
     for worker in workers:
@@ -94,7 +94,7 @@ def ask(way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
             worker.join()
 
 
-def _work(way: Way, job: Job, *, queue: Queue[tuple[Job, Came] | None], stop: Event) -> None:
+def _work(way: Way, job: Errand, *, queue: Queue[tuple[Errand, Came] | None], stop: Event) -> None:
     """One job's srun, on just these nodes."""
     options = shlex.split(way.where) or (["--overlap"] if "SLURM_JOB_ID" in os.environ else [])
     chosen = (*options, "--nodes", str(len(job.nodes)), "--nodelist", ",".join(job.nodes))

@@ -13,7 +13,7 @@ from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import Ask, parcel, start_line
 from rigright.machine.far.talk import talk
-from rigright.verbs.fleet.came import Came, Job, Way
+from rigright.verbs.fleet.came import Came, Errand, Way
 from rigright.verbs.fleet.hosts import hosts_of
 from rigright.verbs.fleet.troubles import is_word, trouble
 
@@ -37,7 +37,7 @@ def run(way: Way) -> Iterator[Came]:
     """Every host, so many at once."""
     hosts = nodes(way)
     yield from (Came(node=host) for host in hosts)
-    yield from (came for _, came in ask(way, (Job(nodes=hosts, ask=way.ask),)))
+    yield from (came for _, came in ask(way, (Errand(nodes=hosts, ask=way.ask),)))
 
 
 def nodes(way: Way) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def nodes(way: Way) -> tuple[str, ...]:
     return hosts_of(way.where)
 
 
-def ask(way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
+def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     """Every host of every job; those that meet wait for each other, so all of them are asked at once."""
     ssh = shutil.which("ssh")
     if ssh is None:
@@ -58,7 +58,7 @@ def ask(way: Way, jobs: Sequence[Job]) -> Iterator[tuple[Job, Came]]:
     at_once = len(wanted) if any(job.ask.meeting for job in jobs) else min(way.parallel, len(wanted))
     pool = ThreadPoolExecutor(max(1, at_once))
     try:
-        asked: dict[Future[Came], Job] = {
+        asked: dict[Future[Came], Errand] = {
             pool.submit(_one, host, argv=(*argv, host, line), ask=placed[job].of(host), stop=stop): job
             for job, host in wanted
         }

@@ -1,0 +1,171 @@
+"""The page of an acceptance: who fails and why, what was left open, what lies between nodes, what to do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.units import show_measured
+from rigright.base.words import Sentence, say, with_commas
+from rigright.machine.stored import plain as stored
+from rigright.report.accepted import DRAIN, Accepted, Between, Failing, NodeJudged, Suspect
+from rigright.report.fleet_rows import cards_of
+from rigright.report.node_names import folded
+from rigright.report.page import Column, Commands, Page, Part, Points, Shown, Table
+
+MOST_NAMES, MOST_ROWS = 70, 30
+
+
+def page(result: Accepted, *, everything: bool = False) -> Page:
+    """The page for people; its title is the answer."""
+    most = None if everything else MOST_ROWS
+    parts: list[Part] = [*_failing(result, most), *_open(result, most), *_between(result, most)]
+    if result.everywhere:
+        items = tuple(_everywhere(one) for one in result.everywhere)
+        parts.append(
+            Points(items=items, title=say("most nodes miss this: no single one is at fault"), tone="warn")
+        )
+    parts.append(Commands(items=tuple(_next(result)), title=say("next")))
+    tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
+    return Page(title=_answer(result), parts=tuple(parts), tone=tone)  # type: ignore[arg-type]
+
+
+def _answer(result: Accepted) -> Sentence:
+    failing, left, good = (result.named(one) for one in ("fail", "open", "pass"))
+    count = len(result.nodes)
+    if result.broken_off:
+        head = say("broken off: {fail} of {count} nodes failed so far", fail=len(failing), count=count)
+    elif failing:
+        head = say(
+            "{fail} of {count} nodes failed: {names}", fail=len(failing), count=count, names=_names(failing)
+        )
+    elif left:
+        head = say("none of {count} nodes failed", count=count)
+    else:
+        return say("{good} of {count} nodes passed", good=count, count=count)
+    told = [head]
+    if good and not result.broken_off:
+        told.append(say("{good} passed", good=len(good)))
+    if left:
+        told.append(say("{count} not judged", count=len(left)))
+    return with_commas(told) or head
+
+
+def _names(nodes: tuple[NodeJudged, ...]) -> str:
+    text = folded(one.node for one in nodes)
+    return text if len(text) <= MOST_NAMES else text[:MOST_NAMES].rpartition(",")[0] + ", ..."
+
+
+def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
+    rows: list[tuple[Shown, ...]] = [
+        (one.node if place == 0 else "", reason.says, reason.seen or "")
+        for one in result.named("fail")
+        for place, reason in enumerate(one.reasons)
+    ]
+    if rows:
+        columns = (
+            Column(head=say("node")),
+            Column(head=say("failed because"), flexible=True),
+            Column(head=say("what was seen"), flexible=True),
+        )
+        yield Table(columns=columns, rows=_cut(rows, most))
+
+
+def _open(result: Accepted, most: int | None) -> Iterator[Part]:
+    """Nodes that were not judged, those with the same reasons in one line."""
+    groups: dict[str, list[NodeJudged]] = {}
+    for one in result.named("open"):
+        groups.setdefault(str(one.left[0]), []).append(one)
+    items: list[Shown] = []
+    for nodes in groups.values():
+        left, more = nodes[0].left, len(nodes[0].left) - 1
+        why = left[0] if not more else say("{why} (and {more} more)", why=left[0], more=more)
+        items.append(say("{nodes}: {why}", nodes=folded(one.node for one in nodes), why=why))
+    if items:
+        yield Points(items=tuple(items[:most]), title=say("not judged"), tone="warn")
+
+
+def _between(result: Accepted, most: int | None) -> Iterator[Part]:
+    items = [_path(one) for one in result.between]
+    if most is not None and len(items) > most:
+        items = [*items[:most], say("and {count} more", count=len(items) - most)]
+    if items:
+        yield Points(items=tuple(items), title=say("slow together, though each node is fine"), tone="warn")
+
+
+def _path(one: Between) -> Sentence:
+    reached = say("did not get there") if one.value is None else show_measured(one.value, "bytes_per_s")
+    full = show_measured(one.full, "bytes_per_s")
+    if len(one.nodes) == 2:
+        a, b = one.nodes
+        return say("{a} with {b}: {reached}; other pairs {full}", a=a, b=b, reached=reached, full=full)
+    place = (len(one.nodes) + 1) // 2
+    return say(
+        "{nodes}: {reached}, pairs {full}; look between {first} and {second}",
+        nodes=folded(one.nodes),
+        reached=reached,
+        full=full,
+        first=folded(one.nodes[:place]),
+        second=folded(one.nodes[place:]),
+    )
+
+
+def _everywhere(one: Suspect) -> Sentence:
+    return say(
+        "{part}, {what}: about {value}, where it should be {full}",
+        part=one.result.part,
+        what=one.result.what,
+        value=show_measured(one.result.value, one.result.unit),
+        full=show_measured(one.full, one.result.unit),
+    )
+
+
+def _cut(rows: list[tuple[Shown, ...]], most: int | None) -> tuple[tuple[Shown, ...], ...]:
+    if most is None or len(rows) <= most:
+        return tuple(rows)
+    left = say("and {count} more rows; --all shows them", count=len(rows) - most)
+    return (*rows[:most], (left, *("",) * (len(rows[0]) - 1)))
+
+
+def _next(result: Accepted) -> Iterator[str]:
+    """Take bad nodes out; go on, where something is open; what to hand over."""
+    failing = result.named("fail")
+    if failing and result.over == "Slurm":
+        names = shlex.quote(f"NodeName={folded(one.node for one in failing)}")
+        yield f"scontrol update {names} State=DRAIN Failing='rigright: failed acceptance'"
+    elif failing:
+        yield f"cat {shlex.quote(f'{result.folder}/{DRAIN}')}"
+    for file in result.reports[:1]:
+        yield f"less {shlex.quote(file)}"
+    if result.broken_off or result.named("open"):
+        yield result.asked
+
+
+def plain(result: Accepted, language: str) -> dict[str, Any]:
+    """Everything, for scripts."""
+    return {
+        "over": result.over,
+        "exit_code": result.exit_code,
+        "broken_off": result.broken_off,
+        "folder": result.folder,
+        "seconds": round(result.seconds, 3),
+        "nodes": [
+            {
+                "node": one.node,
+                "state": one.state,
+                "cards": cards_of(None if one.told is None else one.told.machine),
+                "reasons": [_plain_reason(reason) for reason in one.reasons],
+                "not_judged": list(one.left),
+            }
+            for one in result.nodes
+        ],
+        "between": [stored(one, language) for one in result.between],
+        "everywhere": [stored(one, language) for one in result.everywhere],
+        "meetings": [stored(one, language) for one in result.met],
+        "reports": list(result.reports),
+    }
+
+
+def _plain_reason(one: Failing) -> dict[str, Any]:
+    return {"source": one.source, "about": one.about, "says": one.says, "seen": one.seen}

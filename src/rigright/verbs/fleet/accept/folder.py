@@ -1,0 +1,135 @@
+"""The folder of an acceptance: every answer a file as it comes, every meeting a line; asked again it goes on.
+
+`answers/`, `load/` and `again/` hold one file a node, as `fleet --from` and `doctor --from` read them.
+`meetings.jsonl` holds what nodes measured together. A line that was cut off by a kill is no line, and a file
+is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rigright.base.errors import AskError, DataError
+from rigright.base.files import read_bounded, save_text, unwritten
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.stored import plain, restored
+from rigright.report.accepted import DRAIN, Accepted, Met, NodeJudged
+from rigright.report.formats.markdown import render
+from rigright.report.node_names import file_of
+from rigright.report.page import Page
+from rigright.report.screen import Screen
+from rigright.verbs.fleet.came import Came
+
+SCHEMA = 1
+KEPT = ("results", "skipped", "seconds")  # beside the machine
+MOST_BYTES = 64 * MIB
+ABOUT, MEETINGS, REPORTS = "accept.json", "meetings.jsonl", "reports"
+Stage = Literal["answers", "load", "again"]
+STAGES: tuple[Stage, ...] = ("answers", "load", "again")
+
+
+class Folder:
+    """What is known so far, on disk."""
+
+    def __init__(self, path: str, *, settings: dict[str, Any]) -> None:
+        """Open or make it; the settings must be those it was begun with."""
+        self.path = Path(path)
+        try:
+            for stage in STAGES:
+                (self.path / stage).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritten(path, error) from None
+        about = self.path / ABOUT
+        fresh = {"rigright_accept": SCHEMA, **settings}
+        if not about.exists():
+            save_text(about, json.dumps(fresh, indent=1) + "\n")
+            return
+        begun = _read(about)
+        for name, value in fresh.items():
+            if begun.get(name) != value:
+                before, now = _shown(begun.get(name)), _shown(value)
+                why = say("{folder} was begun with {name}: {before}, now it is {now}",
+                          folder=path, name=name, before=before, now=now)  # fmt: skip
+                raise AskError(why, hint=say("ask the same as before, or name another folder"))
+
+    def keep(self, stage: Stage, came: Came) -> None:
+        """A node's answer."""
+        told = dict(came.told or {})
+        machine = told.pop("machine", None) or {}
+        save_text(self.path / stage / file_of(came.node), json.dumps({**machine, **told, "node": came.node}))
+
+    def answers(self, stage: Stage) -> dict[str, dict[str, Any]]:
+        """Every answer of a stage, by its node; a file that cannot be read is asked for again."""
+        found: dict[str, dict[str, Any]] = {}
+        for file in sorted((self.path / stage).glob("*.json")):
+            with suppress(DataError):
+                data = _read(file)
+                node = data.pop("node", None)
+                if isinstance(node, str):
+                    beside = {name: data.pop(name) for name in KEPT if name in data}
+                    found[node] = {**beside, "machine": data}
+        return found
+
+    def keep_met(self, one: Met) -> None:
+        """What nodes measured together."""
+        line = "\n" + json.dumps(plain(one)) + "\n"  # after whatever a kill left of the line before
+        try:
+            with (self.path / MEETINGS).open("a", encoding="utf-8") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritten(self.path / MEETINGS, error) from None
+
+    def met(self) -> list[Met]:
+        """Every meeting so far."""
+        file = self.path / MEETINGS
+        if not file.exists():
+            return []
+        found: list[Met] = []
+        for line in read_bounded(file, MOST_BYTES).splitlines():
+            with suppress(DataError, ValueError, RecursionError):
+                found.append(restored(Met, json.loads(line), where=MEETINGS))
+        return found
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(read_bounded(file, MOST_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise DataError(say("cannot read {file}: {why}", file=file, why=str(error)[:200])) from None
+    if not isinstance(data, dict):
+        raise DataError(say("cannot read {file}: {why}", file=file, why="{}"))
+    return data
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
+    return "-" if value is None else str(value)
+
+
+def keep_reports(result: Accepted, page: Callable[[NodeJudged], Page], *, language: str) -> Accepted:
+    """A report of each node that fails, and their names; those of an earlier verdict are removed."""
+    folder = Path(result.folder)
+    failing = result.named("fail")
+    try:
+        (folder / REPORTS).mkdir(parents=True, exist_ok=True)
+        for old in (folder / REPORTS).glob("*.md"):
+            old.unlink()
+    except OSError as error:
+        raise unwritten(folder, error) from None
+    save_text(folder / DRAIN, "".join(f"{one.node}\n" for one in failing))
+    reports = []
+    for one in failing:
+        file = (folder / REPORTS / file_of(one.node)).with_suffix(".md")
+        save_text(file, render(page(one), Screen(language=language)))
+        reports.append(str(file))
+    return replace(result, reports=tuple(reports))

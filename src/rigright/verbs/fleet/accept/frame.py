@@ -1,0 +1,312 @@
+"""Runs an acceptance: nodes alone, under load, what was slow once more, then together; judged at the end."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from rigright.base import shelf
+from rigright.base.errors import AskError
+from rigright.base.words import Sentence, say
+from rigright.doctor.baseline import Baseline, load
+from rigright.doctor.examine import case_of, examine
+from rigright.machine.bench.ask import Meeting
+from rigright.machine.bench.needs import NO_TORCH
+from rigright.machine.bench.record import Skipped
+from rigright.machine.bench.session import Wish as BenchWish
+from rigright.machine.bench.session import pick
+from rigright.machine.far.parcel import Ask, Bench
+from rigright.machine.stored import plain
+from rigright.report.accepted import Accepted, Met
+from rigright.report.nodes import NodeTold
+from rigright.verbs.fleet.accept.folder import Folder, Stage
+from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
+from rigright.verbs.fleet.accept.meetings import wanted
+from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Way
+from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told
+from rigright.verbs.fleet.odd import kinds
+
+PARTS = (
+    *("gemm", "device_memory", "memory_values", "transfer", "peer", "collectives"),
+    *("disk", "checkpoint", "ram"),
+)
+LOAD, TOGETHER = "sustained", "nodes"
+BUDGET_S, MEET_S = 300.0, 60.0
+BURN_S = 600.0
+USED = 0.8  # of its time that a load lasts
+
+Asking = Callable[[Sequence[Errand]], Iterator[tuple[Errand, Came]]]
+Progress = Callable[[Sentence, tuple[int, int]], None]  # what is done now, how far it is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptWish:
+    """Where it is kept, and how hard it is."""
+
+    folder: str
+    burn_s: float = BURN_S
+    disk: str | None = None  # a folder on the nodes
+    parts: tuple[str, ...] = ()  # none: all of an acceptance
+    baseline: str | None = None
+
+
+def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = None) -> Accepted:
+    """Ask the nodes of a fleet; what was asked before in the same folder is not asked again."""
+    runner = shelf.load(RUNNERS, "ask").get(wish.over)
+    if runner is None:
+        raise AskError(say("an acceptance asks nodes several times; reach them by --hosts, --slurm or --ray"))
+    way = Way(
+        ask=Ask(patience_s=PATIENCE_S),
+        where=wish.where,
+        parallel=wish.parallel,
+        python=wish.python,
+        as_root=wish.as_root,
+        options=wish.options,
+    )
+    flag = {"ssh": "hosts"}.get(wish.over, wish.over)
+    line = f"rigright fleet bench --{flag}" + (f"={shlex.quote(wish.where)}" if wish.where else "")
+    name = shelf.take(RUNNERS, wish.over, bears="NAME")
+    names = partial(_names, wish.over, way)
+    found = accepted(partial(runner, way), names, wish=asked, python=wish.python, progress=progress)
+    return replace(found, over=name, asked=f"{line} --accept {shlex.quote(asked.folder)}")
+
+
+def _names(over: str, way: Way, *, known: Iterable[str]) -> tuple[str, ...]:
+    """The nodes: those of the way, those of the folder, else whoever answers to a first short question."""
+    named: tuple[str, ...] = shelf.take(RUNNERS, over, bears="nodes")(way)
+    if not named and not known:
+        named = tuple(dict.fromkeys(came.node for came in shelf.take(RUNNERS, over, bears="run")(way)))
+    return tuple(dict.fromkeys((*known, *named)))
+
+
+def accepted(
+    asking: Asking,
+    names: Callable[..., tuple[str, ...]],
+    *,
+    wish: AcceptWish,
+    python: str | None = None,
+    progress: Progress | None = None,
+) -> Accepted:
+    """The acceptance itself, however nodes are reached; Ctrl-C keeps and judges what came until then."""
+    began = time.monotonic()
+    parts = pick(wish.parts, BenchWish()) if wish.parts else (*PARTS, LOAD, TOGETHER)
+    settings = {"parts": list(parts), "burn_s": wish.burn_s, "disk": wish.disk, "python": python}
+    run = _Run(
+        asking=asking,
+        folder=Folder(wish.folder, settings=settings),
+        wish=wish,
+        parts=parts,
+        python=python,
+        baseline=load(wish.baseline),
+        progress=progress or (lambda *_: None),
+    )
+    broken_off = False
+    try:
+        run.known.names.update(dict.fromkeys(names(known=run.begun())))
+        run.all_stages()
+    except KeyboardInterrupt:
+        if not run.known.told:
+            raise
+        broken_off = True
+    known = run.known
+    verdicts = judged(known, whole=not broken_off)
+    return Accepted(
+        over="",
+        asked="",
+        folder=wish.folder,
+        nodes=verdicts.nodes,
+        met=tuple(known.met),
+        between=verdicts.between,
+        everywhere=verdicts.everywhere,
+        differs=verdicts.differs,
+        broken_off=broken_off,
+        seconds=time.monotonic() - began,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One acceptance on its way."""
+
+    asking: Asking
+    folder: Folder
+    wish: AcceptWish
+    parts: tuple[str, ...]
+    python: str | None
+    baseline: Baseline | None
+    progress: Progress
+    known: SoFar = field(default_factory=SoFar)
+
+    def begun(self) -> tuple[str, ...]:
+        """Nodes of the folder; what they said is taken up."""
+        for name, told in self.folder.answers("answers").items():
+            self._take("answers", Came(node=name, told=told))
+        for stage in ("load", "again"):
+            for name, told in self.folder.answers(stage).items():
+                self._take(stage, Came(node=name, told=told))
+        self.known.met.extend(self.folder.met())
+        return tuple(self.known.told)
+
+    def all_stages(self) -> None:
+        """Whatever is not known yet."""
+        known = self.known
+        alone = tuple(one for one in self.parts if one not in {LOAD, TOGETHER})
+        each = dict.fromkeys(known.names, alone)
+        self._stage("answers", each, shown=say("each node alone"), budget_s=BUDGET_S)
+        heard = [name for name, one in known.told.items() if one.machine is not None]
+        if LOAD in self.parts:
+            loaded = dict.fromkeys(heard, (LOAD,))
+            self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / USED)
+        self._again()
+        if TOGETHER in self.parts:
+            self._together(heard)
+
+    def _stage(
+        self, stage: Stage, parts: Mapping[str, tuple[str, ...]], *, shown: Sentence, budget_s: float
+    ) -> None:
+        """Ask the nodes that have not answered yet; what they say is kept before it is judged."""
+        known = self.known
+        done = {
+            "answers": {name for name, one in known.told.items() if one.machine is not None},
+            "load": set(self.folder.answers("load")),
+            "again": set[str](),
+        }[stage]
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name, wanted_parts in parts.items():
+            if name not in done:
+                groups.setdefault(wanted_parts, []).append(name)
+        jobs = [Errand(nodes=tuple(nodes), ask=self._ask(one, budget_s)) for one, nodes in groups.items()]
+        count = sum(len(job.nodes) for job in jobs)
+        if not jobs:
+            return
+        self.progress(shown, (0, count))
+        for number, (_, came) in enumerate(self.asking(jobs), 1):
+            came = self._with_earlier(came) if stage == "again" else came  # noqa: PLW2901
+            if came.told is not None and "problem" not in came.told:
+                self.folder.keep(stage, came)
+            self._take(stage, came)
+            self.progress(shown, (number, count))
+
+    def _again(self) -> None:
+        """What was slow is measured once more: that moves the median, so that others may stand out then."""
+        known, asked = self.known, set[tuple[str, str]]()
+        while True:
+            slow: dict[str, tuple[str, ...]] = {}
+            for one in suspects(known.told, known.again):
+                place = (one.node, one.result.part)
+                if not known.is_twice(*place) and place not in asked:
+                    slow[one.node] = (*slow.get(one.node, ()), one.result.part)
+                    asked.add(place)
+            if not slow:
+                return
+            loaded = self.wish.burn_s / USED if any(LOAD in parts for parts in slow.values()) else 0.0
+            shown = say("what was slow, once more")
+            self._stage("again", slow, shown=shown, budget_s=BUDGET_S + loaded)
+
+    def _ask(self, parts: tuple[str, ...], budget_s: float, *, meeting: Meeting | None = None) -> Ask:
+        wish = BenchWish(budget_s=budget_s, python=self.python, disk=self.wish.disk)
+        bench = Bench(wish=wish, parts=parts)
+        return Ask(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
+
+    def _with_earlier(self, came: Came) -> Came:
+        """What was measured again before stays beside it."""
+        before = self.known.again.get(came.node)
+        if before is None or came.told is None:
+            return came
+        told = {
+            name: [*plain(getattr(before, name)), *came.told.get(name, ())] for name in ("results", "skipped")
+        }
+        return replace(came, told={**came.told, **told})
+
+    def _take(self, stage: Stage, came: Came) -> None:
+        """A node's words among what is known."""
+        known = self.known
+        one = node_told(came)
+        if stage == "answers":
+            known.told[came.node] = self._examined(one)
+        elif stage == "again":
+            if one.trouble is None:
+                known.again[came.node] = one
+        elif came.node in known.told:
+            first = known.told[came.node]
+            skipped = one.skipped or (() if one.trouble is None else (Skipped(part=LOAD, why=one.trouble),))
+            # the newer reading of the machine is one after heat
+            both = replace(
+                first,
+                machine=one.machine or first.machine,
+                results=(*first.results, *one.results),
+                skipped=(*first.skipped, *skipped),
+            )
+            known.told[came.node] = self._examined(both)
+
+    def _examined(self, one: NodeTold) -> NodeTold:
+        if one.machine is None:
+            return one
+        case = case_of(one.machine, results=one.results, baseline=self.baseline)
+        return replace(one, examined=examine(case))
+
+    def _together(self, heard: Sequence[str]) -> None:
+        """Pairs, trials and halves, each kind of node among its own."""
+        known = self.known
+        kind = kinds({name: one.machine for name in heard if (one := known.told[name]).machine is not None})
+        able = [name for name in heard if not any(one.why == NO_TORCH for one in known.told[name].skipped)]
+        groups: dict[str, list[str]] = {}
+        for name in able:
+            groups.setdefault(kind[name], []).append(name)
+        low = frozenset(one.node for one in suspects(known.told, known.again))
+        while True:
+            ahead: list[Met] = []
+            for nodes in groups.values():
+                met = [one for one in known.met if one.nodes[0] in nodes]
+                ahead += wanted(nodes, met, fit=frozenset(nodes) - low) if len(nodes) > 1 else ()
+            if not ahead:
+                return
+            self._meet(ahead)
+
+    def _meet(self, wishes: Sequence[Met]) -> None:
+        """Hold these meetings at once."""
+        stages = {
+            "pairs": say("in pairs"),
+            "trial": say("slow ones with fast ones"),
+            "halves": say("all together, and in halves"),
+        }
+        shown = stages[wishes[0].stage]
+        of_job = {
+            Errand(
+                nodes=one.nodes, ask=self._ask((TOGETHER,), MEET_S, meeting=Meeting(members=one.nodes))
+            ): one
+            for one in wishes
+        }
+        waiting = {job: dict.fromkeys(job.nodes) for job in of_job}
+        heard: dict[Errand, list[NodeTold]] = {job: [] for job in of_job}
+        self.progress(shown, (0, len(of_job)))
+        done = 0
+        for job, came in self.asking(tuple(of_job)):
+            heard[job].append(node_told(came))
+            waiting[job].pop(came.node, None)
+            if not waiting[job]:
+                one = _met(of_job[job], heard[job])
+                self.folder.keep_met(one)
+                self.known.met.append(one)
+                done += 1
+                self.progress(shown, (done, len(of_job)))
+
+
+def _met(wish: Met, heard: Sequence[NodeTold]) -> Met:
+    """What came of a meeting: the first node's rate, or the first reason of any."""
+    figures = [one for node in heard for one in node.results if one.part == TOGETHER]
+    skips = [(node.node, one.why) for node in heard for one in node.skipped if one.part == TOGETHER]
+    skips += [(node.node, node.trouble) for node in heard if node.trouble is not None]
+    unable = tuple(node for node, why in skips if why == NO_TORCH)
+    if not figures:
+        whys = sorted(skips, key=lambda one: one[1] != NO_TORCH)
+        why = whys[0][1] if whys else say("nothing came of it")
+        return replace(wish, why=why, unable=unable)
+    wrong = 0.0
+    with suppress(ValueError):
+        wrong = max(float(dict(one.settings).get("wrong", "0")) for one in figures)
+    return replace(wish, value=figures[0].value, wrong=int(wrong))

@@ -1,0 +1,311 @@
+"""The verdict on every node, from all that was measured; the same figures always give the same verdict.
+
+A node fails by what is sure: damaged values, a fault that the doctor finds, what its baseline or most of its
+like have and it has not, a figure below the reference or behind its like **twice** (the better of two runs is
+judged), a network that is slow with a partner known to be fast. What most nodes of a kind miss is no node's
+fault: it is told of all of them. What was not measured is not good: such a node stays open.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from rigright.base.units import show_measured
+from rigright.base.words import Sentence, say
+from rigright.doctor.examine import case_of
+from rigright.doctor.held import held_all, wrong_values
+from rigright.doctor.record import Case
+from rigright.machine.bench.record import Result
+from rigright.machine.traits import TRAITS
+from rigright.report.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
+from rigright.report.nodes import Differs, NodeTold
+from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
+from rigright.verbs.fleet.odd import differences, kinds
+from rigright.verbs.fleet.stragglers import LESS_IS_BETTER, spread_of
+
+MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
+MEASURED = frozenset(
+    {"bench_slow", "bench_behind", "bench_wrong", "baseline_bench"}
+)  # judged here, on two runs
+UNSURE = frozenset({"low"})  # confidence of a reference that fails nobody
+AGAINST: tuple[Source, ...] = (
+    "baseline",
+    "cards",
+    "peers",
+    "reference",
+)  # what says most of a slow figure, first
+Key = tuple[str, str, str, str]  # part, what, on, unit
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """What came so far."""
+
+    names: dict[str, None] = field(default_factory=dict)
+    told: dict[str, NodeTold] = field(default_factory=dict)
+    again: dict[str, NodeTold] = field(default_factory=dict)  # what was measured once more
+    met: list[Met] = field(default_factory=list)
+
+    def is_twice(self, node: str, part: str) -> bool:
+        """Whether a part was run a second time there."""
+        again = self.again.get(node)
+        return again is not None and part in {one.part for one in (*again.results, *again.skipped)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """Every verdict, and what is no node's own."""
+
+    nodes: tuple[NodeJudged, ...]
+    everywhere: tuple[Suspect, ...]
+    between: tuple[Between, ...]
+    differs: tuple[Differs, ...]
+
+
+def suspects(told: Mapping[str, NodeTold], again: Mapping[str, NodeTold]) -> tuple[Suspect, ...]:
+    """Figures that lie too low, each by what shows it best; of two runs the better one counts."""
+    best = {
+        name: replace(one, results=better(one.results, again[name].results)) if name in again else one
+        for name, one in told.items()
+    }
+    machines = {name: one.machine for name, one in best.items() if one.machine is not None}
+    kind = kinds(machines)
+    found: dict[tuple[str, ...], Suspect] = {}
+    for name, one in best.items():
+        if one.machine is not None:
+            base = None if one.examined is None else one.examined.case.baseline
+            for suspect in _alone(name, case_of(one.machine, results=one.results, baseline=base)):
+                found.setdefault(_place(suspect), suspect)
+    _, slow = spread_of(best.values(), kind)
+    for late in slow:
+        spread = late.spread
+        result = next(
+            one
+            for one in best[late.node].results
+            if (one.part, one.what, one.on, one.value) == (spread.part, spread.what, late.on, late.value)
+        )
+        suspect = Suspect(
+            node=late.node, result=result, source="peers", full=spread.median, share=1 - late.behind_share
+        )
+        found.setdefault(_place(suspect), suspect)
+    return tuple(found.values())
+
+
+def _place(one: Suspect) -> tuple[str, ...]:
+    return (one.node, one.result.part, one.result.what, one.result.on, one.source)
+
+
+def better(first: Sequence[Result], again: Sequence[Result]) -> tuple[Result, ...]:
+    """Each figure once: the better of its two runs, but for values that came out wrong in either."""
+    found: dict[Key, Result] = {}
+    for one in (*first, *again):
+        key = (one.part, one.what, one.on, one.unit)
+        known = found.get(key)
+        if known is None or (not wrong_values(known) and (wrong_values(one) or _beats(one, known))):
+            found[key] = one
+    return tuple(found.values())
+
+
+def _beats(one: Result, other: Result) -> bool:
+    return one.value < other.value if one.unit in LESS_IS_BETTER else one.value > other.value
+
+
+def _alone(node: str, case: Case) -> Iterator[Suspect]:
+    """By this node alone: its baseline, the other cards of it, references."""
+    for expected in () if case.baseline is None else case.baseline.figures:
+        for one in case.results:
+            mine = (one.part, one.what, one.unit) == (expected.part, expected.what, expected.unit)
+            if mine and not expected.holds(one.value):
+                yield _suspect(node, one, source="baseline", full=expected.value)
+    for held in held_all(case.results, case):
+        if held.verdict != "slow" or not held.full or held.confidence in UNSURE:
+            continue
+        source: Source = "cards" if held.basis == "other cards" else "reference"
+        yield _suspect(node, held.result, source=source, full=held.full)
+
+
+def _suspect(node: str, one: Result, *, source: Source, full: float) -> Suspect:
+    share = full / one.value if one.unit in LESS_IS_BETTER else one.value / full
+    return Suspect(node=node, result=one, source=source, full=full, share=share)
+
+
+def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
+    """The verdict; `whole`: nothing was broken off before its end."""
+    told, again = known.told, known.again
+    kind = kinds({name: one.machine for name, one in told.items() if one.machine is not None})
+    low, everywhere = _shared(suspects(told, again), kind)
+    differs = differences({name: one.machine for name, one in told.items() if one.machine is not None})
+    groups = {name: [one for one in known.met if kind.get(one.nodes[0]) == name] for name in kind.values()}
+    tables = {name: pairings(group) for name, group in groups.items()}
+    reasons: dict[str, list[Failing]] = {name: [] for name in known.names}
+    for name, one in told.items():
+        reasons[name] += [*_damaged(one, again.get(name, one)), *_doctor(one)]
+    for node, reason in (*_odd_sums(told), *_traits(told, differs)):
+        reasons[node].append(reason)
+    # once is too little to fail by; of a card, link or disk the worst figure of a part says enough
+    twice: dict[tuple[str, ...], Suspect] = {}
+    for suspect in sorted(low, key=lambda one: (AGAINST.index(one.source), one.share)):
+        if known.is_twice(suspect.node, suspect.result.part):
+            twice.setdefault((suspect.node, suspect.result.on, suspect.result.part), suspect)
+    for suspect in twice.values():
+        reasons[suspect.node].append(_figure(suspect))
+    for name, found in tables.items():
+        for node, reason in _network(found, groups[name]):
+            reasons[node].append(reason)
+    failed = frozenset(name for name, why in reasons.items() if why)
+    ways = tuple(
+        way for name, found in tables.items() for way in slow_between(groups[name], found, failed=failed)
+    )
+    once = frozenset(one.node for one in low if not known.is_twice(one.node, one.result.part))
+    nodes = []
+    for name in known.names:
+        left = tuple(_left(name, known, kind=kind, once=once, whole=whole))
+        why = tuple(reasons[name])
+        state: State = "fail" if why else "open" if left else "pass"
+        nodes.append(NodeJudged(node=name, state=state, reasons=why, left=left, told=told.get(name)))
+    return Verdicts(nodes=tuple(nodes), everywhere=everywhere, between=ways, differs=differs)
+
+
+def _shared(
+    low: Iterable[Suspect], kind: Mapping[str, str]
+) -> tuple[tuple[Suspect, ...], tuple[Suspect, ...]]:
+    """Those of single nodes, and one for each figure that most nodes of a kind miss."""
+    of_kind = Counter(kind.values())
+    groups: dict[tuple[str, ...], list[Suspect]] = {}
+    for one in low:
+        key = (kind.get(one.node, ""), one.result.part, one.result.what, one.source)
+        groups.setdefault(key, []).append(one)
+    own: list[Suspect] = []
+    shared: list[Suspect] = []
+    for (name, *_), found in groups.items():
+        nodes = {one.node for one in found}
+        if len(nodes) > 1 and len(nodes) > MOST_SHARE * of_kind[name]:
+            shared.append(sorted(found, key=lambda one: one.share)[len(found) // 2])
+        else:
+            own += found
+    return tuple(own), tuple(shared)
+
+
+def _damaged(one: NodeTold, again: NodeTold) -> Iterator[Failing]:
+    for result in better(one.results, again.results):
+        if wrong := wrong_values(result):
+            count = f"{wrong:g}"
+            seen = say("{part}, {what}: {count} wrong", part=result.part, what=result.what, count=count)
+            yield _wrong(result, seen)
+
+
+def _odd_sums(told: Mapping[str, NodeTold]) -> Iterator[tuple[str, Failing]]:
+    """Cards of one chip, under one PyTorch, that got another product of the same matrices than most did."""
+    groups: dict[tuple[str, ...], list[tuple[str, Result, str]]] = {}
+    for name, one in told.items():
+        for result in one.results:
+            words = dict(result.settings)
+            if words.get("sum"):
+                key = (result.part, result.what, result.chip or "", words.get("torch", ""))
+                groups.setdefault(key, []).append((name, result, words["sum"]))
+    for found in groups.values():
+        sums = Counter(total for *_, total in found)
+        most, count = sums.most_common(1)[0]
+        if count > len(found) / 2:
+            for name, result, total in found:
+                if total != most:
+                    seen = say("{part}, {what}: not the product that {count} cards of this chip get",
+                               part=result.part, what=result.what, count=count)  # fmt: skip
+                    yield name, _wrong(result, seen)
+
+
+def _wrong(result: Result, seen: Sentence) -> Failing:
+    says = say("{on} gives wrong values", on=result.on)
+    return Failing(source="values", says=says, seen=seen, about=result.on)
+
+
+def _doctor(one: NodeTold) -> Iterator[Failing]:
+    for check, found in one.findings:
+        of_baseline = check == "baseline_traits" and found.severity != "note"
+        if check not in MEASURED and (found.severity == "fault" or of_baseline):
+            shown = found.evidence[0].shows if found.evidence else None
+            seen = say("{text}", text=shown) if isinstance(shown, str) else shown
+            source: Source = "baseline" if of_baseline else "doctor"
+            yield Failing(source=source, says=found.title, seen=seen, about=found.about)
+
+
+def _traits(told: Mapping[str, NodeTold], differs: Sequence[Differs]) -> Iterator[tuple[str, Failing]]:
+    """What most of its like have, and this node has not; a baseline says it better where there is one."""
+    weights = {str(trait.name): trait.weight for trait in TRAITS}
+    for one in differs:
+        if one.usual is None or weights.get(str(one.trait)) != "fault":
+            continue
+        for value, nodes in one.others:
+            for node in nodes:
+                examined = told[node].examined
+                if examined is not None and examined.case.baseline is not None:
+                    continue
+                says = say(
+                    "{trait}: {value} instead of {usual}", trait=one.trait, value=value, usual=one.usual
+                )
+                yield node, Failing(source="traits", says=says)
+
+
+def _figure(one: Suspect) -> Failing:
+    against: dict[Source, Sentence] = {
+        "baseline": say("its baseline"),
+        "cards": say("the other cards of this node"),
+        "peers": say("the nodes like it"),
+        "reference": say("what this hardware should reach"),
+    }
+    result = one.result
+    value, full = show_measured(result.value, result.unit), show_measured(one.full, result.unit)
+    return Failing(
+        source=one.source,
+        says=say("{on} is slow: {part}, {what}", on=result.on, part=result.part, what=result.what),
+        seen=say("{value}; {against}: {full}", value=value, against=against[one.source], full=full),
+        about=result.on,
+    )
+
+
+def _network(found: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing]]:
+    """Nodes that were slow with everybody, and once more with a partner that is fast with others."""
+    for node in found.suspects:
+        trial = next((one for one in met if one.stage == "trial" and one.nodes[0] == node), None)
+        if trial is None or found.full is None:
+            continue
+        partner, full = trial.nodes[1], show_measured(found.full, "bytes_per_s")
+        if trial.value is None:
+            seen = say("with {partner} too, which is fine with others: {why}",
+                       partner=partner, why=trial.why or say("they did not meet"))  # fmt: skip
+        else:
+            value = show_measured(trial.value, "bytes_per_s")
+            seen = say("{value} with {partner}, which is fine with others; other pairs: {full}",
+                       value=value, partner=partner, full=full)  # fmt: skip
+        says = say("its network carries wrong values") if trial.wrong else say("its network is slow")
+        if trial.value is None:
+            says = say("it cannot work together with other nodes")
+        yield node, Failing(source="network", says=says, seen=seen)
+
+
+def _left(
+    name: str, known: SoFar, *, kind: Mapping[str, str], once: frozenset[str], whole: bool
+) -> Iterator[Sentence]:
+    """What is not known of a node."""
+    one = known.told.get(name)
+    if one is None or one.machine is None:
+        yield (None if one is None else one.trouble) or say("it was not asked yet")
+        return
+    like = [other for node, other in known.told.items() if kind.get(node) == kind.get(name)]
+    mine = {result.part for result in one.results}
+    parts = Counter(part for other in like for part in {result.part for result in other.results})
+    for part in sorted(part for part, count in parts.items() if part not in mine and count > len(like) / 2):
+        why = next((skip.why for skip in one.skipped if skip.part == part), say("nothing came of it"))
+        yield say("{part} was not measured: {why}", part=part, why=why)
+    if not one.results:
+        whys = [skip.why for skip in one.skipped][:1]
+        yield say("nothing was measured: {why}", why=whys[0] if whys else say("nothing came of it"))
+    if name in once:
+        yield say("it was slow once, and was not measured again")
+    if not whole:
+        yield say("the test was broken off")
+    unable = next((one.why for one in known.met if name in one.unable), None)
+    if unable is not None:
+        yield say("its network was not measured: {why}", why=unable)

@@ -1,0 +1,198 @@
+"""Acceptance over a played fleet of 64 nodes: bad nodes are named and no others, and a kill costs nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from played_fleet import Played, with_
+
+from rigright.base.errors import AskError
+from rigright.report.accepted import Met
+from rigright.verbs.fleet.accept.frame import AcceptWish, accepted
+from rigright.verbs.fleet.accept.meetings import pairings, rounds, slow_between, split, wanted
+
+BAD = {"gpu": {("n07", "gpu 3"): 0.8}, "link": {"n23": 0.5}, "disk": {"n41": 0.4}}
+
+
+def taken(fleet, folder, **wishes):
+    wish = AcceptWish(folder=str(folder), **wishes)
+    return accepted(fleet.asking, fleet.known, wish=wish)
+
+
+def reasons(found):
+    return {one.node: [(why.source, why.about) for why in one.reasons] for one in found.named("fail")}
+
+
+@pytest.fixture(scope="module")
+def three_bad(tmp_path_factory):
+    return taken(Played(**BAD), tmp_path_factory.mktemp("three"))
+
+
+def test_a_bad_card_a_bad_link_and_a_bad_disk_are_named_and_no_other_node(three_bad):
+    assert reasons(three_bad) == {
+        "n07": [("peers", "gpu 3"), ("peers", "gpu 3")],
+        "n23": [("network", None)],
+        "n41": [("peers", "/")],
+    }
+    assert len(three_bad.named("pass")) == 61
+    assert (three_bad.between, three_bad.everywhere, three_bad.exit_code) == ((), (), 20)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_healthy_fleet_passes_whole(seed, tmp_path):
+    found = taken(Played(seed=seed, count=24), tmp_path)
+    assert (len(found.named("pass")), found.exit_code) == (24, 0)
+
+
+def test_wrong_values_lost_cards_dead_links_and_odd_products_fail(tmp_path):
+    fleet = Played(
+        count=16, wrong={("n03", "gpu 1")}, odd={("n04", "gpu 2")}, missing={"n05"}, link={"n06": 0}
+    )
+    assert reasons(taken(fleet, tmp_path)) == {
+        "n03": [("values", "gpu 1")],
+        "n04": [("values", "gpu 2")],
+        "n05": [("traits", None)],
+        "n06": [("network", None)],
+    }
+
+
+def test_what_is_slow_once_is_measured_again_before_it_fails(tmp_path):
+    fleet = Played(count=16, once={("n11", "disk"): 0.5})
+    found = taken(fleet, tmp_path)
+    assert (found.exit_code, found.named("fail")) == (0, ())
+    assert (("disk",), ("n11",)) in fleet.asked
+
+
+def test_who_does_not_answer_or_has_no_pytorch_stays_open(tmp_path):
+    found = taken(Played(count=12, silent={"n02"}, no_torch={"n05"}), tmp_path)
+    assert [one.node for one in found.named("open")] == ["n02", "n05"]
+    assert (found.named("fail"), found.exit_code) == ((), 10)
+    assert "PyTorch" in str(found.named("open")[1].left[0])
+
+
+def test_what_most_nodes_miss_is_no_nodes_own_fault(tmp_path):
+    fleet = Played(
+        count=12, gpu={(f"n{n:02}", f"gpu {card}"): 0.7 for n in range(1, 13) for card in range(8)}
+    )
+    found = taken(fleet, tmp_path)
+    assert found.named("fail") == ()
+    assert {one.result.part for one in found.everywhere} == {"gemm"}
+
+
+def test_a_slow_way_between_two_racks_is_no_nodes_fault(tmp_path):
+    found = taken(Played(count=32, racks={("n01", "n17"): 0.4}), tmp_path)
+    assert found.named("fail") == ()
+    (way,) = found.between
+    assert split(way.nodes) == (
+        tuple(f"n{n:02}" for n in range(1, 17)), tuple(f"n{n:02}" for n in range(17, 33))
+    )  # fmt: skip
+
+
+class Killed(BaseException):
+    """As the process ends with kill -9: nothing of ours is asked to tidy up."""
+
+
+def test_a_kill_at_any_moment_costs_only_what_was_not_yet_answered(tmp_path):
+    """Answers come from the seed and the node, so the verdict after kills must be that of a whole run."""
+    fleet = Played(count=16, gpu={("n07", "gpu 3"): 0.8}, link={"n03": 0.5}, disk={"n11": 0.4})
+    whole = taken(fleet, tmp_path / "whole")
+    count = len(fleet.asked)
+    broken, chance, kills, asked = with_(fleet), random.Random(7), 0, []  # noqa: S311
+    wish = AcceptWish(folder=str(tmp_path / "cut"))
+    while kills < 40:
+        broken.asked.clear()
+        after = chance.randrange(1, max(2, count // 6))
+
+        def asking(jobs, after=after):
+            for number, answer in enumerate(broken.asking(jobs)):
+                if len(broken.asked) > after:
+                    raise Killed(number)
+                yield answer
+
+        try:
+            found = accepted(asking, broken.known, wish=wish)
+            break
+        except Killed:
+            kills += 1
+            asked += broken.asked
+            torn = tmp_path / "cut" / "meetings.jsonl"
+            if torn.exists():
+                with torn.open("a", encoding="utf-8") as file:
+                    file.write('{"stage": "pairs", "nodes": ["n01", "n')  # what a kill leaves of a line
+    assert kills > 3
+    assert [(one.node, one.state) for one in found.nodes] == [(one.node, one.state) for one in whole.nodes]
+    alone = [nodes for parts, nodes in (*asked, *broken.asked) if "gemm" in parts and len(parts) > 3]
+    assert len(alone) <= 16 + kills, "a node that has answered is not asked again"
+
+
+def test_breaking_off_judges_what_came_and_says_how_to_go_on(tmp_path):
+    fleet = Played(count=8, wrong={("n02", "gpu 0")})
+
+    def asking(jobs):
+        for answer in fleet.asking(jobs):
+            if len(fleet.asked) > 12:  # in the second stage
+                raise KeyboardInterrupt
+            yield answer
+
+    found = accepted(asking, fleet.known, wish=AcceptWish(folder=str(tmp_path)))
+    assert (found.broken_off, found.exit_code, found.named("pass")) == (True, 130, ())
+
+
+def test_other_settings_in_the_same_folder_are_refused(tmp_path):
+    taken(Played(count=2), tmp_path)
+    with pytest.raises(AskError, match=r"burn_s: 600\.0, now it is 60"):
+        taken(Played(count=2), tmp_path, burn_s=60.0)
+
+
+def test_an_answer_that_was_damaged_on_disk_is_asked_again(tmp_path):
+    fleet = Played(count=3)
+    taken(fleet, tmp_path)
+    (tmp_path / "answers" / "n02.json").write_text("{", encoding="utf-8")
+    again = with_(fleet)
+    taken(again, tmp_path)
+    assert {nodes for parts, nodes in again.asked if "gemm" in parts} == {("n02",)}
+
+
+@given(st.integers(2, 70), st.integers(1, 5))
+def test_nobody_meets_the_same_twice_and_nobody_is_twice_in_a_round(count, turns):
+    names = [f"n{number}" for number in range(count)]
+    met = [frozenset(pair) for pairs in rounds(names, turns) for pair in pairs]
+    assert len(met) == len(set(met))
+    for pairs in rounds(names, turns):
+        inside = [node for pair in pairs for node in pair]
+        assert len(inside) == len(set(inside)) == count - count % 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(6, 40), st.data())
+def test_slow_links_are_found_whoever_meets_whom(seed, count, data):
+    """As long as good nodes are in the majority, exactly the bad ones fail."""
+    names = [f"n{number:02}" for number in range(count)]
+    bad = set(data.draw(st.lists(st.sampled_from(names), unique=True, max_size=count // 4)))
+    chance = random.Random(seed)  # noqa: S311
+    met = []
+    while ahead := wanted(names, met, fit=frozenset(names)):
+        for one in ahead:
+            share = 0.5 if bad & set(one.nodes) else 1.0
+            met.append(Met(stage=one.stage, nodes=one.nodes, value=3e11 * share * chance.gauss(1.0, 0.015)))
+    table = pairings(met)
+    tried = {one.nodes[0]: one for one in met if one.stage == "trial"}
+    assert set(table.suspects) == bad
+    assert {node for node in table.suspects if node in tried} == bad
+    assert slow_between(met, table, failed=frozenset(bad)) == ()
+
+
+def test_the_folder_is_read_by_the_other_verbs(tmp_path):
+    from rigright.verbs.fleet.frame import FleetWish, fleet
+
+    taken(Played(count=3), tmp_path)
+    found = fleet("bench", wish=FleetWish(over="folder", where=str(tmp_path / "answers")))
+    assert [one.node for one in found.nodes] == ["n01", "n02", "n03"]
+    assert all(one.results for one in found.nodes)
+    told = json.loads(Path(tmp_path / "accept.json").read_text(encoding="utf-8"))
+    assert told["rigright_accept"] == 1

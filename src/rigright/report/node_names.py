@@ -16,14 +16,15 @@ def file_of(node: str) -> str:
 def folded(names: Iterable[str]) -> str:
     """Many names in few words: node[01-03,07],gpu9."""
     groups: dict[tuple[str, int], list[str]] = {}
-    for name in sorted(set(names), key=_by_number):
+    for name in sorted(set(names), key=by_number):
         found = _TAIL.fullmatch(name)
         key, number = ((found[1], len(found[2])), found[2]) if found else ((name, 0), "")
         groups.setdefault(key, []).append(number)
     return ",".join(_fold(start, numbers) for (start, _), numbers in groups.items())
 
 
-def _by_number(name: str) -> tuple[str, int, str]:
+def by_number(name: str) -> tuple[str, int, str]:
+    """The order in which people count nodes: n2 before n10."""
     found = _TAIL.fullmatch(name)
     return (found[1], int(found[2]), name) if found else (name, -1, name)
 

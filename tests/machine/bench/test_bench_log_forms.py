@@ -224,7 +224,7 @@ def test_a_rate_that_is_none_is_told_or_a_number(value):
 
 def test_the_way_to_this_machine_itself_begins_at_its_loop():
     psutil = pytest.importorskip("psutil")
-    told = dict(network._port_to("127.0.0.1", 9))
+    told = dict(network.port_to("127.0.0.1", 9))
     names = {
         name
         for name, found in psutil.net_if_addrs().items()
@@ -235,7 +235,7 @@ def test_the_way_to_this_machine_itself_begins_at_its_loop():
 
 @pytest.mark.parametrize("host", ["no such host", "256.1.1.1", "x" * 300])
 def test_a_way_that_nobody_knows_begins_nowhere(host):
-    assert network._port_to(host, 9) == ()
+    assert network.port_to(host, 9) == ()
 
 
 def test_figures_to_a_peer_name_the_port_and_those_of_the_loop_too(monkeypatch):
@@ -247,8 +247,8 @@ def test_figures_to_a_peer_name_the_port_and_those_of_the_loop_too(monkeypatch):
         found = list(network.run(Ask(part="network", quick=True, peer=f"127.0.0.1:{port}", spare_s=0.5)))
     carried = [dict(one.settings) for one in found if one.unit == "bytes_per_s"]
     assert {one["protocol"] for one in carried} == {"TCP"}
-    assert {one.get("port") for one in carried} == {dict(network._port_to("127.0.0.1", port)).get("port")}
+    assert {one.get("port") for one in carried} == {dict(network.port_to("127.0.0.1", port)).get("port")}
 
 
 def test_a_peer_by_name_is_found_as_by_number():
-    assert network._port_to(socket.gethostbyname("localhost"), 9) == network._port_to("127.0.0.1", 9)
+    assert network.port_to(socket.gethostbyname("localhost"), 9) == network.port_to("127.0.0.1", 9)

@@ -187,6 +187,12 @@ def test_slow_links_are_found_whoever_meets_whom(seed, count, data):
     assert slow_between(met, table, failed=frozenset(bad)) == ()
 
 
+def test_where_no_two_nodes_met_no_network_was_judged(tmp_path):
+    found = taken(Played(count=6, link={f"n{n:02}": 0 for n in range(1, 7)}), tmp_path)
+    assert len(found.named("open")) == 6
+    assert "network was not measured: the nodes did not meet" in str(found.nodes[0].left[0])
+
+
 def test_the_folder_is_read_by_the_other_verbs(tmp_path):
     from rigright.verbs.fleet.frame import FleetWish, fleet
 

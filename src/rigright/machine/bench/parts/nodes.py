@@ -28,6 +28,7 @@ GROUP = "network"
 NEEDS = ("torch", "folder", "meeting")
 SHARE = 1.0
 
+WAITED, LEAST_WAIT_S = 0.5, 10.0  # of its time, for the others to come
 ON_CPU = 1  # processes of a node without cards
 _GLOO = "GLOO_SOCKET_IFNAME"
 
@@ -65,7 +66,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
 def _store(meeting: Meeting, *, leads: bool, spare_s: float) -> Any:
     """Where the nodes find each other."""
     dist = pytorch("distributed")
-    waits = timedelta(seconds=max(10.0, spare_s))
+    waits = timedelta(seconds=max(LEAST_WAIT_S, spare_s * WAITED))
     return dist.TCPStore(
         meeting.address, meeting.port, is_master=leads, timeout=waits, wait_for_workers=False
     )

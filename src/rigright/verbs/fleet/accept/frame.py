@@ -22,6 +22,7 @@ from rigright.machine.bench.session import pick
 from rigright.machine.far.parcel import Ask, Bench
 from rigright.machine.stored import plain
 from rigright.report.accepted import Accepted, Met
+from rigright.report.node_names import by_number
 from rigright.report.nodes import NodeTold
 from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
@@ -56,7 +57,7 @@ class AcceptWish:
 
 def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = None) -> Accepted:
     """Ask the nodes of a fleet; what was asked before in the same folder is not asked again."""
-    runner = shelf.load(RUNNERS, "ask").get(wish.over)
+    runner = shelf.take(RUNNERS, wish.over, bears="ask")
     if runner is None:
         raise AskError(say("an acceptance asks nodes several times; reach them by --hosts, --slurm or --ray"))
     way = Way(
@@ -157,7 +158,7 @@ class _Run:
         alone = tuple(one for one in self.parts if one not in {LOAD, TOGETHER})
         each = dict.fromkeys(known.names, alone)
         self._stage("answers", each, shown=say("each node alone"), budget_s=BUDGET_S)
-        heard = [name for name, one in known.told.items() if one.machine is not None]
+        heard = sorted((name for name, one in known.told.items() if one.machine is not None), key=by_number)
         if LOAD in self.parts:
             loaded = dict.fromkeys(heard, (LOAD,))
             self._stage("load", loaded, shown=say("under load"), budget_s=self.wish.burn_s / USED)
@@ -209,7 +210,7 @@ class _Run:
 
     def _ask(self, parts: tuple[str, ...], budget_s: float, *, meeting: Meeting | None = None) -> Ask:
         wish = BenchWish(budget_s=budget_s, python=self.python, disk=self.wish.disk)
-        bench = Bench(wish=wish, parts=parts)
+        bench = Bench(wish=wish, parts=parts) if parts else None
         return Ask(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
 
     def _with_earlier(self, came: Came) -> Came:

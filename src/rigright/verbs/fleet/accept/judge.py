@@ -23,7 +23,7 @@ from rigright.report.accepted import Between, Failing, Met, NodeJudged, Source, 
 from rigright.report.nodes import Differs, NodeTold
 from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
 from rigright.verbs.fleet.odd import differences, kinds
-from rigright.verbs.fleet.stragglers import LESS_IS_BETTER, spread_of
+from rigright.verbs.fleet.stragglers import ENOUGH, LESS_IS_BETTER, spread_of
 
 MOST_SHARE = 0.5  # of the nodes of a kind: what more than these miss is no node's own fault
 MEASURED = frozenset(
@@ -36,6 +36,7 @@ AGAINST: tuple[Source, ...] = (
     "peers",
     "reference",
 )  # what says most of a slow figure, first
+BEHIND_FEW = 0.15  # of the median of so few nodes that chance cannot be told
 Key = tuple[str, str, str, str]  # part, what, on, unit
 
 
@@ -51,7 +52,9 @@ class SoFar:
     def is_twice(self, node: str, part: str) -> bool:
         """Whether a part was run a second time there."""
         again = self.again.get(node)
-        return again is not None and part in {one.part for one in (*again.results, *again.skipped)}
+        if again is None:
+            return False
+        return part in {*(one.part for one in again.results), *(one.part for one in again.skipped)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,8 @@ def suspects(told: Mapping[str, NodeTold], again: Mapping[str, NodeTold]) -> tup
     _, slow = spread_of(best.values(), kind)
     for late in slow:
         spread = late.spread
+        if spread.n_nodes < ENOUGH and late.behind_share <= BEHIND_FEW:
+            continue
         result = next(
             one
             for one in best[late.node].results
@@ -294,18 +299,20 @@ def _left(
         yield (None if one is None else one.trouble) or say("it was not asked yet")
         return
     like = [other for node, other in known.told.items() if kind.get(node) == kind.get(name)]
-    mine = {result.part for result in one.results}
+    here = {result.part for result in one.results}
     parts = Counter(part for other in like for part in {result.part for result in other.results})
-    for part in sorted(part for part, count in parts.items() if part not in mine and count > len(like) / 2):
+    for part in sorted(part for part, count in parts.items() if part not in here and count > len(like) / 2):
         why = next((skip.why for skip in one.skipped if skip.part == part), say("nothing came of it"))
         yield say("{part} was not measured: {why}", part=part, why=why)
-    if not one.results:
-        whys = [skip.why for skip in one.skipped][:1]
-        yield say("nothing was measured: {why}", why=whys[0] if whys else say("nothing came of it"))
+    if one.skipped and not one.results:
+        yield say("nothing was measured: {why}", why=one.skipped[0].why)
     if name in once:
         yield say("it was slow once, and was not measured again")
     if not whole:
         yield say("the test was broken off")
-    unable = next((one.why for one in known.met if name in one.unable), None)
-    if unable is not None:
-        yield say("its network was not measured: {why}", why=unable)
+    mine = [met for met in known.met if name in met.nodes]
+    others = [met for met in known.met if kind.get(met.nodes[0]) == kind.get(name)]
+    unable = [met for met in mine if name in met.unable]
+    nobody = mine if not any(met.value for met in others) else []
+    for met in (*unable, *nobody)[:1]:
+        yield say("its network was not measured: {why}", why=met.why or say("nothing came of it"))

@@ -17,6 +17,7 @@ from rigright.machine.stored import plain
 from rigright.verbs.fleet.came import Came, Way
 
 NAME = "files"
+ask = None  # what is kept cannot be asked again
 MOST_FILES = 20_000
 KEPT = frozenset({"results", "skipped", "seconds"})  # of a benchmark
 

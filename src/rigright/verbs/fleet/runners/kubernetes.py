@@ -18,6 +18,7 @@ from rigright.verbs.fleet.came import Came, Way
 from rigright.verbs.fleet.troubles import LATE, meant
 
 NAME = "Kubernetes"
+ask = None  # pods of ours only tell what they told before
 SELECTOR = "app.kubernetes.io/name=rigright-probe"
 CONTAINER = "probe"
 REACH_S = 30.0

@@ -143,6 +143,8 @@ class Program:
     user: str | None = None
     kind: str = "compute"  # "compute", "graphics"
     mem_bytes: float | None = None
+    sm_share: float | None = None  # of the card's time in which its kernels ran; watched only
+    encoder_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

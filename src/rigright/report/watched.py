@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rigright.base.words import Sentence
+from rigright.doctor.binding.judgement import JudgedCause
 from rigright.machine.bench.record import Result
 from rigright.machine.history.store import SeenMachine
+from rigright.machine.record import Machine
+from rigright.machine.sampling.ports import PortUse
+from rigright.machine.sampling.programs import ProgramUse
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick
 
 Of = Literal["ticks", "bench", "machines", "events"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """What only somebody who looks at a screen wants of a moment."""
+
+    uses: Mapping[int, ProgramUse] = field(default_factory=dict)  # by the number of the process
+    ports: tuple[PortUse, ...] = ()
+    machine: Machine | None = None  # as it was probed last
+    causes: tuple[JudgedCause, ...] | None = None  # what the doctor found; None: not examined yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +39,7 @@ class Moment:
     host: str = ""
     every_s: float = 1.0
     serves: str | None = None  # where the metrics are
+    detail: Detail | None = None  # None: nobody looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, Self
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"  # a screen of its own, no cursor, no line wraps
 _LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-_BEGIN, _END = "\x1b[?2026h\x1b[H", "\x1b[J\x1b[?2026l"  # shown at once, where the terminal knows how
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # shown at once, where the terminal knows how
 _SLICE_S = 0.25  # until a new size of the window is noticed
 _LEAST = (20, 4)  # columns, lines
 
@@ -29,19 +30,29 @@ class Live:
     def __init__(self) -> None:
         self._mode: list[Any] | None = None
         self._before: dict[int, Any] = {}
+        self._drawn: tuple[tuple[int, int], list[str]] | None = None  # size of the window, and its lines
 
     def __enter__(self) -> Self:
-        self._take()
-        for name, handle in (("SIGTSTP", self._pause), ("SIGHUP", _stop), ("SIGTERM", _stop)):
-            if hasattr(signal, name):
-                number = getattr(signal, name)
-                self._before[number] = signal.signal(number, handle)
+        try:
+            for name, handle in (("SIGTSTP", self._pause), ("SIGHUP", _stop), ("SIGTERM", _stop)):
+                if hasattr(signal, name):
+                    number = getattr(signal, name)
+                    self._before[number] = signal.signal(number, handle)
+            self._take()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._give()
-        for number, handle in self._before.items():
-            signal.signal(number, handle)
+        try:
+            self._give()
+        except KeyboardInterrupt:  # pressed again meanwhile: all the same
+            self._give()
+            raise
+        finally:
+            for number, handle in self._before.items():
+                signal.signal(number, handle)
 
     def size(self) -> tuple[int, int]:
         """Columns and lines."""
@@ -52,11 +63,21 @@ class Live:
         return max(found.columns, _LEAST[0]), max(found.lines, _LEAST[1])
 
     def draw(self, lines: list[str]) -> None:
-        """Show these lines and nothing else."""
-        sys.stdout.write(_BEGIN + "\r\n".join(f"{line}\x1b[K" for line in lines) + _END)
-        sys.stdout.flush()
+        """Show these lines and nothing else; only those that changed are written."""
+        size = self.size()
+        before = self._drawn[1] if self._drawn is not None and self._drawn[0] == size else None
+        self._drawn = None  # while it is written nobody knows what is there
+        if before is None:
+            told = "\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J"
+        else:
+            pairs = enumerate(zip_longest(lines, before, fillvalue=""))
+            told = "".join(f"\x1b[{row + 1};1H{now}\x1b[K" for row, (now, was) in pairs if now != was)
+        if told:
+            sys.stdout.write(_BEGIN + told + _END)
+            sys.stdout.flush()
+        self._drawn = size, list(lines)
 
-    def wait(self, rest_s: float, *, redraw: Callable[[], None]) -> str | None:
+    def wait(self, rest_s: float, *, redraw: Callable[[], object]) -> str | None:
         """Wait for a key; drawn anew when the window changes its size."""
         until_s, size = time.monotonic() + rest_s, self.size()
         while (left_s := until_s - time.monotonic()) > 0:
@@ -76,6 +97,7 @@ class Live:
             if sys.stdin.isatty():
                 self._mode = termios.tcgetattr(sys.stdin.fileno())
                 tty.setcbreak(sys.stdin.fileno())
+        self._drawn = None
         sys.stdout.write(_ENTER)
         sys.stdout.flush()
 
@@ -111,7 +133,7 @@ def _key(wait_s: float) -> str | None:
         if os.name == "nt" or not sys.stdin.isatty():
             raise OSError  # noqa: TRY301 - the same way out
         ready, _, _ = select.select([sys.stdin], [], [], wait_s)
-        return os.read(sys.stdin.fileno(), 16).decode("ascii", "replace") if ready else None
+        return os.read(sys.stdin.fileno(), 1024).decode("utf-8", "replace") if ready else None
     except (OSError, ValueError):
         time.sleep(wait_s)
         return _windows_key()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any
 
 from rigright.base.units import KILO, MEGA
+from rigright.machine.device import Program
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.raw import Raw, floats, is_gone
 from rigright.machine.nvml.readings import rare
 from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share
 from rigright.machine.tick import DeviceTick
 
+_RECENT_S = 5.0  # that a sample of a program's use counts as of now
 Traffic = tuple[float, int | None, int | None]  # when, and the counters of PCIe traffic then
 
 
@@ -61,7 +65,7 @@ class TickKeeper:
             slowed_by=codes.slowed_by(raw.value("slowed_by")),
             recovery=recovery_of(raw),
             last_xid=self.last_xid,
-            **self._still,
+            **self._still | {"programs": _used(raw, self._still.get("programs"))},
         )
 
     def _rates(self, raw: Raw) -> tuple[float | None, float | None]:
@@ -77,6 +81,27 @@ class TickKeeper:
             return None, None
         spent_s = now_s - before[0]
         return _rate(before[1], rx, spent_s=spent_s), _rate(before[2], tx, spent_s=spent_s)
+
+
+def _used(raw: Raw, programs: tuple[Program, ...] | None) -> tuple[Program, ...] | None:
+    """Programs with what each took of the card lately; without a recent sample one rested."""
+    samples = [] if raw.failed("programs.use") == codes.NOT_FOUND else raw.value("programs.use")
+    if not programs or not isinstance(samples, list):
+        return programs
+    newest: dict[int, tuple[int, float | None, float | None]] = {}
+    for sample in samples:
+        pid, at_us, sm, encoder = Raw({"one": sample}).numbers("one", 4)
+        if pid is not None and at_us is not None and at_us >= newest.get(pid, (0,))[0]:
+            newest[pid] = at_us, share(sm), share(encoder)
+    since_us = (time.time() - _RECENT_S) * MEGA
+    rest = (0, 0.0, 0.0)
+    found = []
+    for program in programs:
+        at_us, sm_share, encoder_share = newest.get(program.pid, rest)
+        if at_us < since_us:
+            _, sm_share, encoder_share = rest
+        found.append(replace(program, sm_share=sm_share, encoder_share=encoder_share))
+    return tuple(found)
 
 
 def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:

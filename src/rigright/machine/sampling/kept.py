@@ -33,12 +33,12 @@ class Kept:
         if (
             raw is None
         ):  # for the first time, or what was opened is gone: a card that came back is another file
-            self._forget(path)
+            self.forget(path)
             with suppress(OSError, ValueError):
                 self._open[path] = os.open(self._world.at(path), os.O_RDONLY)
                 raw = self._read(path)
         if raw is None:
-            self._forget(path)
+            self.forget(path)
         return raw
 
     def _read(self, path: str) -> bytes | None:
@@ -51,7 +51,8 @@ class Kept:
             return None
         return raw
 
-    def _forget(self, path: str) -> None:
+    def forget(self, path: str) -> None:
+        """Let go of one, that is not asked for any more."""
         file = self._open.pop(path, None)
         if file is not None:
             with suppress(OSError):
@@ -60,4 +61,4 @@ class Kept:
     def close(self) -> None:
         """Let go of them."""
         for path in tuple(self._open):
-            self._forget(path)
+            self.forget(path)

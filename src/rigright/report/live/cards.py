@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say
 from rigright.machine.tick import DeviceTick
-from rigright.report.draw.cells import clean, pad, width
+from rigright.report.draw.cells import pad, width
 from rigright.report.draw.ink import toned
 from rigright.report.live import words
-from rigright.report.live.pieces import LEAST_PICTURE, MOST_PICTURE, Past, cut_to, line_of, picture
+from rigright.report.live.pieces import (
+    LEAST_PICTURE,
+    MOST_PICTURE,
+    Past,
+    cut_to,
+    line_of,
+    picture,
+    told,
+)
 from rigright.report.live.recent import Recent
 from rigright.report.page import Tone
 from rigright.report.screen import Screen
@@ -44,9 +52,9 @@ def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> 
 
 def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     """A card on three lines: who it is, how busy, how warm."""
-    told, tone = words.state(device)
-    name = clean(f"{device.card}  {device.name or ''}")
-    said = clean(tell(told, screen.language))
+    state, tone = words.state(device)
+    name = told(f"{device.card}  {device.name or ''}", screen)
+    said = told(state, screen)
     room = screen.width - width(said) - 2
     head = toned(pad(cut_to(name, room, screen=screen), room), "strong", screen=screen)
     half = screen.width // 2 - 2
@@ -58,7 +66,7 @@ def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     memory = words.memory(device.mem_used_bytes, device.mem_total_bytes)
     found: list[tuple[Sentence | str, Tone]] = [(say("memory {memory}", memory=memory), plain)]
     found.append((words.celsius(device.gpu_c), plain))
-    found += [(told, "bad") for told in words.troubles(device)]
+    found += [(one, "bad") for one in words.troubles(device)]
     held = words.held_back(device)
     found += [held] if held is not None else []
     if device.mem_c is not None:
@@ -76,7 +84,7 @@ def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
 
 
 def _gauge(label: Sentence, shown: str, *, past: Past, room: int, screen: Screen) -> str:
-    head = f"  {pad(tell(label, screen.language), 5)} {pad(shown, 10, right=True)} "
+    head = f"  {pad(told(label, screen), 5)} {pad(shown, 10, right=True)} "
     cells = min(room - width(head), MOST_PICTURE)
     return head + picture(past, cells, screen=screen) if cells >= LEAST_PICTURE else head
 
@@ -85,12 +93,12 @@ def _fit(pieces: Iterable[tuple[Sentence | str, Tone]], screen: Screen) -> str:
     """As many pieces as there is room for."""
     line, used = " " * _INDENT, _INDENT
     for said, tone in pieces:
-        told = clean(tell(said, screen.language))
+        text = told(said, screen)
         gap = 0 if used == _INDENT else 3
-        if used + gap + width(told) > screen.width:
+        if used + gap + width(text) > screen.width:
             continue
-        line += " " * gap + toned(told, tone, screen=screen)
-        used += gap + width(told)
+        line += " " * gap + toned(text, tone, screen=screen)
+        used += gap + width(text)
     return line
 
 
@@ -98,12 +106,12 @@ def _small(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     """A card on one line."""
     label = pad(device.card, 6)
     if device.state not in {"ok", "stale"}:
-        told, tone = words.state(device)
-        return [f"{label}{line_of(told, screen, tone=tone, less=6)}"]
+        state, tone = words.state(device)
+        return [f"{label}{line_of(state, screen, tone=tone, less=width(label))}"]
     columns = (
         (words.share(device.busy_share), 6),
         (words.memory(device.mem_used_bytes, device.mem_total_bytes), 16),
-        (words.celsius(device.gpu_c), 7),
+        (told(words.celsius(device.gpu_c), screen), 7),
         (words.power(device.power_w, device.power_limit_w), 11),
     )
     wrong = _wrong(device, screen)
@@ -126,9 +134,9 @@ def _small(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
 
 def _wrong(device: DeviceTick, screen: Screen) -> tuple[str, Tone] | None:
     """The worst that is wrong with a card."""
-    told: list[tuple[Sentence | str, Tone]] = [(one, "bad") for one in words.troubles(device)]
+    wrong: list[tuple[Sentence | str, Tone]] = [(one, "bad") for one in words.troubles(device)]
     if device.state != "ok":
-        told.insert(0, words.state(device))
+        wrong.insert(0, words.state(device))
     held = words.held_back(device)
-    told += [held] if held is not None else []
-    return (clean(tell(told[0][0], screen.language)), told[0][1]) if told else None
+    wrong += [held] if held is not None else []
+    return (told(wrong[0][0], screen), wrong[0][1]) if wrong else None

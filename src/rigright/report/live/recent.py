@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick
@@ -20,15 +20,22 @@ class Recent:
     def __init__(self) -> None:
         self.moment: Moment | None = None
         self.events: deque[tuple[str, Event]] = deque(maxlen=EVENTS)
+        self.moments: deque[Moment] = deque(maxlen=KEPT)
+        self.slowed_s: dict[tuple[str, str], float] = {}  # card and reason -> since when
         self._past: dict[str, Values] = {}
 
     def add(self, moment: Moment) -> None:
         """A new moment."""
         self.moment = moment
+        self.moments.append(moment)
+        before, self.slowed_s = self.slowed_s, {}
         self._put("cpu", moment.tick.host.cpu_share)
         for device in moment.tick.devices:
             for name, read in _OF_DEVICE.items():
                 self._put(f"{device.card}.{name}", read(device))
+            for reason in device.slowed_by or ():
+                key = device.card, reason
+                self.slowed_s[key] = before.get(key, moment.tick.at_s)
         for event in moment.events:
             at_s = moment.tick.at_s if event.at_s is None else event.at_s
             self.events.append((clock(at_s), event))
@@ -37,8 +44,22 @@ class Recent:
         """The last values: "cpu", "gpu0.busy", "gpu0.power"."""
         return tuple(self._past.get(name, ()))
 
+    def until(self, at_s: float) -> Recent | None:
+        """The same as it was at a moment of the past; None where that is longer ago than is remembered."""
+        if not self.moments or at_s < self.moments[0].tick.at_s:
+            return None
+        return recent_of(one for one in self.moments if one.tick.at_s <= at_s)
+
     def _put(self, name: str, value: float | None) -> None:
         self._past.setdefault(name, deque(maxlen=KEPT)).append(value)
+
+
+def recent_of(moments: Iterable[Moment]) -> Recent:
+    """What is remembered of moments, one after another."""
+    found = Recent()
+    for one in moments:
+        found.add(one)
+    return found
 
 
 def clock(at_s: float) -> str:

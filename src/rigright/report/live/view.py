@@ -1,80 +1,149 @@
-"""The live view: host, cards, programs and events, as many lines as the screen is high."""
+"""The live view: verdict, host, cards, one pane, keys; as many lines as the screen is high."""
 
 from __future__ import annotations
 
-from rigright.base.units import show_bytes, show_seconds
-from rigright.base.words import say, tell
-from rigright.report.draw.cells import clean, pad, width
-from rigright.report.draw.ink import toned
+from collections.abc import Mapping
+
+from rigright.base.units import show_seconds
+from rigright.base.words import Sentence, say
+from rigright.report.draw.cells import pad, width
+from rigright.report.draw.ink import mark, toned
 from rigright.report.live import words
 from rigright.report.live.cards import draw_cards
-from rigright.report.live.pieces import LEAST_PICTURE, MOST_PICTURE, cut_to, line_of, picture
+from rigright.report.live.panes import help_lines, pane
+from rigright.report.live.pieces import cut_to, line_of, told
+from rigright.report.live.programs import SORTED
 from rigright.report.live.recent import Recent, clock
+from rigright.report.live.state import PANES, Frame, View
+from rigright.report.live.verdict import verdict
 from rigright.report.screen import Screen
 from rigright.report.watched import Moment
 
+_LEAST_ROWS = 4  # of a pane with its tabs and head, before cards give way
+NAMES: Mapping[str, Sentence | str] = {
+    "programs": say("programs"),
+    "cards": say("cards"),
+    "nvlink": "NVLink",
+    "ecc": "ECC",
+    "mig": "MIG",
+    "network": say("network"),
+    "host": say("host"),
+    "findings": say("findings"),
+    "events": say("events"),
+}
 
-def lines(recent: Recent, screen: Screen, *, height: int) -> list[str]:
-    """What to draw now; never more lines than the screen has, never wider."""
+
+def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: float | None = None) -> Frame:
+    """What to show now; never more lines than the screen has, never wider.
+
+    `recent` ends at the moment that is shown; `now_s` is when the newest one was.
+    """
     moment = recent.moment
     if moment is None:
-        return [line_of(say("looking at the machine ..."), screen)]
-    # as many pieces on each of two lines as there is room for
-    found, at = ["", ""], 0
-    for piece in words.host(moment.tick.host):
-        told = clean(tell(piece, screen.language))
-        while at < len(found) and width(found[at]) + 3 + width(told) > screen.width:
-            at += 1
-        if at == len(found):
-            break
-        found[at] += ("   " if found[at] else "") + told
-    room = screen.width - width(found[0]) - 3
-    if room >= LEAST_PICTURE:
-        found[0] += "   " + picture(recent.past("cpu"), min(room, MOST_PICTURE), screen=screen)
-    head = _head(moment, screen) + [line for line in found if line]
-    cards = draw_cards(recent, moment, screen=screen, room=height - len(head) - 1)
-    rest = (
-        [line_of(note, screen, tone="warn") for note in moment.notes]
-        + _events(recent, screen)
-        + _programs(moment, screen)
-    )
-    shown = [*head, "", *cards]
-    return ([*shown, "", *rest] if rest else shown)[:height]
-
-
-def _head(moment: Moment, screen: Screen) -> list[str]:
-    time, every = clock(moment.tick.at_s), show_seconds(moment.every_s)
-    left = clean(
-        tell(say("{host}, {time}, every {every}", host=moment.host, time=time, every=every), screen.language)
-    )
-    right = tell(say("q ends"), screen.language)
-    room = screen.width - width(right) - 2
-    head = toned(pad(cut_to(left, room, screen=screen), room), "strong", screen=screen)
-    found = [f"{head}  {toned(right, 'dim', screen=screen)}"]
+        waits = say("looking at the machine ...")
+        if view.at_s is not None:
+            waits = say("the history holds nothing of {time}; End goes back to now", time=clock(view.at_s))
+        return Frame(lines=[line_of(waits, screen)][:height], now_s=now_s or 0.0, pane=view.pane)
+    now_s = moment.tick.at_s if now_s is None else now_s
+    head = [_answer(recent, view, moment=moment, screen=screen), _host(moment, screen)]
+    foot = [_keys(view, screen)]
     if moment.serves:
-        found.append(line_of(say("metrics at {address}", address=moment.serves), screen, tone="dim"))
-    return found
+        head.append(line_of(say("metrics at {address}", address=moment.serves), screen, tone="dim"))
+    if moment.notes and height >= 20:
+        head.append(line_of(moment.notes[0], screen, tone="warn"))
+    room = height - len(head) - len(foot)
+    if room < 1:
+        return Frame(lines=[*head, *foot][:height], now_s=now_s, pane=view.pane)
+    if view.help:
+        lines = [*head, *help_lines(screen)[:room]]
+        return Frame(lines=[*_filled(lines, height - 1), *foot], now_s=now_s, pane=view.pane)
+    body = pane(recent, view, moment=moment, screen=screen)
+    wanted = min(len(body.head) + len(body.rows) + 1, max(_LEAST_ROWS, room // 2))
+    cards = draw_cards(recent, moment, screen=screen, room=max(room - wanted, min(2, room)))
+    left = room - len(cards)
+    if left < len(body.head) + 2:
+        return Frame(
+            lines=[*_filled([*head, *cards][: height - 1], height - 1), *foot], now_s=now_s, pane=view.pane
+        )
+    page = left - 1 - len(body.head)
+    most_top = max(len(body.rows) - page, 0)
+    top = min(view.top, most_top)
+    shown = body.rows[top : top + page]
+    lines = [
+        *head,
+        *cards,
+        _tabs(moment, view, screen=screen, at=(top, len(shown), len(body.rows))),
+        *body.head,
+        *shown,
+    ]
+    return Frame(
+        lines=[*_filled(lines, height - 1), *foot], most_top=most_top, page=page, now_s=now_s, pane=view.pane
+    )
 
 
-def _programs(moment: Moment, screen: Screen) -> list[str]:
-    """Who holds memory of which cards, the largest first."""
-    held: dict[tuple[str, str], tuple[float, list[str]]] = {}
-    for device in moment.tick.devices:
-        for program in device.programs or ():
-            key = (program.user or "", f"{program.pid} {program.name or ''}".strip())
-            size, cards = held.get(key, (0.0, []))
-            held[key] = size + (program.mem_bytes or 0.0), [*cards, device.card]
-    found = [line_of(say("programs"), screen, tone="dim")] if held else []
-    for (user, name), (size, cards) in sorted(held.items(), key=lambda one: -one[1][0]):
-        held_of = f"  {pad(show_bytes(size), 10, right=True)}  {pad(clean(user), 10)} "
-        found.append(cut_to(f"{held_of}{clean(name)}  {' '.join(cards)}", screen.width, screen=screen))
-    return found
+def _filled(lines: list[str], height: int) -> list[str]:
+    return lines + [""] * (height - len(lines))
 
 
-def _events(recent: Recent, screen: Screen) -> list[str]:
-    """The newest events, the newest first."""
-    found = [line_of(say("events"), screen, tone="dim")] if recent.events else []
-    for at, event in list(recent.events)[:-6:-1]:
-        told, tone = words.event(event)
-        found.append(f"  {at}  {line_of(told, screen, tone=tone, less=12)}")
-    return found
+def _answer(recent: Recent, view: View, *, moment: Moment, screen: Screen) -> str:
+    """The verdict, and at the right the time that it is of."""
+    said, tone = verdict(recent, moment)
+    time = clock(moment.tick.at_s)
+    when = told(time if view.at_s is None else say("history {time}", time=time), screen)
+    room = screen.width - width(when) - 2
+    if room < 1:
+        return cut_to(when, screen.width, screen=screen)
+    text = pad(cut_to(mark(tone, screen) + told(said, screen), room, screen=screen), room)
+    left = toned(text, "strong" if tone == "plain" else tone, screen=screen)
+    return f"{left}  {toned(when, 'dim' if view.at_s is None else 'strong', screen=screen)}"
+
+
+def _host(moment: Moment, screen: Screen) -> str:
+    """Who and how the host is, as many pieces as there is room for."""
+    line = told(say("{host}, every {every}", host=moment.host, every=show_seconds(moment.every_s)), screen)
+    for piece in words.host(moment.tick.host):
+        text = told(piece, screen)
+        if width(line) + 3 + width(text) <= screen.width:
+            line += "   " + text
+    return toned(cut_to(line, screen.width, screen=screen), "dim", screen=screen)
+
+
+def _tabs(moment: Moment, view: View, *, screen: Screen, at: tuple[int, int, int]) -> str:
+    """The panes with their keys, the chosen one in brackets, and which rows are seen."""
+    top, seen, whole = at
+    where = f"{top + 1}-{top + seen}/{whole}" if seen < whole else ""
+    causes = (moment.detail.causes if moment.detail is not None else None) or ()
+    bad = sum(one.finding.severity != "note" for one in causes)
+    names = []
+    for place, name in enumerate(PANES):
+        count = f" {bad}" if name == "findings" and bad else ""
+        label = f"{place + 1} {told(NAMES[name], screen)}{count}"
+        names.append(f"[{label}]" if name == view.pane else label)
+    room = screen.width - (width(where) + 2 if where else 0)
+    line = "  ".join(names)
+    if width(line) > room:  # the chosen one, and how to see the others
+        chosen = next(one for one in names if one.startswith("["))
+        line = cut_to(f"{chosen} {told(say('Tab: next pane'), screen)}", room, screen=screen)
+    if where:
+        line = pad(line, room) + "  " + where
+    return toned(cut_to(line, screen.width, screen=screen), "strong", screen=screen)
+
+
+def _keys(view: View, screen: Screen) -> str:
+    """What may be pressed; or the filter while it is written."""
+    if view.typing is not None:
+        return cut_to(told(say("filter: {words}_", words=view.typing), screen), screen.width, screen=screen)
+    pieces: list[Sentence] = [say("q quit"), say("? help")]
+    if view.at_s is not None:
+        pieces.append(say("End: back to now"))
+    if view.words:
+        pieces.append(say('filter "{words}", Esc clears', words=view.words))
+    if view.pane == "programs":
+        pieces += [say("s sort: {column}", column=SORTED[view.sort]), say("/ filter")]
+    pieces += [say("j k scroll"), say("Left Right history"), say("1-9 panes")]
+    line = ""
+    for piece in pieces:
+        text = told(piece, screen)
+        if width(line) + 3 * bool(line) + width(text) <= screen.width:
+            line += ("   " if line else "") + text
+    return toned(line, "dim", screen=screen)

@@ -28,6 +28,7 @@ _REASONS = {
     "reliability": say("highest voltage"),
 }
 GRAVE = {"hw_slowdown", "hw_thermal", "hw_power_brake"}
+HURTS = GRAVE | {"sw_thermal", "board_limit"}  # the other reasons are how a card that works is held
 
 
 def state(device: DeviceTick) -> tuple[Sentence | str, Tone]:
@@ -104,6 +105,20 @@ def troubles(device: DeviceTick) -> list[Sentence]:
     if device.recovery not in {None, "none"}:
         found.append(say("the driver asks for: {action}", action=device.recovery))
     return found
+
+
+def trouble(device: DeviceTick) -> tuple[Sentence | str, Tone] | None:
+    """The worst that is wrong with a card, slowness apart; None where nothing is."""
+    if device.state != "ok":
+        return state(device)
+    return next(((one, "bad") for one in troubles(device)), None)
+
+
+def hurt_by(device: DeviceTick) -> tuple[Sentence, Tone] | None:
+    """What slows a card that should not be slow."""
+    found = [_REASONS[one] for one in device.slowed_by or () if one in HURTS]
+    tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
+    return (with_commas(found) or say("{text}", text=""), tone) if found else None
 
 
 def event(one: Event) -> tuple[Sentence | str, Tone]:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event as Flag
 from threading import Thread
 from typing import Protocol, Self
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import cards_of, compared, load
 from rigright.machine.exporter.tally import Settings, Tally
+from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.machine.sampling.log import LogReader
 from rigright.machine.sampling.sampler import Sampler
+from rigright.machine.tick import Tick
 from rigright.machine.world import World, here
 from rigright.report.watched import Moment
+from rigright.verbs.watch.closely import Close
 from rigright.verbs.watch.keeper import Keeper
 from rigright.verbs.watch.news import from_driver
 
@@ -38,6 +42,7 @@ class WatchWish:
     dcgm_names: bool = False
     for_s: float | None = None  # and then end
     baseline: str | None = None  # a file of what nodes of this type should be like
+    closely: bool = False  # programs, ports and the doctor's findings too: somebody looks at a screen
 
 
 class Served(Protocol):
@@ -90,11 +95,12 @@ class Watch:
         self._server = _served(wish, self.tally)
         self._sampler = Sampler(world, clock=clock, wall=wall)
         self._machine: list[Machine] = []
-        if self._keeper is not None or self._baseline is not None:
+        self._close = Close(world) if wish.closely else None
+        self._end = Flag()
+        if self._keeper is not None or self._baseline is not None or self._close is not None:
             Thread(target=self._probe, args=(world,), daemon=True, name="probe").start()
         self._began_wall_s = wall()
         self._began_s = self._due_s = clock()
-        self._end = Flag()
         self._host = world.text("/proc/sys/kernel/hostname") or platform.node()
 
     def __enter__(self) -> Self:
@@ -160,7 +166,14 @@ class Watch:
             host=self._host,
             every_s=self.wish.every_s,
             serves=self.serves,
+            detail=None if self._close is None else self._close.look(tick),
         )
+
+    def kept(self, since_s: float, until_s: float) -> tuple[Tick, ...]:
+        """Moments that the history holds of a time; none where it cannot be read."""
+        with suppress(RigError), open_history(writes=False) as history:
+            return tuple(history.ticks(since_s, until_s))
+        return ()
 
     def twice(self) -> Moment:
         """One moment with its rates: two looks, shortly after each other."""
@@ -179,6 +192,8 @@ class Watch:
             self._server.close()
         self._sampler.close()
         self._log.close()
+        if self._close is not None:
+            self._close.close()
         if self._keeper is not None:
             self._keeper.close()
 
@@ -190,6 +205,8 @@ class Watch:
         self._machine.append(machine)
         if self._baseline is not None:
             self._differs = tuple(one.trait.key for one in compared(machine, self._baseline) if one.differs)
+        if self._close is not None:
+            self._close.judge(machine, self._end)
 
 
 def _served(wish: WatchWish, tally: Tally) -> Served | None:

@@ -12,7 +12,6 @@ from rigright.base.units import parse_seconds
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.machine_options import add_baseline
-from rigright.faces.cli.terminal import screen
 from rigright.report.draw.cells import clean
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 STAGE = "machine"
 SUMMARY = say("the machine live: cards, host, programs, events; Prometheus metrics; history")
-
-_QUIT = {"q", "Q", "\x1b", "\x03", "\x04"}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -53,11 +50,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> Answer:
     """Watch, until somebody ends it."""
     from rigright.faces.cli.live import can_live
+    from rigright.faces.cli.watching import live
     from rigright.report.pages import watch as pages
     from rigright.verbs.watch.frame import WatchWish, watch
 
     if not options.once and options.form not in {"text", "json"}:
         raise AskError(say("with --{form} watch looks once: add --once", form=options.form))
+    is_live = not options.once and options.form != "json" and can_live()
     wish = WatchWish(
         every_s=parse_seconds(options.every),
         keep=not (options.no_history or options.once),
@@ -66,6 +65,7 @@ def answer(options: argparse.Namespace) -> Answer:
         dcgm_names=options.dcgm_names,
         baseline=options.baseline,
         for_s=None if options.for_s is None else parse_seconds(options.for_s),
+        closely=is_live,
     )
     with watch(wish) as moments:
         if options.once:
@@ -73,8 +73,7 @@ def answer(options: argparse.Namespace) -> Answer:
             return Answer(
                 page=lambda: pages.page(moment), plain=lambda language: pages.plain(moment, language)
             )
-        show = _lines if options.form == "json" or not can_live() else _live
-        _until_told(moments, lambda: show(moments, options))
+        _until_told(moments, lambda: (live if is_live else _lines)(moments, options))
     options.form = "text"  # all was said while it went on
     return Answer(page=lambda: pages.page(None), plain=lambda _language: None, text=str)
 
@@ -90,32 +89,6 @@ def _until_told(moments: Watch, run: Callable[[], None]) -> None:
         pass
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _live(moments: Watch, options: argparse.Namespace) -> None:
-    """Drawn over and over, until q is pressed."""
-    from dataclasses import replace
-
-    from rigright.faces.cli.live import Live
-    from rigright.report.live.recent import Recent
-    from rigright.report.live.view import lines
-
-    recent = Recent()
-    with Live() as live:
-
-        def draw() -> None:
-            columns, rows = live.size()
-            seen = replace(
-                screen(options, options.language, stream=sys.stdout), width=options.width or columns
-            )
-            live.draw(lines(recent, seen, height=rows))
-
-        draw()
-        while not moments.is_over:
-            recent.add(moments.look())
-            draw()
-            if live.wait(moments.rest_s(), redraw=draw) in _QUIT:
-                return
 
 
 def _lines(moments: Watch, options: argparse.Namespace) -> None:

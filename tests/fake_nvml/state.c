@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define WHOLE(call, key) API call(Handle handle, u32 *out) { return whole(handle, key, out); }
 #define MOST_PROGRAMS 64
@@ -288,12 +289,36 @@ API nvmlDeviceGetMPSComputeRunningProcesses_v2(Handle handle, u32 *room, Program
 
 typedef struct { u32 pid; u64 at_us; u32 sm, mem, enc, dec; } Use;
 
+/* a sample of each program whose "programs.N.sm" is told, so many seconds old as "programs.N.sm_age" */
 API nvmlDeviceGetProcessUtilization(Handle handle, Use *out, u32 *room, u64 since_us)
 {
     (void)since_us;
-    (void)out;
-    u32 busy;
-    *room = 0;
-    int code = whole(handle, "busy", &busy);
-    return code ? code : NOT_FOUND;
+    u32 had = *room, found = 0;
+    Use all[MOST_PROGRAMS];
+    int code = whole(handle, "busy", &found);
+    if (code)
+        return code;
+    found = 0;
+    for (u32 place = 0; place < MOST_PROGRAMS; place++) {
+        char key[64];
+        Use one = {0};
+        u32 age_s = 0;
+        snprintf(key, sizeof key, "programs.%u.pid", place);
+        if (whole(handle, key, &one.pid) != OK)
+            break;
+        snprintf(key, sizeof key, "programs.%u.sm", place);
+        if (whole(handle, key, &one.sm) != OK)
+            continue;
+        snprintf(key, sizeof key, "programs.%u.sm_age", place);
+        whole(handle, key, &age_s);
+        one.at_us = (u64)(time(NULL) - age_s) * 1000000;
+        all[found++] = one;
+    }
+    *room = found;
+    if (!found)
+        return NOT_FOUND;
+    if (had < found || !out)
+        return TOO_SMALL;
+    memcpy(out, all, found * sizeof *all);
+    return OK;
 }

@@ -7,6 +7,7 @@ import os
 import struct
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,7 +48,8 @@ def test_a_tick_and_a_full_reading_say_the_same(scenario):
         assert (tick.pcie_gen, tick.pcie_lanes) == (card.pcie.gen, card.pcie.lanes)
         assert (tick.slowed_by, tick.recovery) == (card.slowed_by, card.recovery)
         assert tick.links_active == (sum(link.active for link in card.links) if card.links else None)
-        assert tick.programs == card.programs
+        held = tuple(replace(one, sm_share=None, encoder_share=None) for one in tick.programs or ())
+        assert held == (card.programs or ()), "what each takes of the card is watched only"
         if card.ecc is not None:
             assert tick.ecc_uncorrected == card.ecc.uncorrected_volatile
         if card.retired is not None:
@@ -124,6 +126,18 @@ def test_a_program_that_comes_or_goes_is_seen_at_once(tmp_path):
         assert (now.pid, now.mem_bytes) == (777, 4e9)
         assert before[0].pid != 777
         assert live.tick()[1].programs == (now,)
+
+
+def test_what_each_program_takes_of_a_card(tmp_path):
+    """The newest sample; one without a sample of late rests; where the driver tells none nothing is known."""
+    play = Driver.play("healthy_2x4090", tmp_path)
+    play.change(1, programs__0__pid=777, programs__0__sm=83, programs__1__pid=778, programs__1__sm=40,
+                programs__1__sm_age=60, programs__2__pid=779)  # fmt: skip
+    with opened(play) as live:
+        found = {one.pid: one.sm_share for one in live.tick()[1].programs}
+        assert found == {777: 0.83, 778: 0.0, 779: 0.0}
+        play.change(1, busy="-")
+        assert {one.sm_share for one in live.tick()[1].programs} == {None}
 
 
 def test_counters_of_traffic_become_rates():

@@ -14,6 +14,7 @@ from rigright.machine.nvml.readings import rare
 from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share
 from rigright.machine.tick import DeviceTick
 
+_FINE = 0  # what NVIDIA's binding raises where the driver has no sample
 _RECENT_S = 5.0  # that a sample of a program's use counts as of now
 Traffic = tuple[float, int | None, int | None]  # when, and the counters of PCIe traffic then
 
@@ -85,7 +86,8 @@ class TickKeeper:
 
 def _used(raw: Raw, programs: tuple[Program, ...] | None) -> tuple[Program, ...] | None:
     """Programs with what each took of the card lately; without a recent sample one rested."""
-    samples = [] if raw.failed("programs.use") == codes.NOT_FOUND else raw.value("programs.use")
+    is_none = raw.failed("programs.use") in {codes.NOT_FOUND, _FINE}
+    samples = [] if is_none else raw.value("programs.use")
     if not programs or not isinstance(samples, list):
         return programs
     newest: dict[int, tuple[int, float | None, float | None]] = {}

@@ -39,7 +39,6 @@ class Frame:
     most_top: int = 0  # how far down the pane can be scrolled
     page: int = 1  # rows that it shows
     now_s: float = 0.0  # of the newest moment
-    pane: str = "programs"
 
 
 def press(view: View, key: str, *, frame: Frame) -> View:

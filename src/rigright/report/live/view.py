@@ -42,8 +42,9 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
     if moment is None:
         waits = say("looking at the machine ...")
         if view.at_s is not None:
-            waits = say("the history holds nothing of {time}; End goes back to now", time=clock(view.at_s))
-        return Frame(lines=[line_of(waits, screen)][:height], now_s=now_s or 0.0, pane=view.pane)
+            waits = say("nothing was kept of {time}", time=clock(view.at_s))
+        lines = [*_filled([line_of(waits, screen)], height - 1), _keys(view, screen)]
+        return Frame(lines=lines, now_s=now_s or 0.0)
     now_s = moment.tick.at_s if now_s is None else now_s
     head = [_answer(recent, view, moment=moment, screen=screen), _host(moment, screen)]
     foot = [_keys(view, screen)]
@@ -53,18 +54,16 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
         head.append(line_of(moment.notes[0], screen, tone="warn"))
     room = height - len(head) - len(foot)
     if room < 1:
-        return Frame(lines=[*head, *foot][:height], now_s=now_s, pane=view.pane)
+        return Frame(lines=[*head, *foot][:height], now_s=now_s)
     if view.help:
         lines = [*head, *help_lines(screen)[:room]]
-        return Frame(lines=[*_filled(lines, height - 1), *foot], now_s=now_s, pane=view.pane)
+        return Frame(lines=[*_filled(lines, height - 1), *foot], now_s=now_s)
     body = pane(recent, view, moment=moment, screen=screen)
     wanted = min(len(body.head) + len(body.rows) + 1, max(_LEAST_ROWS, room // 2))
     cards = draw_cards(recent, moment, screen=screen, room=max(room - wanted, min(2, room)))
     left = room - len(cards)
     if left < len(body.head) + 2:
-        return Frame(
-            lines=[*_filled([*head, *cards][: height - 1], height - 1), *foot], now_s=now_s, pane=view.pane
-        )
+        return Frame(lines=[*_filled([*head, *cards][: height - 1], height - 1), *foot], now_s=now_s)
     page = left - 1 - len(body.head)
     most_top = max(len(body.rows) - page, 0)
     top = min(view.top, most_top)
@@ -76,9 +75,7 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
         *body.head,
         *shown,
     ]
-    return Frame(
-        lines=[*_filled(lines, height - 1), *foot], most_top=most_top, page=page, now_s=now_s, pane=view.pane
-    )
+    return Frame(lines=[*_filled(lines, height - 1), *foot], most_top=most_top, page=page, now_s=now_s)
 
 
 def _filled(lines: list[str], height: int) -> list[str]:

@@ -1,0 +1,192 @@
+"""Keys of the live view: a pure step from one setting to the next, and what it shows of programs then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.machine.device import Program
+from rigright.machine.sampling.programs import ProgramUse
+from rigright.machine.tick import DeviceTick, Tick
+from rigright.report.live.programs import cards_of, rows
+from rigright.report.live.recent import Recent
+from rigright.report.live.state import HELP, PANES, SORTS, Frame, View, keys_of, press
+from rigright.report.live.verdict import verdict
+from rigright.report.live.view import draw
+from rigright.report.screen import Screen
+from rigright.report.watched import Detail, Moment
+
+FRAME = Frame(most_top=50, page=10, now_s=1000.0)
+CARD = DeviceTick(index=0, vendor="nvidia", busy_share=0.9, gpu_c=50.0, slowed_by=(), programs=())
+known_keys = st.sampled_from([*"qjkgGsSr/[]?h123456789x", "up", "down", "pgup", "pgdn", "tab", "esc", "end"])
+
+
+def pressed(*keys, view=None, frame=FRAME):
+    view = view or View()
+    for key in keys:
+        view = press(view, key, frame=frame)
+    return view
+
+
+def moment(*devices, at_s=1000.0, uses=None, **more):
+    tick = Tick(at_s=at_s, clock_s=at_s, devices=devices, **more)
+    return Moment(tick=tick, host="n1", detail=Detail(uses=uses or {}))
+
+
+def of(*programs, **more):
+    return replace(CARD, programs=tuple(Program(pid=pid, **told) for pid, told in programs), **more)
+
+
+@given(st.lists(known_keys, max_size=30))
+def test_no_key_leads_astray(keys):
+    view = pressed(*keys)
+    assert view.pane in PANES
+    assert view.sort in SORTS
+    assert 0 <= view.top <= FRAME.most_top
+    assert view.at_s is None or view.at_s < FRAME.now_s
+
+
+def test_no_key_kills():
+    assert not any("kill" in str(said).lower() or "signal" in str(said).lower() for _, said in HELP)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("jk", ["j", "k"]),
+        ("\x1b[A\x1bOB\x1b[5~", ["up", "down", "pgup"]),
+        ("\x1b", ["esc"]),
+        ("\x1b[Z\t\r\x7f\x03", ["shift-tab", "tab", "enter", "backspace", "ctrl-c"]),
+        ("\x1b[1;5Cq", ["q"]),
+        ("\x1b[", []),
+        ("\x00\x01中", ["中"]),
+    ],
+)
+def test_letters_of_a_terminal_are_keys(text, keys):
+    assert keys_of(text) == keys
+
+
+def test_the_filter_is_written_letter_by_letter_and_q_is_a_letter_of_it():
+    view = pressed("/", "q", "x", "backspace")
+    assert (view.words, view.typing, view.over) == ("q", "q", False)
+    assert pressed("enter", view=view).typing is None
+    assert pressed("esc", view=view).words == ""
+    assert pressed("enter", "esc", view=view).words == ""
+    assert pressed("ctrl-c", view=view).over
+
+
+def test_scrolling_stays_within_the_rows():
+    assert pressed("up").top == 0
+    assert pressed("pgdn", "pgdn").top == 20
+    assert pressed("G", "down").top == 50
+    assert pressed("G", "g").top == 0
+    assert pressed("up", view=View(top=10**6)).top == 49
+
+
+def test_the_past_is_left_by_its_end():
+    assert pressed("left").at_s == 990.0
+    assert pressed("[", "[").at_s == -200.0
+    assert pressed("left", "right").at_s is None
+    assert pressed("left", "end").at_s is None
+    assert pressed("left", "esc").at_s is None
+
+
+def test_every_order_and_its_reverse():
+    now = moment(
+        of((3, {"user": "bob", "mem_bytes": 5.0, "sm_share": 0.1}), (1, {"user": "ada", "mem_bytes": 9.0})),
+        of((2, {"user": None, "mem_bytes": None, "sm_share": 0.7}), index=1),
+        uses={1: ProgramUse(run_s=5.0, cpu_share=2.0), 2: ProgramUse(run_s=50.0), 3: ProgramUse(run_s=9.0)},
+    )
+    told = {
+        sort: "".join(str(row.pid) for row in rows(now, View(sort=sort, reverse=back)))
+        for sort in SORTS
+        for back in (False,)
+    }
+    assert told == {"memory": "132", "sm": "231", "user": "132", "pid": "123", "time": "231", "cpu": "132"}
+    assert "".join(str(row.pid) for row in rows(now, View(reverse=True))) == "312"
+
+
+@given(st.lists(st.tuples(st.integers(1, 99), st.integers(0, 3)), unique_by=lambda one: one[0]))
+def test_equal_ones_keep_their_order_both_ways(held):
+    now = moment(of(*((pid, {"mem_bytes": float(size)}) for pid, size in held)))
+    for back in (False, True):
+        found = rows(now, View(reverse=back))
+        for size in range(4):
+            of_size = [pid for pid, other in held if other == size]
+            assert [row.pid for row in found if row.mem_bytes == size] == of_size
+
+
+def test_a_program_on_several_cards_is_one_row():
+    now = moment(*(of((7, {"mem_bytes": 2.0, "sm_share": n / 10}), index=n) for n in (0, 1, 2, 5)))
+    (row,) = rows(now, View())
+    assert (cards_of(row.cards), row.mem_bytes) == ("gpu0-2,5", 8.0)
+    assert row.sm_share == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("words", "pids"),
+    [
+        ("", [1, 2, 3]), ("user:ad", [1]), ("gpu:1", [3]), ("gpu:gpu0 BOB", [2]), ("train", [1]), ("99", []),
+        ("gpu:", []),
+    ],
+)  # fmt: skip
+def test_filters(words, pids):
+    now = moment(
+        of((1, {"user": "ada", "name": "train.py"}), (2, {"user": "bob", "name": "x"})),
+        of((3, {"user": "bob", "name": "y"}), index=1),
+    )
+    assert sorted(row.pid for row in rows(now, View(words=words))) == pids
+    recent = Recent()
+    recent.add(now)
+    shown = draw(recent, View(words=words), screen=Screen(width=100), height=30).lines
+    assert any("PID" in line and "command" in line for line in shown), "the head stays"
+
+
+def said(*devices, times=1, **more):
+    recent = Recent()
+    for n in range(times):
+        recent.add(moment(*devices, at_s=1000.0 + n, **more))
+    told, tone = verdict(recent, recent.moment)
+    return str(told), tone
+
+
+@pytest.mark.parametrize(
+    ("ill", "times", "line", "tone"),
+    [
+        ({}, 1, "4 cards fine; 90 % busy, hottest 50 °C", "good"),
+        ({"slowed_by": ("sw_thermal",)}, 1, "gpu1 held back: heat; other 3 fine", "warn"),
+        ({"slowed_by": ("hw_thermal",)}, 121, "gpu1 held back for 2.0 min: overheated; other 3 fine", "bad"),
+        ({"slowed_by": ("sw_power_cap",)}, 9, "4 cards fine; 90 % busy, hottest 50 °C", "good"),
+        ({"state": "lost"}, 1, "gpu1: lost: the driver cannot reach it any more; other 3 fine", "bad"),
+        ({"rows_failed": True}, 1, "gpu1: a memory row cannot be replaced; other 3 fine", "bad"),
+        (
+            {"slowed_by": None}, 1,
+            "4 cards seen; slowdowns are not reported; 90 % busy, hottest 50 °C", "plain",
+        ),
+    ],
+)  # fmt: skip
+def test_line_one_is_the_answer(ill, times, line, tone):
+    cards = [replace(CARD, index=n) for n in range(4)]
+    cards[1] = replace(cards[1], **ill)
+    assert said(*cards, times=times) == (line, tone)
+
+
+def test_line_one_where_no_card_is():
+    assert said() == ("no accelerator that a driver shows", "dim")
+    assert said(on_bus=2) == ("2 cards are on the bus, and no driver shows them", "bad")
+
+
+def test_the_past_is_shown_as_it_was():
+    recent = Recent()
+    for n in range(30):
+        recent.add(moment(replace(CARD, gpu_c=float(n)), at_s=1000.0 + n))
+    then = recent.until(1010.4)
+    assert then.moment.tick.at_s == 1010.0
+    assert recent.until(999.0) is None
+    shown = draw(then, View(at_s=1010.4), screen=Screen(width=100), height=20, now_s=1029.0)
+    assert "history" in shown.lines[0]
+    assert "10 °C" in shown.lines[0]
+    assert shown.now_s == 1029.0

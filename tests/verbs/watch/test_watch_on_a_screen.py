@@ -1,0 +1,125 @@
+"""The live view in a terminal that is played: keys, sizes, languages; the terminal as it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+
+import pytest
+
+from fake_driver import Driver
+
+if not sys.platform.startswith("linux"):
+    pytest.skip("a terminal that is played needs Linux", allow_module_level=True)
+
+from terminal import Terminal
+
+ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens `rigright watch` beside a played driver."""
+    terminals = []
+
+    def opening(line="", *, size=(100, 30), driver="healthy_8xh100", **more):
+        played = Driver.play(driver, tmp_path).env if driver else {"LD_LIBRARY_PATH": str(tmp_path)}
+        env = {**os.environ, "RIGRIGHT_HOME": str(tmp_path / "home"), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+        env = {name: value for name, value in env.items() if name not in {"COLUMNS", "NO_COLOR"}}
+        terminal = Terminal(f"watch --every 300ms {line}", {**env, **played, **more}, size=size)
+        terminals.append(terminal)
+        return terminal
+
+    yield opening
+    for terminal in terminals:
+        terminal.__exit__()
+
+
+def test_keys_choose_sort_filter_look_back_and_end(opened):
+    screen = opened()
+    screen.shows("gpu7")
+    assert screen.is_apart
+    assert screen.is_hidden
+    answer = screen.lines()[0]
+    assert "8 cards" in answer or "gpu" in answer or "doctor" in answer
+    screen.type("4")
+    screen.shows("[4 ECC]")
+    screen.type("\t\t")
+    screen.shows("[6 network]")
+    screen.type("?")
+    screen.shows("reverse the order")
+    screen.type("x1s")
+    screen.shows("s sort: SM use")
+    screen.type("/nobody")
+    screen.shows('no program matches "nobody"')
+    assert any(line.startswith("GPU") and "PID" in line for line in screen.lines())
+    screen.type("\x1b")
+    screen.until(lambda one: "nobody" not in "\n".join(one.lines()))
+    screen.type("\x1b[D")
+    screen.shows("End: back to now")
+    screen.type("\x1b[F")
+    screen.until(lambda one: "End: back to now" not in "\n".join(one.lines()))
+    screen.type("q")
+    assert screen.ended() == 0
+    assert screen.is_as_before
+    assert not screen.process.stderr.read()
+
+
+@pytest.mark.parametrize("how", ["ctrl-c", "term", "hup"])
+def test_however_it_ends_the_terminal_is_as_it_was(opened, how):
+    screen = opened("--no-history", driver=None)
+    screen.shows("q quit")
+    if how == "ctrl-c":
+        screen.type("\x03")
+    else:
+        screen.kill({"term": signal.SIGTERM, "hup": signal.SIGHUP}[how])
+    assert screen.ended() == 0
+    assert screen.is_as_before
+    assert b"Traceback" not in screen.process.stderr.read()
+
+
+def test_stopped_and_woken_it_gives_the_terminal_back_and_takes_it_again(opened):
+    screen = opened("--no-history", driver=None)
+    screen.shows("q quit")
+    screen.type("\x1a")
+    screen.until(lambda one: one.sent.count(ENTER) == 2 and "q quit" in one.lines()[-1])
+    assert screen.sent.index(LEAVE) < screen.sent.rindex(ENTER)
+    screen.type("q")
+    assert screen.ended() == 0
+    assert screen.is_as_before
+
+
+def test_other_sizes_are_followed_and_chinese_stands_in_its_columns(opened):
+    screen = opened("--no-history --lang zh", size=(120, 30))
+    screen.shows("退出")
+    screen.resize(40, 12)
+    screen.until(lambda one: one.lines()[-1].startswith("q 退出") and "gpu0" in "\n".join(one.lines()))
+    screen.resize(200, 50)
+    screen.until(lambda one: one.lines()[-1].startswith("q 退出"))
+    screen.type("q")
+    assert screen.ended() == 0
+
+
+def test_plain_letters_and_no_colour_where_asked_for(opened):
+    screen = opened("--no-history", NO_COLOR="1", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    screen.shows("gpu7")
+    screen.until(lambda one: "q quit" in one.lines()[-1])
+    assert screen.sent.isascii()
+    assert not re.search(r"\x1b\[[\d;]*m", screen.sent)
+    screen.type("q")
+    assert screen.ended() == 0
+
+
+def test_only_what_changed_is_written(opened):
+    screen = opened("--no-history")
+    screen.shows("gpu7")
+    screen.type("2")
+    screen.shows("[2 cards]")
+    seen = len(screen.sent)
+    end_s = time.monotonic() + 1.2
+    while time.monotonic() < end_s:
+        screen.read(0.1)
+    assert len(screen.sent) - seen < 4 * 100 * 30 / 2, "whole screens are written"

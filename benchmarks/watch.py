@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "machine")]
-SECONDS, SCRAPES = 60, 40
+SECONDS, SCRAPES, FRAMES = 60, 40, 60
 DAY_S = 86_400
 
 
@@ -31,7 +31,47 @@ def main():
             steady(Driver.play("healthy_8xh100", Path(folder)).env, Path(folder))
     except Exception as error:  # noqa: BLE001 - a skip of pytest, or no compiler
         print(f"the played driver cannot be: {error}")
+    view()
     day()
+
+
+def view():
+    """A frame of the live view, and what it reads beside the driver: 8 cards, 200 programs."""
+    from moments import card, moment
+
+    from rigright.machine.device import Program
+    from rigright.machine.sampling.ports import PortReader
+    from rigright.machine.sampling.programs import ProgramReader
+    from rigright.machine.world import here
+    from rigright.report.live.recent import Recent
+    from rigright.report.live.state import View
+    from rigright.report.live.view import draw
+    from rigright.report.screen import Screen
+    from rigright.report.watched import Detail, Moment
+
+    known = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
+    programs, ports, recent = ProgramReader(here()), PortReader(here()), Recent()
+    held = [
+        tuple(
+            Program(pid=10**7 + 25 * i + n, name="python", user="ada", mem_bytes=1e9 * n) for n in range(25)
+        )
+        for i in range(8)
+    ]
+    screen, spent_s = Screen(width=120, colour=True), 0.0
+    for n in range(FRAMES + 1):
+        cards = tuple(card(i, n, programs=held[i]) for i in range(8))
+        start = time.process_time()
+        uses = programs.read(float(n), known)
+        read_s = (time.process_time() - start) * 200 / len(known)  # of as many as are drawn
+        uses = {one.pid: use for one, use in zip(sum(held, ()), list(uses.values()) * 200, strict=False)}
+        start = time.process_time()
+        recent.add(
+            Moment(tick=moment(n, devices=cards), detail=Detail(uses=uses, ports=ports.read(float(n))))
+        )
+        draw(recent, View(), screen=screen, height=50)
+        spent_s += read_s + time.process_time() - start if n else 0.0
+    share = spent_s / FRAMES
+    print(f"{'live view: 8 cards, 200 programs, 1 Hz':<44} {100 * share:>9.2f} % of a core   target 2 %")
 
 
 def steady(driver, folder):

@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from rigright.faces.cli.live import Live
+
 fcntl = pytest.importorskip("fcntl", reason="a terminal of POSIX")
 termios = pytest.importorskip("termios")
 PATIENCE_S = 20
@@ -110,6 +112,31 @@ def test_asleep_the_terminal_is_ours_again(terminal):
     os.write(shown.ours, b"q")
     shown.until(LEAVE, since=at)
     assert shown.process.wait(PATIENCE_S) == 0
+
+
+def test_a_defect_of_ours_leaves_the_terminal_as_it_was(capsys):
+    def broken():
+        with Live() as live:
+            live.draw(["one", "two"])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken()
+    told = capsys.readouterr().out.encode()
+    assert told.index(ENTER) < told.index(b"two") < told.index(LEAVE)
+
+
+def test_lines_that_stay_are_not_written_again(capsys):
+    with Live() as live:
+        live.draw(["one", "two", "three"])
+        capsys.readouterr()
+        live.draw(["one", "other"])
+        told = capsys.readouterr().out
+        live.draw(["one", "other"])
+        assert capsys.readouterr().out == ""
+    assert "one" not in told
+    assert "\x1b[2;1Hother\x1b[K" in told
+    assert "\x1b[3;1H\x1b[K" in told, "what is not there any more is wiped"
 
 
 def test_a_dumb_terminal_gets_lines(terminal):

@@ -44,7 +44,7 @@ def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> 
     for place, device in enumerate(devices):
         drawn = (_large if large else _small)(recent, device, screen=screen)
         if len(found) + len(drawn) >= room and place + 1 < len(devices):
-            more = say("and {count} more; make the window higher", count=len(devices) - place)
+            more = say("and {count} more; 2 lists all", count=len(devices) - place)
             return [*found, line_of(more, screen, tone="dim")]
         found += drawn
     return found
@@ -64,7 +64,7 @@ def _large(recent: Recent, device: DeviceTick, *, screen: Screen) -> list[str]:
     # pieces of a card's last line, the most important first
     plain: Tone = "plain"
     memory = words.memory(device.mem_used_bytes, device.mem_total_bytes)
-    found: list[tuple[Sentence | str, Tone]] = [(say("memory {memory}", memory=memory), plain)]
+    found: list[tuple[Sentence | str, Tone]] = [(say("GPU memory {memory}", memory=memory), plain)]
     found.append((words.celsius(device.gpu_c), plain))
     found += [(one, "bad") for one in words.troubles(device)]
     held = words.held_back(device)

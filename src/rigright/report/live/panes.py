@@ -68,7 +68,7 @@ def _programs(moment: Moment, view: View, *, screen: Screen) -> Pane:
     none = say("no program holds memory of a card")
     if view.words:
         none = say('no program matches "{words}"', words=view.words)
-    elif all(device.programs is None for device in moment.tick.devices):
+    elif moment.tick.devices and all(one.programs is None for one in moment.tick.devices):
         none = say("the driver does not list programs")
     return Pane(head=[head], rows=[line_of(none, screen, tone="dim")])
 
@@ -101,7 +101,7 @@ def _cards(recent: Recent, moment: Moment, *, screen: Screen) -> Pane:
         *(GridColumn(say("card"), 0, right=False, least=5), GridColumn(say("SM clock"), 2, least=8)),
         *(
             GridColumn("GPU", 1, least=6),
-            GridColumn(say("memory"), 3, least=6),
+            GridColumn(say("mem heat"), 3, least=6),
             GridColumn(say("mem busy"), 7, least=6),
         ),
         *(GridColumn(say("fan"), 6, least=5), GridColumn("PCIe", 5, least=5)),
@@ -156,7 +156,9 @@ def _ecc(moment: Moment, screen: Screen) -> Pane:
                 *(one.card, _count(one.ecc_corrected), _count(one.ecc_uncorrected)),
                 *(_count(None if ecc is None else ecc.uncorrected_aggregate),),
                 *(_count(None if retired is None else retired.rows_uncorrected), _yes(one.rows_pending)),
-                *(_yes(one.rows_failed), one.recovery or words.NONE, _count(one.last_xid)),
+                _yes(one.rows_failed),
+                words.NONE if one.recovery == "none" else one.recovery or words.NONE,
+                _count(one.last_xid),
             )
         )
     heads = (
@@ -187,7 +189,7 @@ def _mig(moment: Moment, screen: Screen) -> Pane:
             GridColumn("GI", 1, least=3),
             GridColumn("CI", 2, least=3),
         ),
-        *(GridColumn(say("profile"), -1, right=False, least=8), GridColumn(say("memory"), 3, least=14)),
+        *(GridColumn(say("profile"), -1, right=False, least=8), GridColumn(say("GPU mem"), 3, least=14)),
     )
     waits = (
         say("reading the machine ...")

@@ -60,7 +60,8 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
         return Frame(lines=[*_filled(lines, height - 1), *foot], now_s=now_s)
     body = pane(recent, view, moment=moment, screen=screen)
     wanted = min(len(body.head) + len(body.rows) + 1, max(_LEAST_ROWS, room // 2))
-    cards = draw_cards(recent, moment, screen=screen, room=max(room - wanted, min(2, room)))
+    least = max(room - wanted, min(2, room))
+    cards = draw_cards(recent, moment, screen=screen, room=least) if moment.tick.devices else []
     left = room - len(cards)
     if left < len(body.head) + 2:
         return Frame(lines=[*_filled([*head, *cards][: height - 1], height - 1), *foot], now_s=now_s)

@@ -18,7 +18,8 @@ from rigright.machine.history.store import open_history
 from rigright.machine.system import Event
 from rigright.machine.world import World
 from rigright.report.live.recent import Recent
-from rigright.report.live.view import lines
+from rigright.report.live.state import View
+from rigright.report.live.view import draw
 from rigright.report.screen import Screen
 from rigright.report.watched import Moment
 
@@ -54,7 +55,7 @@ def test_a_day_leaves_nothing_behind(tmp_path):
             history.add_events(events)
             if n % 40 == 0:
                 page_sizes.append(len(pages.page()[0]))
-                assert lines(recent, Screen(), height=40)
+                assert draw(recent, View(), screen=Screen(), height=40).lines
             if n % 720 == 719:
                 gc.collect()
                 held.append(own_bytes())

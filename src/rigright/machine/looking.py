@@ -13,6 +13,7 @@ _PATH = r"(?:/[\w./:@%+-]*|'[^'\n]*')"  # plain, or quoted whole
 _NVIDIA_SMI = r"topo -m|(?:nvlink|c2c) -[csep]|-[qLx]|-i \d+|-d [A-Z_,]+|--query-gpu=[a-z_.,]+|--format=csv"
 _SHAPES = (
     rf"nvidia-smi(?: (?:{_NVIDIA_SMI}))*",
+    r"nvidia-smi [dp]mon(?: -c \d{1,9})?",
     r"nvidia-settings -q \w+ -t",
     r"amd-smi static",
     r"xpu-smi discovery",

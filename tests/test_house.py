@@ -71,6 +71,7 @@ SHELVES = {
     "arch/families": {"MATCHES", "read"},
     "report/formats": {"render"},
     "export/targets": {"NAME", "export"},
+    "export/launches": {"NAME", "export"},
     "machine/vendors": {"read"},
     "machine/parts": {"read"},
     "machine/bench/parts": {"TITLE", "GROUP", "NEEDS", "SHARE", "run"},

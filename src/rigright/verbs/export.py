@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.files import unwritten, write_whole
 from rigright.base.words import ENGLISH, say
 from rigright.export.asked import Asked
+from rigright.facts.launching import programs
 
-TARGETS = "rigright.export.targets"
+TARGETS, LAUNCHES = "rigright.export.targets", "rigright.export.launches"
 _PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
 
 
@@ -26,16 +29,8 @@ def export(
     language: str = ENGLISH,
 ) -> dict[str, str]:
     """File name -> text, of one target; `watched` is where `watch --serve` answers."""
-    known = shelf.names(TARGETS)
-    if target not in known:
-        near = difflib.get_close_matches(target, known, n=1)
-        if near:
-            raise AskError(
-                say('nothing is exported to "{target}"; did you mean {near}?', target=target, near=near[0])
-            )
-        raise AskError(
-            say('nothing is exported to "{target}"; there are {known}', target=target, known=", ".join(known))
-        )
+    if target not in shelf.names(TARGETS):
+        raise _unknown(target)
     usual = Asked()
     asked = Asked(
         watched=tuple(map(_place, watched)) or usual.watched,
@@ -45,6 +40,65 @@ def export(
         language=language,
     )
     files: dict[str, str] = shelf.take(TARGETS, target, bears="export")(asked)
+    return files
+
+
+def known() -> tuple[str, ...]:
+    """Every target by its name."""
+    return (*_launches(), *shelf.names(TARGETS))
+
+
+def is_launched(target: str) -> bool:
+    """Whether a target starts a plan; one that is not there is refused."""
+    if target not in known():
+        raise _unknown(target)
+    return target in _launches()
+
+
+def _launches() -> dict[str, str]:
+    """The targets of a plan -> their files on the shelf."""
+    dotted = {"llama_cpp": "llama.cpp"}
+    return {dotted.get(file, file.replace("_", "-")): file for file in shelf.names(LAUNCHES)}
+
+
+def _unknown(target: str) -> AskError:
+    near = difflib.get_close_matches(target, known(), n=1)
+    return AskError(
+        say('cannot export to "{target}"', target=target),
+        hint=say("did you mean {near}?", near=near[0])
+        if near
+        else say("targets: {known}", known=", ".join(known())),
+    )
+
+
+def planned_for(model: str, target: str, *, said: Mapping[str, str]) -> dict[str, Any]:
+    """The plan of a model by the options of `plan`, with the program of the target where nobody named one."""
+    from rigright.options.read import read_wish
+    from rigright.report.pages.plan_data import plain
+    from rigright.verbs.plan import plan
+
+    program = programs().get(target)
+    if program is not None:
+        said = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **said}
+        if program.kind == "train":
+            said = {"mode": "finetune", **said}
+    return plain(plan(model, wish=read_wish(said)), ENGLISH)
+
+
+def launch_files(
+    target: str,
+    data: Mapping[str, Any],
+    *,
+    number: int = 1,
+    checkpoint: str | None = None,
+    script: str = "train.py",
+) -> dict[str, str]:
+    """File name -> text, of one plan of a `plan --json`."""
+    from rigright.verbs.launch import launch_of
+
+    program = target if target in programs() else None
+    launch = launch_of(data, program, number=number, checkpoint=checkpoint, script=script)
+    files: dict[str, str] = shelf.take(LAUNCHES, _launches()[target], bears="export")(launch)
     return files
 
 

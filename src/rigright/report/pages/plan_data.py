@@ -23,6 +23,7 @@ def plain(result: Planned, language: str) -> dict[str, Any]:
     found = result.found
     return {
         "model": result.model,
+        "model_asked": result.model_asked,
         "params": result.params,
         "active_params": result.active_params,
         "licence": result.licence,

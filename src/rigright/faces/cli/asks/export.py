@@ -10,43 +10,107 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "machine"
-SUMMARY = say("files for other programs: prometheus, grafana, alerts")
+SUMMARY = say(
+    "files that start what was planned: vllm, sglang, llama.cpp, deepspeed ...; or watch it: prometheus"
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `export`."""
-    parser.add_argument("target", metavar="TARGET", help=str(say("prometheus, grafana or alerts")))
+    from rigright.faces.cli.options import add_options
+    from rigright.verbs.export import known
+
+    parser.add_argument("target", metavar="TARGET", help=", ".join(known()))
     parser.add_argument(
+        "model", nargs="?", help=str(say("a model to plan for, with the options of `plan`; or --from"))
+    )
+    plan = parser.add_argument_group(str(say("a plan that is there")))
+    plan.add_argument("--from", dest="plan_file", metavar="FILE", help=str(say("what `plan --json` printed")))
+    plan.add_argument("--number", type=int, default=1, metavar="N", help=str(say("which of its plans; 1")))
+    files = parser.add_argument_group(str(say("what is written")))
+    files.add_argument(
+        "--checkpoint",
+        metavar="NAME",
+        help=str(say("the weights as the engine finds them: a hub id or a path")),
+    )
+    files.add_argument(
+        "--script",
+        default="train.py",
+        metavar="FILE",
+        help=str(say("the training script to launch; train.py")),
+    )
+    files.add_argument(
         "--out", metavar="FOLDER", help=str(say("write the files here; without it they are printed"))
     )
-    parser.add_argument(
+    watched = parser.add_argument_group(str(say("monitoring")))
+    watched.add_argument(
         "--watched",
         action="append",
         metavar="HOST:PORT",
         help=str(say("where `watch --serve` answers; may be given again; 127.0.0.1:9477")),
     )
-    parser.add_argument(
+    watched.add_argument(
         "--alertmanager",
         action="append",
         default=[],
         metavar="HOST:PORT",
         help=str(say("whom to tell of alerts")),
     )
-    parser.add_argument(
+    watched.add_argument(
         "--token-file",
         metavar="PATH",
         help=str(say("the token that `watch --token` asks for, as Prometheus finds it")),
     )
-    parser.add_argument("--every", metavar="TIME", help=str(say("time between two scrapes; 15s")))
+    watched.add_argument("--every", metavar="TIME", help=str(say("time between two scrapes; 15s")))
+    add_options(parser, "plan")
 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Export."""
     from rigright.report.pages.export import page, plain
     from rigright.report.pages.files import text
-    from rigright.verbs.export import export, write
+    from rigright.verbs.export import is_launched, write
 
-    files = export(
+    files = _launched(options) if is_launched(options.target) else _watched(options)
+    if options.out is None:
+        return Answer(
+            page=lambda: page((), files), plain=lambda _: plain((), files), text=lambda: text(files)
+        )
+    written = write(files, options.out)
+    return Answer(page=lambda: page(written, files), plain=lambda _: plain(written, files))
+
+
+def _launched(options: argparse.Namespace) -> dict[str, str]:
+    """The files that start a plan."""
+    from rigright.faces.cli.options import said_in
+    from rigright.verbs.export import launch_files, planned_for
+    from rigright.verbs.launch import read_plan
+
+    said = said_in(options, "plan")
+    if (options.plan_file is None) == (options.model is None):
+        raise AskError(
+            say("say either a model or --from plan.json"),
+            hint=say("rigright export {target} --from plan.json", target=options.target),
+        )
+    if options.plan_file is not None and said:
+        raise AskError(
+            say("--from holds a plan already: --{option} would change it", option=next(iter(said)))
+        )
+    data = (
+        read_plan(options.plan_file)
+        if options.plan_file
+        else planned_for(options.model, options.target, said=said)
+    )
+    return launch_files(
+        options.target, data, number=options.number, checkpoint=options.checkpoint, script=options.script
+    )
+
+
+def _watched(options: argparse.Namespace) -> dict[str, str]:
+    """The files of those who watch."""
+    from rigright.verbs.export import export
+
+    return export(
         options.target,
         watched=tuple(options.watched or ()),
         alertmanagers=tuple(options.alertmanager),
@@ -54,12 +118,6 @@ def answer(options: argparse.Namespace) -> Answer:
         every_s=None if options.every is None else _seconds(options.every),
         language=options.language,
     )
-    if options.out is None:
-        return Answer(
-            page=lambda: page((), files), plain=lambda _: plain((), files), text=lambda: text(files)
-        )
-    written = write(files, options.out)
-    return Answer(page=lambda: page(written, files), plain=lambda _: plain(written, files))
 
 
 def _seconds(text: str) -> float:

@@ -1,0 +1,37 @@
+"""The client that sends a server the load of a plan; `validate` and `measure --plan` read what it writes."""
+
+from __future__ import annotations
+
+from rigright.export.launch import Launch
+from rigright.export.text import given, script
+
+RESULT = "bench.json"
+
+
+def vllm_bench(launch: Launch, *, backend: str) -> str:
+    """`vllm bench serve`: random tokens of the planned lengths, as many at a time, or as many a second."""
+    load = launch.serving.client
+    rate = None if load.rate_per_s is None else f"{load.rate_per_s:g}"
+    words = (
+        ("vllm", "bench", "serve"),
+        *given(
+            ("--backend", backend),
+            ("--base-url", f"http://127.0.0.1:{launch.port}"),
+            ("--endpoint", "/v1/completions"),
+            ("--model", launch.model),
+            ("--served-model-name", launch.name if launch.program.id == "llama.cpp" else None),
+            ("--dataset-name", "random"),
+            ("--random-input-len", load.prompt_tok),
+            ("--random-output-len", load.output_tok),
+            ("--num-prompts", load.requests),
+            ("--max-concurrency", load.concurrency),
+            ("--request-rate", rate),
+        ),
+        ("--ignore-eos",),
+        ("--percentile-metrics", "ttft,tpot,itl,e2el"),
+        ("--save-result",),
+        ("--result-filename", RESULT),
+    )
+    told = "sends the load of the plan, once the server answers; then: rigright measure --plan plan.json"
+    head = (f"{launch.name}: {told} --read {RESULT} -- true",)
+    return script(words, head=head, environment={})

@@ -1,0 +1,136 @@
+"""A plan as programs are started: every choice is made here, a target only writes it down."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rigright.base.record import dataclass
+from rigright.facts.launching import Launcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """The load a plan was made for, as a benchmark sends it."""
+
+    prompt_tok: int
+    output_tok: int
+    concurrency: int | None = None  # in flight at the same time
+    rate_per_s: float | None = None  # or requests that arrive
+    requests: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """What a server is told."""
+
+    dtype: str  # "bf16", "fp16", "fp32"
+    weights: str  # id of a weight format, or "gguf:Q4_K_M"
+    label: str  # the format for people
+    converts: str | None  # the engine's word where it converts the weights while it loads them
+    kv: str  # the engine's word for the format of the KV cache
+    context_tok: int
+    max_seqs: int
+    budget_tok: int | None
+    share: float | None  # of the memory of a GPU
+    graphs: bool
+    client: Client
+    gpu_layers: int | None = None
+    cpu_moe: int | None = None
+    batch_tok: int | None = None  # of a pass where a part of the model lies in main memory
+    split: tuple[int, ...] = ()  # of the layers, which share each GPU takes
+    drafted_tok: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerSettings:
+    """What a training program is told."""
+
+    method: str  # "full", "lora", "qlora", "dora"
+    optimizer: str  # the program's word
+    precision: str  # "bf16", "fp16", "fp32", "fp8"
+    micro_batch: int
+    accumulate: int
+    seq_tok: int
+    recompute: str  # "none", "selective", "full"
+    rank: int
+    targets: tuple[str, ...]  # modules by name; none: every linear layer
+    sharding: str
+    schedule: str
+    virtual_stages: int
+    offload: str
+    compiled: bool
+    steps: int | None
+    epochs: float
+
+    @property
+    def is_adapter(self) -> bool:
+        """Whether only adapters are trained."""
+        return self.method != "full"
+
+    @property
+    def zero_stage(self) -> int:
+        """The ZeRO stage that shards the same."""
+        return {"zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "hsdp": 3}.get(self.sharding, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One plan to start."""
+
+    program: Launcher
+    model: str  # as the program loads it: a hub id or a path
+    script: str  # of a training, where the program runs the user's own
+    name: str  # safe in names of jobs, services and units
+    why: tuple[str, ...]  # comments: what was planned, and for what
+    vendor: str
+    nodes: int
+    gpus: int  # of a node
+    host: str = "127.0.0.1"  # a server listens on
+    port: int = 0
+    tp: int
+    pp: int
+    dp: int
+    ep: int
+    cp: int
+    attention_dp: bool = False
+    sequence_parallel: bool = False
+    served: ServerSettings | None = None
+    trained: TrainerSettings | None = None
+
+    @property
+    def serving(self) -> ServerSettings:
+        """What a server is told; the verb lets no training reach a server's target."""
+        return cast("ServerSettings", self.served)
+
+    @property
+    def training(self) -> TrainerSettings:
+        """What a training is told; the verb lets no server reach a trainer's target."""
+        return cast("TrainerSettings", self.trained)
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The comment of every file: what for, and why so."""
+        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why)
+
+    @property
+    def health(self) -> str:
+        """Where it answers 200 once it serves."""
+        return f"http://127.0.0.1:{self.port}{self.program.health}"
+
+    @property
+    def ranks(self) -> int:
+        """GPUs that one server or one training takes."""
+        return self.nodes * self.gpus
+
+    @property
+    def visible(self) -> str:
+        """The GPUs of a node, as CUDA_VISIBLE_DEVICES takes them."""
+        return ",".join(map(str, range(self.gpus)))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of every program of it."""
+        found = {"HIP_VISIBLE_DEVICES" if self.vendor == "AMD" else "CUDA_VISIBLE_DEVICES": self.visible}
+        if self.ranks > 1 and self.vendor in {"NVIDIA", "AMD"} and self.program.nccl:
+            found["NCCL_DEBUG"] = "WARN"
+        return {} if self.vendor not in {"NVIDIA", "AMD"} else found

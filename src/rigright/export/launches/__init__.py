@@ -1,0 +1,1 @@
+"""One program a file; each bears `NAME` and `export(launch) -> dict[filename, text]`."""

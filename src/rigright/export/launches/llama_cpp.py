@@ -1,0 +1,44 @@
+"""llama.cpp: `llama-server`, and `vllm bench serve` for the load."""
+
+from __future__ import annotations
+
+from rigright.export.clients import vllm_bench
+from rigright.export.launch import Launch
+from rigright.export.text import Words, given, script
+
+NAME = "llama.cpp"
+
+
+def export(launch: Launch) -> dict[str, str]:
+    """The server and its load."""
+    return {
+        "serve.sh": script(command(launch), head=launch.head, environment=launch.environment),
+        "bench.sh": vllm_bench(launch, backend="openai"),
+    }
+
+
+def command(launch: Launch) -> Words:
+    """The server's command: its slots share one cache, so that `-c` holds all of their contexts."""
+    served = launch.serving
+    split = ",".join(map(str, served.split)) if launch.pp > 1 else None
+    return (
+        ("llama-server",),
+        *given(
+            ("--model", launch.model),
+            ("--alias", launch.name),
+            ("--host", launch.host),
+            ("--port", launch.port),
+            ("--n-gpu-layers", 999 if served.gpu_layers is None else served.gpu_layers),
+            ("--n-cpu-moe", served.cpu_moe),
+            ("--split-mode", "layer" if launch.pp > 1 else "none"),
+            ("--tensor-split", split),
+            ("--ctx-size", served.context_tok * served.max_seqs),
+            ("--parallel", served.max_seqs),
+            ("--batch-size", served.batch_tok),
+            ("--ubatch-size", served.batch_tok),
+            ("--cache-type-k", served.kv),
+            ("--cache-type-v", served.kv),
+            ("--flash-attn", "on" if served.kv not in {"f16", "f32"} else "auto"),
+        ),
+        ("--metrics",),
+    )

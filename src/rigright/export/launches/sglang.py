@@ -1,0 +1,45 @@
+"""SGLang: `python3 -m sglang.launch_server`, and `vllm bench serve` for the load."""
+
+from __future__ import annotations
+
+from rigright.export.clients import vllm_bench
+from rigright.export.launch import Launch
+from rigright.export.text import Words, given, script
+
+NAME = "sglang"
+
+
+def export(launch: Launch) -> dict[str, str]:
+    """The server and its load."""
+    return {
+        "serve.sh": script(command(launch), head=launch.head, environment=launch.environment),
+        "bench.sh": vllm_bench(launch, backend="openai"),
+    }
+
+
+def command(launch: Launch) -> Words:
+    """The server's command; of several nodes, that of each, which knows its rank."""
+    served = launch.serving
+    # attention over tp ranks, each with sequences of its own: SGLang counts those as its data parallelism
+    dp = launch.tp if launch.attention_dp else launch.dp
+    return (
+        ("python3", "-m", "sglang.launch_server"),
+        *given(
+            ("--model-path", launch.model),
+            ("--host", launch.host),
+            ("--port", launch.port),
+            ("--tp-size", launch.tp),
+            ("--pp-size", launch.pp),
+            ("--dp-size", dp),
+            ("--ep-size", launch.ep),
+            ("--enable-dp-attention", launch.attention_dp),
+            ("--dtype", {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype]),
+            ("--quantization", served.converts),
+            ("--kv-cache-dtype", served.kv),
+            ("--context-length", served.context_tok),
+            ("--max-running-requests", served.max_seqs),
+            ("--chunked-prefill-size", served.budget_tok),
+            ("--mem-fraction-static", served.share),
+            ("--disable-cuda-graph", not served.graphs),
+        ),
+    )

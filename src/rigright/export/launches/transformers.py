@@ -1,0 +1,46 @@
+"""Transformers: what its Trainer (and TRL's) is told, and PEFT's adapter."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rigright.export.launch import Launch
+
+NAME = "transformers"
+
+
+def export(launch: Launch) -> dict[str, str]:
+    """One file for `HfArgumentParser.parse_json_file`; one for PEFT where adapters are trained."""
+    files = {"training_args.json": json.dumps(arguments(launch), indent=2) + "\n"}
+    trained = launch.training
+    if trained.is_adapter:
+        adapter = {
+            "peft_type": "LORA",
+            "task_type": "CAUSAL_LM",
+            "base_model_name_or_path": launch.model,
+            "r": trained.rank,
+            "lora_alpha": 2 * trained.rank,
+            "use_dora": trained.method == "dora",
+            "target_modules": list(trained.targets) or "all-linear",
+        }
+        files["adapter_config.json"] = json.dumps(adapter, indent=2, ensure_ascii=False) + "\n"
+    return files
+
+
+def arguments(launch: Launch) -> dict[str, Any]:
+    """The fields of `TrainingArguments`."""
+    trained = launch.training
+    return {
+        "output_dir": "out",
+        "per_device_train_batch_size": trained.micro_batch,
+        "gradient_accumulation_steps": trained.accumulate,
+        "gradient_checkpointing": trained.recompute != "none",
+        "optim": trained.optimizer,
+        "bf16": trained.precision == "bf16",
+        "fp16": trained.precision == "fp16",
+        "torch_compile": trained.compiled,
+        **({"max_steps": trained.steps} if trained.steps else {"num_train_epochs": trained.epochs}),
+        "save_strategy": "steps",
+        "save_steps": 100,
+    }

@@ -1,0 +1,47 @@
+"""vLLM: `vllm serve`, and `vllm bench serve` for the load."""
+
+from __future__ import annotations
+
+import json
+
+from rigright.export.clients import vllm_bench
+from rigright.export.launch import Launch
+from rigright.export.text import Words, given, script
+
+NAME = "vllm"
+
+
+def export(launch: Launch) -> dict[str, str]:
+    """The server and its load."""
+    return {
+        "serve.sh": script(command(launch), head=launch.head, environment=launch.environment),
+        "bench.sh": vllm_bench(launch, backend="vllm"),
+    }
+
+
+def command(launch: Launch) -> Words:
+    """The server's command."""
+    served = launch.serving
+    draft = {"method": "ngram", "num_speculative_tokens": served.drafted_tok, "prompt_lookup_max": 4}
+    return (
+        ("vllm", "serve", launch.model),
+        *given(
+            ("--host", launch.host),
+            ("--port", launch.port),
+            ("--tensor-parallel-size", launch.tp),
+            ("--pipeline-parallel-size", launch.pp),
+            ("--data-parallel-size", launch.dp),
+            ("--enable-expert-parallel", launch.ep > 1),
+            ("--prefill-context-parallel-size", launch.cp if launch.cp > 1 else None),
+            ("--distributed-executor-backend", "ray" if launch.nodes > 1 else None),
+            ("--dtype", {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype]),
+            ("--quantization", served.converts),
+            ("--kv-cache-dtype", served.kv),
+            ("--max-model-len", served.context_tok),
+            ("--max-num-seqs", served.max_seqs),
+            ("--max-num-batched-tokens", served.budget_tok),
+            ("--gpu-memory-utilization", served.share),
+            ("--enforce-eager", not served.graphs),
+            ("--speculative-config", json.dumps(draft) if served.drafted_tok else None),
+        ),
+    )

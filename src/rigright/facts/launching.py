@@ -1,0 +1,70 @@
+"""How programs are started: versions, ports, health checks, and their words for formats."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from functools import cache
+
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, frozen, read_rows, read_toml, text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launcher:
+    """A server or a training program; see the head of data/launches.toml."""
+
+    id: str
+    label: str
+    version: str
+    source: str
+    kind: str  # "serve" or "train"
+    runs: tuple[str, ...]  # engines or trainers of a plan that it carries out
+    port: int | None = None
+    health: str = ""
+    image: str = ""
+    nccl: bool = True
+    data_parallel: bool = False
+    kv: dict[str, str] = field(default_factory=dict)
+    converts: dict[str, str] = field(default_factory=dict)
+    optimizers: dict[str, str] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash(self.id)  # its tables have none
+
+
+@cache
+def programs() -> dict[str, Launcher]:
+    """Every program, by the name of its target."""
+    rows = read_toml(DATA / "launches.toml")
+    return {name: Launcher(id=name, **frozen(row)) for name, row in rows.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """One option of a program at a version, as its own parser has it."""
+
+    program: str
+    version: str
+    flag: str
+    aliases: tuple[str, ...]
+    takes: str  # "0", "1", "?", "*", "+"
+    choices: tuple[str, ...]
+
+    def accepts(self, value: str | None) -> bool:
+        """Whether it may stand so in a command."""
+        if value is None:
+            return self.takes in {"0", "?", "*"}
+        return self.takes != "0" and (not self.choices or value in self.choices)
+
+
+@cache
+def flags(program: str) -> dict[str, Flag]:
+    """Each flag of a program, under every name it has."""
+    words = dict.fromkeys(("program", "version", "flag", "aliases", "takes", "choices"), text)
+    found: dict[str, Flag] = {}
+    for row in read_rows(DATA / "launch_flags.csv", words):
+        if row["program"] == program:
+            aliases, choices = (row[name] or "" for name in ("aliases", "choices"))
+            one = Flag(**{**row, "aliases": tuple(aliases.split()), "choices": tuple(choices.split())})
+            found |= dict.fromkeys((one.flag, *one.aliases), one)
+    return found

@@ -1,0 +1,240 @@
+"""A plan becomes a launch: whatever a program must be told is decided here, from the plan alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
+from rigright.base.files import read_bounded
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.choice.case import Case
+from rigright.choice.offload import cpu_moe, gpu_layers
+from rigright.cost.memory_device import device_of
+from rigright.cost.memory_places import dealt_bounds
+from rigright.cost.weights import weigh
+from rigright.demand import Layout, Offload, Serving, Training
+from rigright.export.launch import Client, Launch, ServerSettings, TrainerSettings
+from rigright.facts.chips import by_id
+from rigright.facts.engines import find_engine
+from rigright.facts.formats import find_format
+from rigright.facts.launching import Launcher, programs
+from rigright.facts.nodes import find_node
+
+MOST_BYTES = 16 * MIB
+_REQUESTS = 10  # of each slot: enough for a steady state, short enough to wait for
+_MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
+_ALL = {"all", "linear"}
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def read_plan(path: str) -> dict[str, Any]:
+    """What `plan --json` printed."""
+    text = read_bounded(path, MOST_BYTES)
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("plans"), list) or "model" not in data:
+        raise AskError(
+            say('"{path}" holds no plan', path=path), hint=say("save one with: rigright plan MODEL --json")
+        )
+    return data
+
+
+def launch_of(
+    data: Mapping[str, Any],
+    target: str | None,
+    *,
+    number: int = 1,
+    checkpoint: str | None = None,
+    script: str = "train.py",
+) -> Launch:
+    """The launch of one plan of a `plan --json`; `target` None: with the program that the plan names."""
+    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
+    if not 1 <= number <= len(plans):
+        raise AskError(
+            say("there is no plan {number}: the file holds {count}", number=number, count=len(plans))
+        )
+    plan = plans[number - 1]
+    try:
+        work, program = _work(plan, target)
+        model = checkpoint or data.get("model_asked") or data["model"]
+        for word in (model, script):
+            if _UNSAFE.search(word) or word.startswith("-"):
+                raise AskError(
+                    say("{name} cannot be the name of a model or a file here", name=json.dumps(word))
+                )
+        layout = Layout(**{name: value for name, value in plan["layout"].items() if name != "attention_dp"})
+        nodes = plan["n_nodes"]
+        common: dict[str, Any] = {
+            "program": program,
+            "script": script,
+            "name": _safe(data["model"]),
+            "why": tuple(_why(data, plan, program=program)),
+            "vendor": by_id()[plan["chip"]].vendor if plan["chip"] in by_id() else "",
+            "nodes": nodes,
+            "gpus": -(-plan["n_chips"] // nodes),
+            "port": program.port or 0,
+            **{name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
+            "attention_dp": plan["layout"]["attention_dp"],
+        }
+        if isinstance(work, Training):
+            return Launch(model=model, trained=_trained(data, plan, work=work, program=program), **common)
+        if work.weights.startswith("gguf:") and not model.endswith(".gguf"):
+            model = f"{PurePosixPath(model).name}-{work.weights[5:]}.gguf"
+        served = _served(data, plan, work=work, layout=layout, program=program)
+        return Launch(model=model, served=served, **common)
+    except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
+        raise AskError(
+            say("the plan cannot be read: {error}", error=repr(error)),
+            hint=say("save it anew with: rigright plan MODEL --json"),
+        ) from None
+
+
+def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Training, Launcher]:
+    """What is run, by which program; a target that cannot run it is refused."""
+    words = dict(plan["work"])
+    if "trainer" in words:
+        work: Serving | Training = Training(**words)
+        runs = words["trainer"]
+    else:
+        if words.get("offload"):
+            words["offload"] = Offload(**words["offload"])
+        work = Serving(**words)
+        runs = find_engine(work.engine).id
+    fitting = [one for one in programs().values() if runs in one.runs]
+    if not fitting:
+        raise AskError(say("no files are written for {engine}", engine=runs))
+    if target is None:
+        return work, fitting[0]
+    program = programs()[target]
+    if program not in fitting:
+        asked = program.runs[0]
+        flag = "--engine" if program.kind == "serve" else "--trainer"
+        raise AskError(
+            say("the plan runs with {engine}, not with {target}", engine=runs, target=target),
+            hint=say("plan with {flag} {asked}, or export {fitting}", flag=flag, asked=asked,
+                     fitting=", ".join(one.id for one in fitting)),
+        )  # fmt: skip
+    return work, program
+
+
+def _safe(name: str) -> str:
+    """A name as jobs, services and units take it."""
+    bare = re.sub(r"[^a-z0-9]+", "-", PurePosixPath(name).name.lower()).strip("-")
+    return bare[:50].strip("-") or "model"
+
+
+def _why(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
+    """Comments: the plan in a line, its figures, its version."""
+    layout, work = plan["layout"], plan["work"]
+    cut = ", ".join(f"{name} {size}" for name, size in layout.items() if name != "attention_dp" and size != 1)
+    what = work.get("weights") or work["method"]
+    yield f"{data['model']} in {what} on {plan['machine']}" + (f": {cut}" if cut else "")
+    figures = plan["figures"]
+    names = {
+        "output_tok_per_s": "output tok/s",
+        "ttft_s": "s TTFT",
+        "tpot_s": "s TPOT",
+        "train_tok_per_s": "tok/s",
+    }
+    told = [f"{figures[name]['value']:.3g} {unit}" for name, unit in names.items() if name in figures]
+    if told:
+        yield f"planned: {', '.join(told)}; bound by {plan['bound']}"
+    yield from (f"note: {note}" for note in plan.get("notes", ()))
+    if "engine" in work:
+        yield f"figures are those of {work['engine']}"
+        form = find_format(work["weights"])
+        stored = open_model(data["model"]).stored or open_model(data["model"]).dtype
+        if work["weights"] not in {stored, *program.converts} and form.id not in {"bf16", "fp16", "fp32"}:
+            yield f"needs a checkpoint stored as {form.label}: name it with --checkpoint"
+
+
+def _served(
+    data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Serving, layout: Layout, program: Launcher
+) -> ServerSettings:
+    arch, engine = open_model(data["model"]), find_engine(work.engine)
+    mixed = " + " in plan["machine"]
+    cards = find_node(plan["machine"]).cards if mixed else find_node(plan["chip"]).cards[:1] * plan["n_chips"]
+    case = Case(
+        arch=arch, weights=weigh(arch, work.weights), serving=work, layout=layout, engine=engine, cards=cards
+    )
+    settings = case.settings
+    replicas = layout.dp * (layout.tp if plan["layout"]["attention_dp"] else 1)
+    own = -(-int(plan["concurrency"] or work.batch) // replicas)
+    stored = arch.stored or arch.dtype
+    bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
+    if work.kv not in program.kv:
+        raise AskError(say("{engine} has no {kv} KV cache", engine=program.label, kv=work.kv))
+    offload = work.offload or Offload()
+    wish = data["wish"]
+    split: tuple[int, ...] = ()
+    if engine.split_flag is not None and layout.pp > 1:
+        devices = [device_of(card, engine) for card in cards[: layout.pp]]
+        bounds = dealt_bounds(arch, case.weights, serving=work, layout=layout, devices=devices)
+        split = tuple(last - first for first, last in bounds)
+        split = (*split[:-1], split[-1] + 1)  # the head goes with the last layers
+    load = plan["concurrency"]
+    return ServerSettings(
+        dtype=bits if bits in {"bf16", "fp16", "fp32"} else "bf16",
+        weights=work.weights,
+        label=find_format(work.weights).label,
+        converts=None if work.weights == stored else program.converts.get(work.weights),
+        kv=program.kv[work.kv],
+        context_tok=int(work.context_tok),
+        max_seqs=max(own, 1) if engine.max_seqs is None else int(settings.max_seqs),
+        budget_tok=None if engine.budget_tok is None else int(settings.budget_tok),
+        share=None if settings.share is None else round(float(settings.share), 3),
+        graphs=work.graphs,
+        client=Client(
+            prompt_tok=int(wish["prompt_tok"]),
+            output_tok=int(wish["output_tok"]),
+            concurrency=None if load is None else max(int(load), 1),
+            rate_per_s=wish["rate_per_s"] if load is None else None,
+            requests=max(100, _REQUESTS * int(load or 1)),
+        ),
+        gpu_layers=gpu_layers(arch, offload),
+        cpu_moe=cpu_moe(arch, offload),
+        batch_tok=engine.ram_batch if work.offload else None,
+        split=split,
+        drafted_tok=int(plan["drafts"]["drafted_tok"]),
+    )
+
+
+def _trained(
+    data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Training, program: Launcher
+) -> TrainerSettings:
+    from rigright.facts.training import find_trainer
+
+    usual = work.optimizer or find_trainer(work.trainer).optimizer
+    if program.optimizers and usual not in program.optimizers:
+        raise AskError(say("{engine} has no optimizer {name}", engine=program.label, name=usual))
+    words = work.targets.split()
+    modules = [name for word in words for name in _MODULES.get(word, (f"{word}_proj",))]
+    precision = (work.precision or "bf16").partition("-")[0]
+    tokens = data["wish"].get("train_tok")
+    step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
+    return TrainerSettings(
+        method=work.method,
+        optimizer=program.optimizers.get(usual, usual),
+        precision=precision,
+        micro_batch=work.micro_batch,
+        accumulate=work.accumulate or 1,
+        seq_tok=work.seq_tok,
+        recompute=work.recompute or "none",
+        rank=work.rank,
+        targets=() if _ALL & set(words) else tuple(dict.fromkeys(modules)),
+        sharding=work.sharding,
+        schedule=work.schedule,
+        virtual_stages=work.virtual_stages,
+        offload=work.offload,
+        compiled=work.compiled,
+        steps=None if not tokens else max(int(tokens // step_tok), 1),
+        epochs=data["wish"].get("epochs") or 1.0,
+    )

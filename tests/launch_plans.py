@@ -1,0 +1,107 @@
+"""Plans drawn at random, as `plan --json` prints them: what `export` must be able to write down."""
+
+from __future__ import annotations
+
+import copy
+import random
+from functools import cache
+
+from rigright.facts.launching import programs
+from rigright.options.read import read_wish
+from rigright.report.pages.plan_data import plain
+from rigright.verbs.plan import plan
+
+HOSTILE = (
+    "a b; touch /tmp/owned",
+    'it\'s "quoted" $(id) `id` ${HOME}',
+    "back\\slash %h %% $$x",
+    "中文/模型-8B",
+    "#hash: [x] {y} & | > <",
+    "{{ .Values.x }}/<b>",
+    "~/models/a'b",
+    "true",
+    "1e3",
+    "C:\\models\\x.gguf",
+)
+ASKED = {
+    "vllm": ("Qwen/Qwen3-8B", {"on": "2x4090", "users": "16", "engine": "vllm"}),
+    "sglang": ("Qwen/Qwen3-30B-A3B", {"on": "8x h100", "users": "64", "engine": "sglang"}),
+    "llama.cpp": ("Qwen/Qwen3-8B", {"on": "2x3090", "users": "2", "engine": "llama.cpp"}),
+    "hf": ("Qwen/Qwen3-8B", {"on": "2x4090", "mode": "finetune", "method": "lora", "trainer": "hf"}),
+}
+
+
+@cache
+def base(program: str) -> dict:
+    """A real plan of a program."""
+    model, said = ASKED[program]
+    return plain(plan(model, wish=read_wish(said)), "en")
+
+
+def serving(target: str, dice: random.Random) -> dict:
+    """A plan that serves, with every choice drawn anew."""
+    data = copy.deepcopy(base(target if target in ASKED else "vllm"))
+    one = data["plans"] = data["plans"][:1]
+    one = one[0]
+    work, layout = one["work"], one["layout"]
+    tp, pp, dp = dice.choice((1, 2, 4, 8)), dice.choice((1, 1, 2, 4)), dice.choice((1, 1, 2, 3))
+    if target == "llama.cpp":
+        tp = 1
+    one["n_nodes"] = dice.choice((1, 1, 1, 2)) if tp * pp * dp % 2 == 0 else 1
+    one["n_chips"] = tp * pp * dp
+    layout |= {"tp": tp, "pp": pp, "dp": dp, "ep": dice.choice((1, tp))}
+    layout["attention_dp"] = target == "sglang" and tp > 1 and dice.random() < 0.3
+    formats = ("gguf:Q4_K_M", "gguf:Q8_0") if target == "llama.cpp" else ("bf16", "fp16", "fp8", "awq4")
+    work |= {
+        "weights": dice.choice(formats),
+        "kv": dice.choice(tuple(programs()[target].kv)),
+        "context_tok": dice.choice((512, 4096, 8192, 32768)),
+        "batch": dice.randint(1, 300),
+        "budget_tok": dice.choice((None, 512, 8192)),
+        "max_seqs": dice.choice((None, 1, 64)),
+        "utilisation": dice.choice((None, 0.5, 0.95)),
+        "graphs": dice.random() < 0.8,
+    }
+    if target == "llama.cpp" and dice.random() < 0.3:
+        work["offload"] = {"layers": dice.randint(0, 10), "experts": 0}
+    one["drafts"]["drafted_tok"] = dice.choice((0, 0, 3))
+    if dice.random() < 0.3:
+        one["concurrency"], data["wish"]["rate_per_s"] = None, 2.5
+    else:
+        one["concurrency"] = float(dice.randint(1, 300))
+    data["model_asked"] = dice.choice((data["model"], *HOSTILE))
+    return data
+
+
+def training(target: str, dice: random.Random) -> dict:
+    """A plan that trains, with every choice drawn anew."""
+    del target
+    data = copy.deepcopy(base("hf"))
+    one = data["plans"] = data["plans"][:1]
+    one = one[0]
+    dp, nodes = dice.choice((1, 2, 8, 16)), dice.choice((1, 1, 2))
+    one["n_nodes"], one["n_chips"] = (nodes if dp % nodes == 0 else 1), dp
+    one["layout"] |= {"tp": 1, "pp": 1, "dp": dp}
+    one["work"] |= {
+        "method": dice.choice(("full", "lora", "qlora", "dora")),
+        "optimizer": dice.choice((None, "adamw", "adamw-8bit", "adafactor", "lion")),
+        "precision": dice.choice((None, "bf16", "fp16", "fp32")),
+        "micro_batch": dice.randint(1, 16),
+        "accumulate": dice.choice((None, 1, 32)),
+        "seq_tok": dice.choice((512, 2048, 8192)),
+        "recompute": dice.choice(("none", "full")),
+        "rank": dice.choice((8, 16, 64)),
+        "targets": dice.choice(("attn", "all", "q v", "attn ffn")),
+        "sharding": dice.choice(("none", "zero1", "zero2", "zero3", "fsdp", "hsdp")),
+        "offload": dice.choice(("none", "none", "optimizer-cpu", "all-cpu")),
+    }
+    data["wish"]["train_tok"] = dice.choice((None, 1e9))
+    data["model_asked"] = dice.choice((data["model"], *HOSTILE))
+    return data
+
+
+def drawn(target: str, count: int, *, seed: int = 14):
+    """So many plans of a target, the same ones each time."""
+    dice = random.Random(f"{target} {seed}")  # noqa: S311 - no secret hangs on it
+    draw = serving if programs()[target].kind == "serve" else training
+    return [draw(target, dice) for _ in range(count)]

@@ -26,7 +26,7 @@ from rigright.faces.cli.main import main
 from rigright.machine.far.envelope import lines
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.frame import FleetWish, fleet
+from rigright.verbs.fleet.frame import FleetWish, bench_of, fleet
 from rigright.verbs.fleet.runners import ssh
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the played ssh is a POSIX shell's")
@@ -356,3 +356,34 @@ def test_the_command_line_as_people_type_it(far, capsys):
     data = json.loads(capsys.readouterr().out)
     assert [one["state"] for one in data["nodes"]] in (["well", "warning"], ["warning", "well"])
     assert data["differs"][0]["trait"] == "cards"
+
+
+def test_a_node_without_python_is_read_by_its_shell(far, tmp_path):
+    """Only a handful of tools are there, and no Python at all."""
+    told = far.settings("old", "healthy_8xh100")
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in (
+        "sh",
+        "head",
+        "ls",
+        "env",
+        "grep",
+        "sed",
+        "awk",
+        "od",
+        "uname",
+        "date",
+        "id",
+        "printf",
+        "timeout",
+    ):
+        where = shutil.which(name)
+        if where is not None:
+            (bare / name).symlink_to(where)
+    played = told["PATH"].partition(":")[0]
+    far.script("old", f"export PATH={played}:{bare} RIGRIGHT_ROOT={told['RIGRIGHT_ROOT']}")
+    (one,) = over("old", "bench", bench=bench_of(("ram",))).nodes
+    assert one.trouble is None
+    assert len(one.machine.pci) > 8
+    assert [(skip.part, "no Python 3.11" in str(skip.why)) for skip in one.skipped] == [("ram", True)]

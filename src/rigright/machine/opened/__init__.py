@@ -20,6 +20,7 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bundle.open import open_bundle
 from rigright.machine.opened.archive import MOST_BYTES, Member, is_bundle, of_folder, unpacked
+from rigright.machine.opened.collected import is_collected, read_collected
 from rigright.machine.opened.owners import machines_of
 from rigright.machine.opened.pieces import Pieces
 from rigright.machine.opened.text import text_of
@@ -108,6 +109,8 @@ def _joined(members: list[Member], *, name: str) -> Machine:
             stored: Machine | None = open_bundle(member.raw, name=name)
         elif member.is_archive:  # what stands in it comes as members of its own
             continue
+        elif is_collected(member.raw):
+            stored = read_collected(member.raw, name=member.name or name)
         else:
             stored = _stored(member, name=name)
         if stored is not None and alone:

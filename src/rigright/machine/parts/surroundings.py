@@ -7,14 +7,14 @@ import re
 from rigright.machine.record import Read
 from rigright.machine.world import World
 
-_NAMED = {
+NAMED = {
     "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX",
     "GPU_DEVICE_ORDINAL", "PYTORCH_ALLOC_CONF", "KUBERNETES_SERVICE_HOST", "WORLD_SIZE", "RANK",
     "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "MALLOC_ARENA_MAX", "TRANSFORMERS_CACHE", "TORCH_HOME",
     "TRITON_CACHE_DIR", "XLA_FLAGS", "TMPDIR", "DOCKER_HOST", "TF_FORCE_GPU_ALLOW_GROWTH",
     "TF_CPP_MIN_LOG_LEVEL", "TOKENIZERS_PARALLELISM", "NO_CUDA", "FORCE_CUDA",
 }  # fmt: skip
-_BEGIN = (
+BEGIN = (
     "CUDA_", "NVIDIA_", "NCCL_", "RCCL_", "HIP_", "ROCR_", "HSA_", "ROCM_", "PYTORCH_", "TORCH_",
     "CUBLAS_", "CUDNN_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "KMP_", "GOMP_", "HF_", "VLLM_",
     "SGLANG_", "SGL_", "TRTLLM_", "SLURM_JOB_ID", "SLURM_GPU", "SLURM_CPUS", "SLURM_MEM", "UCX_",
@@ -36,7 +36,7 @@ def read(world: World) -> Read:
 
 def matters(name: str) -> bool:
     """Whether it changes what accelerators, or the programs that use them, do."""
-    return name in _NAMED or name.startswith(_BEGIN)
+    return name in NAMED or name.startswith(BEGIN)
 
 
 def shown(name: str, value: str) -> str:

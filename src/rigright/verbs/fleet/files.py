@@ -14,6 +14,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.base.words import say
 from rigright.machine.far.parcel import Ask, parcel, start_line
+from rigright.machine.far.shell import script
 from rigright.verbs.fleet.came import PATIENCE_S
 
 FOLDER = DATA / "fleet"
@@ -40,7 +41,7 @@ _APART = """\
 
 
 def files(
-    kind: Literal["slurm", "kubernetes"],
+    kind: Literal["slurm", "kubernetes", "shell"],
     *,
     image: str | None = None,
     nodes: int | None = None,
@@ -49,8 +50,11 @@ def files(
     """File name -> text.
 
     For Kubernetes a DaemonSet that probes; with `nodes` a Job that asks so many once; with `metrics` a
-    DaemonSet that serves them, for which an image has to hold rigright.
+    DaemonSet that serves them, for which an image has to hold rigright. For a shell the script that reads a
+    machine without Python.
     """
+    if kind == "shell":
+        return {"collect.sh": script()}
     if kind == "slurm":
         command = shlex.join([sys.executable, "-P", "-m", "rigright"])
         conf = os.environ.get("SLURM_CONF")  # Slurm passes it on to no health program

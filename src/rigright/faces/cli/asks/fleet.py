@@ -110,6 +110,11 @@ def _add_node(parser: argparse.ArgumentParser) -> None:
         "--drain", action="store_true", help=str(say("health: on a sure fault, take this node out of Slurm"))
     )
     parser.add_argument("--node", metavar="NAME", help=str(say("health: what Slurm calls this node")))
+    parser.add_argument(
+        "--shell",
+        action="store_true",
+        help=str(say("files: a script that reads a machine without Python, for `doctor --from`")),
+    )
     parser.add_argument("--image", metavar="IMAGE", help=str(say("files: the image that Kubernetes starts")))
     parser.add_argument(
         "--metrics", action="store_true", help=str(say("files: metrics for Prometheus, instead of a probe"))
@@ -191,10 +196,12 @@ def _files(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import files as pages
     from rigright.verbs.fleet.files import files
 
-    if (options.slurm is None) == (options.kubernetes is None):
-        raise AskError(say("files for whom? say --slurm or --kubernetes"))
+    if [options.slurm is None, options.kubernetes is None, not options.shell].count(False) != 1:
+        raise AskError(say("files for whom? say --slurm, --kubernetes or --shell"))
     nodes = None if options.nodes is None else parse_count(options.nodes)
-    kind: Literal["slurm", "kubernetes"] = "kubernetes" if options.slurm is None else "slurm"
+    kind: Literal["slurm", "kubernetes", "shell"] = "slurm" if options.shell is False else "shell"
+    if options.kubernetes is not None:
+        kind = "kubernetes"
     found = files(kind, image=options.image, nodes=nodes, metrics=options.metrics)
     return Answer(
         page=lambda: pages.page(found),

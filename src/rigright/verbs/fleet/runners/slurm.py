@@ -12,12 +12,21 @@ from threading import Event, Thread
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError, MissingError
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import Ask, parcel, start_line
 from rigright.machine.far.talk import Talked, talk
+from rigright.machine.opened.collected import host_of
+from rigright.verbs.fleet.by_shell import (
+    PACKED,
+    SHELL_S,
+    ShellEar,
+    came_of,
+    collector,
+    is_without_python,
+)
 from rigright.verbs.fleet.came import Came, Errand, Way
-from rigright.verbs.fleet.hosts import expand
+from rigright.verbs.fleet.hosts import MOST_NODES, expand
 from rigright.verbs.fleet.troubles import BROKEN_OFF, LATE, meant, trouble
 
 NAME = "Slurm"
@@ -137,11 +146,34 @@ def _spoken(way: Way, chosen: Sequence[str], *, ask: Ask, wanted: list[str], sto
     said_last = meant(talked.complaints)
     if why == LATE and said_last is not None and not came:
         why = say("no answer in time; srun says: {why}", why=said_last)
+    if is_without_python(heard.words):
+        for one in _by_shell(chosen, sorted(heard.nodes - came), ask=ask, why=why, stop=stop):
+            came.add(one.node)
+            yield one
     for node in sorted(heard.nodes - came):
         said = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
         yield Came(node=node, trouble=(meant(said) if talked.ended == "done" else None) or why)
     if not came and not heard.nodes:
         raise MissingError(say("srun brought no node's answer: {why}", why=why))
+
+
+def _by_shell(
+    chosen: Sequence[str], nodes: list[str], *, ask: Ask, why: Sentence, stop: Event
+) -> Iterator[Came]:
+    """Nodes that have no Python for us, by one more srun."""
+    ears: dict[bytes, ShellEar] = {}
+
+    def heard(line: bytes) -> None:
+        label, _, rest = line.partition(b": ")
+        if label.strip().isdigit() and len(ears) < MOST_NODES:
+            ears.setdefault(label.strip(), ShellEar()).hear(rest.strip())
+
+    where = ("--nodes", str(len(nodes)), "--nodelist", ",".join(nodes))
+    argv = (shutil.which("srun") or "srun", *chosen, *where, *MANNER, "sh", "-c", PACKED)
+    talk(argv, said=collector(), heard=heard, patience_s=SHELL_S + QUEUE_S, stop=stop)
+    for ear in ears.values():
+        raw = ear.unpacked()
+        yield came_of(host_of(raw) or "?", raw, ask=ask, otherwise=why)
 
 
 def _talk(heard: _Heard, argv: tuple[str, ...], *, ask: Ask, stop: Event) -> None:

@@ -12,7 +12,9 @@ from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import Ask, parcel, start_line
+from rigright.machine.far.shell import START
 from rigright.machine.far.talk import talk
+from rigright.verbs.fleet.by_shell import SHELL_S, ShellEar, came_of, collector, is_without_python
 from rigright.verbs.fleet.came import Came, Errand, Way
 from rigright.verbs.fleet.hosts import hosts_of
 from rigright.verbs.fleet.troubles import is_word, trouble
@@ -92,4 +94,9 @@ def _one(host: str, *, argv: Sequence[str], ask: Ask, stop: Event) -> Came:
     talked = talk(argv, said=parcel(ask), heard=heard, patience_s=ask.patience_s + REACH_S, stop=stop)
     if told:
         return Came(node=host, told=told[-1])
-    return Came(node=host, trouble=trouble(talked, words))
+    why = trouble(talked, words)
+    if not is_without_python(words):
+        return Came(node=host, trouble=why)
+    shell = ShellEar()
+    talk((*argv[:-1], START), said=collector(), heard=shell.hear, patience_s=SHELL_S, stop=stop)
+    return came_of(host, bytes(shell.heard), ask=ask, otherwise=why)

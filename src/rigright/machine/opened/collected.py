@@ -1,0 +1,194 @@
+"""What `collect.sh` printed of a machine without a new Python, as a world that the live readers read."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from rigright.base.errors import DataError
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.machine.bundle.heard import Kept, Replay
+from rigright.machine.probe import probe
+from rigright.machine.record import Machine
+from rigright.machine.system import Event, System
+from rigright.machine.world import PATIENCE_S, Said
+
+FIRST = re.compile(rb"(?:\A|\n)(rigright-collect[a-z0-9-]{0,80}) 1\r?\n")
+LOOKED_BYTES = 65_536  # at the start: a banner may stand before it
+MOST_PARTS = 20_000
+MOST_FILES = 200_000
+MOST_BYTES = MIB  # of a file that is no text, written as hex
+MOST_DIGITS = 12  # of a time
+MOST_STEPS = 40  # of links that lead to links
+_HOST = re.compile(rb"^rigright-collect[a-z0-9-]{0,80} host (\S{1,253})$", re.MULTILINE)
+_FILE = re.compile(r"^==> (.*) <==$\n", re.MULTILINE)
+_LINK = re.compile(r" (/\S+) -> (\S+)$", re.MULTILINE)
+_OCTETS = re.compile(r"\b[0-9a-f]{2}\b")
+_PLACED = re.compile(r"^[dl]\S+ .*? (/\S+)(?: -> \S+)?$", re.MULTILINE)
+
+
+class Collected(Replay):
+    """A machine as it was collected: links lead on from wherever they are asked, `df` told of every mount."""
+
+    def link(self, path: str) -> str | None:
+        """Where a path really lies."""
+        links, there = self.kept.links, self.kept.there
+        above, name = posixpath.split(path)
+        known = path in there or posixpath.join(_place(above, links), name) in links
+        found = _place(path, links)
+        return found if known or found in there else None
+
+    def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
+        """What the command said."""
+        return Replay.run(self, *(argv[:2] if argv[0] == "df" else argv), patience_s=patience_s)
+
+
+def is_collected(raw: bytes) -> bool:
+    """Whether these bytes are such an answer."""
+    return FIRST.search(raw[:LOOKED_BYTES]) is not None
+
+
+def read_collected(raw: bytes, *, name: str) -> Machine:
+    """The machine, by the readers of live ones; what ends too early is read up to there."""
+    found = FIRST.search(raw[:LOOKED_BYTES])
+    if found is None:
+        raise DataError(say("{file} is not what collect.sh prints", file=name))
+    mark = found[1].decode()
+    text = raw[found.end() :].decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    kept, ended = _kept(text, mark)
+    machine = probe(Collected(kept=kept, env=kept.env), origin=name)
+    told = {kind: rest for kind, rest, _ in _parts(text, mark) if kind in {"now", "user"}}
+    system = machine.system
+    if told.get("now", "").isdecimal() and len(told["now"]) < MOST_DIGITS:
+        system = replace(system, now_s=float(told["now"]))
+    if told.get("user", "").isdecimal():
+        system = replace(system, as_root=told["user"] == "0")
+    return replace(machine, system=system, events=_dated(machine, system), cut=() if ended else (name,))
+
+
+def _dated(machine: Machine, system: System) -> tuple[Event, ...] | None:
+    """Its events at their time: the kernel's log counts from the start of the machine."""
+    if machine.events is None or system.now_s is None or system.up_s is None:
+        return machine.events
+    began_s = system.now_s - system.up_s
+    return tuple(
+        replace(one, at_s=began_s + one.up_s) if one.at_s is None and one.up_s is not None else one
+        for one in machine.events
+    )
+
+
+def host_of(raw: bytes) -> str | None:
+    """What the machine calls itself in such an answer."""
+    found = _HOST.search(raw[:LOOKED_BYTES])
+    return None if found is None else found[1].decode("utf-8", "replace")
+
+
+def _parts(text: str, mark: str) -> Iterator[tuple[str, str, str]]:
+    """Each part: its kind, the rest of its first line, what follows."""
+    pieces = re.split(rf"^{re.escape(mark)} ", text, maxsplit=MOST_PARTS, flags=re.MULTILINE)
+    for piece in pieces[1:]:
+        head, _, body = piece.partition("\n")
+        kind, _, rest = head.partition(" ")
+        yield kind, rest, body
+
+
+def _kept(text: str, mark: str) -> tuple[Kept, bool]:
+    """What the readers will be answered, and whether it came to its end."""
+    kept = Kept()
+    root, asked, ended = "", ("", ""), False
+    links: dict[str, str] = {}
+    for kind, rest, body in _parts(text, mark):
+        ended = kind == "end"
+        if kind == "root":
+            root = rest.rstrip("/")
+        elif kind == "env":
+            lines = (line.partition("=") for line in body.splitlines())
+            kept.env.update({name: value for name, sign, value in lines if sign})
+        elif kind == "command":
+            asked = (rest, body)
+        elif kind == "code":
+            with suppress(ValueError):  # words of the script, or none of ours
+                argv, out = tuple(shlex.split(asked[0])), asked[1].removesuffix("\n")
+                kept.commands[argv] = Said(code=_code(rest), out=out)
+        elif kind == "links":
+            links |= {_below(path, root): _below(to, root) for path, to in _LINK.findall(body)}
+            kept.there.update(dict.fromkeys((_below(path, root) for path in _PLACED.findall(body)), True))
+        else:
+            _keep(kept, kind, rest=rest, body=body, root=root)
+    for path in sorted(links, key=len):  # those that others lie behind first
+        above, last = posixpath.split(path)
+        kept.links[posixpath.join(_place(above, kept.links), last)] = links[path]
+    _stand_in(kept)
+    return kept, ended
+
+
+def _keep(kept: Kept, kind: str, *, rest: str, body: str, root: str) -> None:
+    """What stands alone: files, folders, places."""
+    if kind == "folder":
+        names = tuple(sorted(line for line in body.splitlines() if line and "/" not in line))
+        kept.folders[_below(rest, root)] = names
+    elif kind == "files":
+        kept.files.update(_files(body, root))
+    elif kind == "bytes":
+        octets = _OCTETS.findall(body[:MOST_BYTES])
+        kept.files[_below(rest, root)] = bytes(int(one, 16) for one in octets)
+    elif kind == "there":
+        kept.there[_below(rest, root)] = True
+
+
+def _code(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d{1,3}", text) else -1
+
+
+def _below(path: str, root: str) -> str:
+    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path
+
+
+def _files(body: str, root: str) -> dict[str, bytes]:
+    """Each file under its name."""
+    pieces = _FILE.split(body, maxsplit=MOST_FILES)
+    found: dict[str, bytes] = {}
+    for path, content in zip(pieces[1::2], pieces[2::2], strict=False):
+        found[_below(path, root)] = content.removesuffix("\n").encode("utf-8", "surrogateescape")
+    found.pop("/dev/null", None)  # asked last: a file that is asked alone would bear no name
+    return found
+
+
+def _place(path: str, links: Mapping[str, str | None]) -> str:
+    """Where a path really lies, every link on the way followed; links are known by where they really lie."""
+    at, left, steps = "/", path.split("/"), 0
+    while left:
+        name, *left = left
+        if name == "..":
+            at = posixpath.dirname(at)
+        if name in {"", ".", ".."}:
+            continue
+        here = posixpath.join(at, name)
+        to = links.get(here) if steps < MOST_STEPS else None
+        if to is None:
+            at = here
+            continue
+        steps += 1
+        left = [*to.split("/"), *left]
+        at = "/" if to.startswith("/") else at
+    return at
+
+
+def _stand_in(kept: Kept) -> None:
+    """What is in a folder is there, and so are the folders that a file lies in."""
+    for folder, names in list(kept.folders.items()):
+        kept.there.setdefault(folder, True)
+        for name in names:
+            kept.there.setdefault(posixpath.join(folder, name), True)
+    above: dict[str, Any] = {}
+    for path in kept.files:
+        kept.there.setdefault(path, True)
+        above.setdefault(posixpath.dirname(path))
+    for path in above:
+        kept.there.setdefault(path, True)

@@ -13,6 +13,7 @@ from rigright.verbs import clock
 from rigright.verbs.look_up.frame import find_kind, kind_names
 from rigright.verbs.look_up.words import speaking_of
 
+MOST_CHARS = 1000  # of a question
 SHOWN = 4  # records of a kind where several kinds answer
 # the kinds whose things bear names, in the order in which a name is tried
 _NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms")
@@ -21,6 +22,8 @@ _APART = frozenset({"model"})  # opened by a whole name; what speaks of a word i
 
 def search(text: str, *, today: date | None = None) -> Findings:
     """What a word names, shown in full, and every other kind that speaks of it."""
+    if len(text) > MOST_CHARS:
+        raise AskError(say("a name or a few words, please: these are {count} letters", count=len(text)))
     today = today or clock.today()
     hit = next(_hits(text, today), None)
     found = {

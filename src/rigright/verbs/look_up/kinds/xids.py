@@ -21,7 +21,8 @@ def _find(asked: Asked) -> tuple[Xid, ...]:
         if missing:
             raise AskError(say("XID {codes}: unused, or not known", codes=", ".join(missing)))
         return tuple(xids()[int(code)] for code in codes)
-    found = tuple(one for one in known if all(word.lower() in _words(one) for word in asked.words))
+    wanted = {word.lower() for word in asked.words}
+    found = tuple(one for one in known if _speaks(one, wanted))
     if not found:
         raise AskError(say('no XID speaks of "{words}"', words=" ".join(asked.words)))
     return found
@@ -29,12 +30,13 @@ def _find(asked: Asked) -> tuple[Xid, ...]:
 
 def _named(asked: Asked) -> Xid | None:
     """The code of "xid 79" or "Xid79"; a bare number names a code only where nothing else bears it."""
-    code = "".join(asked.words).lower().replace(" ", "")
-    return xids().get(int(code.removeprefix("xid"))) if code.removeprefix("xid").isdecimal() else None
+    code = "".join(asked.words).lower().replace(" ", "").removeprefix("xid")
+    return xids().get(int(code)) if code.isdecimal() and len(code) <= _MOST_DIGITS else None
 
 
-def _words(xid: Xid) -> str:
-    return f"{tell(xid.meaning, 'en')} {tell(xid.meaning, 'zh')} {xid.action} {xid.next}".lower()
+def _speaks(xid: Xid, wanted: set[str]) -> bool:
+    words = f"{tell(xid.meaning, 'en')} {tell(xid.meaning, 'zh')} {xid.action} {xid.next}".lower()
+    return all(word in words for word in wanted)
 
 
 KIND = Kind(

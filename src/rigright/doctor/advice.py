@@ -135,10 +135,11 @@ class _Writer:
         return str(told).format_map({name: shlex.quote(str(value)) for name, value in self.values.items()})
 
     def _step(self, row: Mapping[str, Any]) -> Step:
+        command = self.command(row.get("root", row.get("run")))
         return Step(
             says=self.sentence([row["en"], row["zh"]]),
-            command=self.command(row.get("root", row.get("run"))),
-            as_root="root" in row,
+            command=command,
+            as_root="root" in row and command is not None,
             disturbs=row.get("disturbs", False),
             takes=tuple(row.get("takes", ())),
         )

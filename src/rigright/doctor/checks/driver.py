@@ -1,0 +1,207 @@
+"""The driver that runs: whether it knows the cards, is of one version, complete, and still gets fixes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.advice import advise
+from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.stack import (
+    capabilities,
+    capabilities_on_bus,
+    cards_on_bus,
+    driver,
+    has_nvidia,
+    is_contained,
+    module,
+    numbers,
+    refuses_mismatch,
+    today,
+)
+from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM, branch_of, last_branch, newest_branch
+from rigright.facts.software import driver_of_chip, written
+from rigright.machine.nvml.codes import as_sentence
+
+KINDS = {
+    "long term": say("long-term"),
+    "production": say("production"),
+    "new feature": say("new-feature"),
+    "legacy": say("legacy"),
+}
+CARD = re.compile(r"nvidia\d+")
+
+
+@check(say("the driver knows the cards"))
+def driver_chip(case: Case) -> Iterator[Verdict]:
+    """Whether the driver knows the chips: new enough for the newest, not too new for the oldest.
+
+    A chip works from the first driver that knew it on, and not with branches after the last that did: 580 is
+    the last branch for Maxwell, Pascal and Volta.
+
+    Too old or too new: fault. Sources: data/cuda.csv (the first CUDA, and its driver, that knew a chip),
+    data/driver_branches.csv, each row with its own.
+    """
+    said = driver(case)
+    have = numbers(said)
+    if have is None or case.machine.system.virtual == "wsl2":
+        return
+    branch = branch_of(written(have))
+    for capability, chip in capabilities(case).items():
+        first = driver_of_chip(capability)
+        if first is not None and have < first and have[0] < first[0]:
+            yield advise("driver.too_old", about=chip, driver=said, chip=chip, first=written(first))
+        elif branch is not None and capability < branch.cc_min:
+            last = last_branch(capability)
+            known = last.branch if last else "?"
+            yield advise("driver.too_new", about=chip, driver=said, chip=chip, last=known)
+        else:
+            yield Fine(says=say("{driver} knows it", driver=said), about=chip)
+
+
+@check(say("the driver still gets fixes"))
+def driver_ended(case: Case) -> Iterator[Verdict]:
+    """Whether the driver's branch still gets fixes.
+
+    NVIDIA mends a long term branch for three years, a production branch for one, a new feature branch until
+    the next. After that holes stay open, among them ones that let a program of one user read another's
+    memory.
+
+    Ended: note; nothing is broken. Source: data/driver_branches.csv.
+    """
+    have = numbers(driver(case))
+    branch = branch_of(written(have)) if have else None
+    if have is None or branch is None or branch.branch != have[0] or case.machine.system.virtual == "wsl2":
+        return
+    if branch.has_ended(today(case)):
+        oldest = min(capabilities(case), default=None)
+        better = newest_branch(oldest, today=today(case)) if oldest else None
+        yield advise(
+            "driver.ended" if branch.ends is None else "driver.ended_since",
+            driver=driver(case),
+            branch=branch.branch,
+            kind=KINDS.get(branch.kind, branch.kind),
+            source=branch.source,
+            month=branch.ends,
+            better=better.branch if better else None,
+        )
+    else:
+        until = branch.ends or say("a day not known")
+        yield Fine(says=say("branch {branch} gets them until {day}", branch=branch.branch, day=until))
+
+
+@check(say("programs find the driver's files"))
+def driver_files(case: Case) -> Iterator[Verdict]:
+    """Whether programs find the driver's files below /dev.
+
+    CUDA opens /dev/nvidiactl, /dev/nvidia-uvm and one file a card. They are made by udev rules or by the
+    driver's own helper when a program first asks; without root nobody makes them. A container sees those it
+    was started with.
+
+    nvidia-uvm missing while a card's file is there: warning, CUDA programs of users fail with "unknown
+    error" (999). Fewer files of cards than cards: warning. Source: NVIDIA CUDA installation guide, device
+    node verification.
+    """
+    files = case.machine.software.device_files
+    cards = [one for one in case.machine.devices if one.vendor == "nvidia" and one.state == "ok"]
+    if not files or not cards or case.machine.system.virtual == "wsl2":
+        return
+    shown = [name for name in files if CARD.fullmatch(name)]
+    inside = is_contained(case)
+    if len(shown) < len(cards):
+        yield advise("driver.few_files", files=len(shown), cards=len(cards), inside=inside)
+    elif "nvidia-uvm" not in files:
+        yield advise("driver.no_uvm", inside=inside)
+    else:
+        yield Fine(says=say("{count} cards and nvidia-uvm", count=len(shown)))
+
+
+@check(say("NVIDIA's driver is loaded"))
+def driver_loaded(case: Case) -> Iterator[Verdict]:
+    """Whether NVIDIA's driver is installed and loaded, where the bus does not tell.
+
+    `NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver` and `Found no NVIDIA
+    driver` mean that no module is in the kernel: not built for it, kept out, or never installed. They say
+    nothing about CUDA versions. Cards that the bus shows without a driver have a check of their own
+    (pcie_driver).
+
+    The library is there and no module is loaded: fault. Source: NVML return codes 9 (driver not loaded) and
+    12 (library not found).
+    """
+    software, system = case.machine.software, case.machine.system
+    # the driver works, though the kernel does not say so
+    answers = any(one.vendor == "nvidia" for one in case.machine.devices)
+    works = answers or software.driver is not None or module(case, "nvidia") is not None
+    if software.kernel_driver is not None:
+        yield Fine(says=say("{text}", text=software.kernel_driver))
+    elif works or cards_on_bus(case) or system.virtual == "wsl2" or is_contained(case):
+        return
+    elif software.library_drivers or software.disk_driver:
+        version = software.disk_driver or ", ".join(software.library_drivers)
+        yield advise("driver.not_loaded", version=version, said=as_sentence(software.driver_error or ""))
+
+
+@check(say("the driver's parts are of one version"))
+def driver_mismatch(case: Case) -> Iterator[Verdict]:
+    """Whether the driver's library, its loaded kernel module and the module on disk are of one version.
+
+    An update of the driver replaces the library and the module on disk; the module in the kernel stays until
+    the machine starts anew. The library then refuses to work ("Driver/library version mismatch", NVML code
+    18), for every program at once. Where only the module on disk is newer, all works until the next boot,
+    and then changes without anybody having asked for it.
+
+    Library unlike loaded module: fault. Module on disk unlike the loaded one: note; where the library on
+    disk is newer too, that fault is coming: warning. Source: NVML documentation,
+    NVML_ERROR_LIB_RM_VERSION_MISMATCH.
+    """
+    software = case.machine.software
+    loaded, on_disk = software.kernel_driver, software.disk_driver
+    if not has_nvidia(case) or case.machine.system.virtual == "wsl2":
+        return
+    libraries = software.library_drivers or ((software.driver,) if software.driver else ())
+    others = [one for one in libraries if numbers(one) != numbers(loaded)]
+    if loaded is None:
+        works = any(one.vendor == "nvidia" and one.state == "ok" for one in case.machine.devices)
+        unread = say("the kernel does not tell which driver it has loaded")
+        show = "cat /proc/driver/nvidia/version"
+        yield NotSeen(why=unread if works else say("no driver is loaded"), see=show)
+    elif refuses_mismatch(software) or (others and len(others) == len(libraries)):
+        yield advise(
+            "driver.mismatch",
+            loaded=loaded,
+            library=", ".join(others) or software.driver or "?",
+            said=as_sentence(software.driver_error) if software.driver_error else None,
+            inside=is_contained(case),
+        )
+    elif on_disk and numbers(on_disk) != numbers(loaded):
+        yield advise("driver.next_boot", loaded=loaded, other=on_disk)
+    elif not libraries:
+        yield NotSeen(why=say("no library of the driver was found"), see="ldconfig -p | grep libnvidia-ml")
+    else:
+        yield Fine(says=say("module and library are {version}", version=loaded))
+
+
+@check(say("the kernel module is of the kind that the cards need"))
+def driver_open(case: Case) -> Iterator[Verdict]:
+    """Whether the kernel module is of the kind that these chips need: open or closed.
+
+    NVIDIA ships its kernel module twice. Blackwell and Grace run on the open one alone; Maxwell, Pascal and
+    Volta on the closed one alone; Turing to Hopper on both. With the wrong kind the driver loads and finds
+    no card.
+
+    Wrong kind: fault. Source: NVIDIA driver installation guide, kernel modules.
+    """
+    nvidia = module(case, "nvidia")
+    is_open = case.machine.software.open_kernel
+    if is_open is None:
+        is_open = nvidia.open_source if nvidia else None
+    if is_open is None or case.machine.system.virtual == "wsl2":
+        return
+    for capability, chip in {**capabilities_on_bus(case), **capabilities(case)}.items():
+        if not is_open and capability >= OPEN_ONLY_FROM:
+            yield advise("driver.needs_open", about=chip, chip=chip)
+        elif is_open and capability < OPEN_FROM:
+            yield advise("driver.needs_closed", about=chip, chip=chip)
+        else:
+            yield Fine(says=say("open") if is_open else say("closed"), about=chip)

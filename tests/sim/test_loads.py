@@ -71,7 +71,7 @@ def test_a_trace_out_of_order_is_played_in_order_and_told_in_its_own():
     found = read(HEAD + "b,2.0,10,5\na,1.0,20,6\n")
     assert list(found.load.arrival_s) == [1.0, 2.0]
     assert found.names == ("b", "a")
-    assert found.places == (1, 0)
+    assert found.places.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(

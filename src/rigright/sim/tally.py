@@ -153,7 +153,7 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
 
 def log_of(server: Server) -> dict[str, np.ndarray]:
     """The log of a server by column."""
-    rows = np.array(server.log).reshape(-1, len(STRETCH))
+    rows = np.frombuffer(server.log).reshape(-1, len(STRETCH)) if server.log else np.zeros((0, len(STRETCH)))
     return {name: rows[:, place] for place, name in enumerate(STRETCH)}
 
 
@@ -182,11 +182,12 @@ def _gaps(logs: list[dict[str, np.ndarray]]) -> Spread:
     total = weights.sum()
     if not total > 0:
         return spread(np.zeros(0))
+    mean = float(gaps @ weights / total)
     order = np.argsort(gaps)
     reached = np.cumsum(weights[order]) / total
     places = np.minimum(np.searchsorted(reached, np.array(PERCENTILES) / 100), len(gaps) - 1)
-    marks = gaps[order][places].tolist()
-    return _spread(float((gaps * weights).sum() / total), [*marks, float(gaps[weights > 0].max())])
+    marks = gaps[order[places]].tolist()
+    return _spread(mean, [*marks, float(gaps[order[-1]])])
 
 
 def _server_gaps(log: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -200,7 +201,8 @@ def _server_gaps(log: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     waited = np.where(makes, 0.0, spent[rows] - spent + took) + each[rows]
     weights = np.where(makes, log["sequences"] - before, np.maximum(standing - before, 0.0))
     more = np.where(makes, log["sequences"] * (log["passes"] - 1), 0.0)
-    return np.concatenate([waited, each]), np.concatenate([weights, more])
+    first, rest = weights > 0, more > 0  # a million requests make many stretches: none is kept for nothing
+    return np.concatenate([waited[first], each[rest]]), np.concatenate([weights[first], more[rest]])
 
 
 def _cache(log: dict[str, np.ndarray], server: Server, *, span_s: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,8 @@ class Trace:
     """The requests that can be read, by arrival, and every name in the order of the file."""
 
     load: Load
-    names: tuple[str, ...]  # of all rows
-    places: tuple[int, ...]  # of each request of the load, its row among all
+    names: tuple[str | None, ...]  # of all rows; those without one go by their number
+    places: np.ndarray  # of each request of the load, its row among all
     first_s: np.ndarray  # as measured; nan where the file does not tell
     last_s: np.ndarray
     notes: tuple[Sentence, ...] = ()
@@ -60,44 +61,46 @@ _READERS = {
 
 def read_trace(lines: Iterable[str], name: str) -> Trace:
     """Read the lines of a trace; `name` is what complaints call it."""
-    names: list[str] = []
-    rows: list[dict[str, float]] = []
+    names: list[str | None] = []
+    columns = {column: array("d") for column in _READERS if column != "request"}  # a row is kept as numbers
+    places = array("q")
     faults: list[Sentence] = []
     for line, raw in open_rows(lines, name, required=NEEDED):
         row, bad = read_cells(raw, _READERS, required=NEEDED)
-        names.append(row["request"] or str(len(names)))
+        names.append(row["request"])
         if len(names) > MOST_REQUESTS:
             raise DataError(say("{file} has more than {most} requests", file=name, most=f"{MOST_REQUESTS:,}"))
         needed = [column for column in bad if column not in MEASURED]
         if needed:
-            faults.append(bad_cell(Path(name), line, column=needed[0], cell=raw.get(needed[0])).sentence)
-        else:
-            rows.append(row | {"place": len(names) - 1})
-    if not rows:
+            if len(faults) <= MOST_TOLD:
+                faults.append(bad_cell(Path(name), line, column=needed[0], cell=raw.get(needed[0])).sentence)
+            continue
+        places.append(len(names) - 1)
+        for column, values in columns.items():
+            value = row[column]
+            values.append(np.nan if value is None else value)
+    if not places:
         raise DataError(faults[0] if faults else say("{file} holds no request", file=name))
-    rows.sort(key=lambda row: row["arrival_s"])
-    prompt = np.array([row["prompt_tok"] for row in rows])
-    cached = np.array([row["cached_tok"] or 0 for row in rows])
     # the first faults, and how many more there are
-    if len(faults) <= MOST_TOLD:
-        told = tuple(faults)
-    else:
-        more = say("{count} more rows cannot be read", count=len(faults) - MOST_TOLD)
-        told = (*faults[:MOST_TOLD], more)
+    more = len(names) - len(places) - MOST_TOLD
+    told = tuple(faults[:MOST_TOLD])
+    if more > 0:
+        told += (say("{count} more rows cannot be read", count=more),)
+    whole = {column: np.array(values) for column, values in columns.items()}
+    order = np.argsort(whole["arrival_s"], kind="stable")
+    whole = {column: values[order] for column, values in whole.items()}
+    prompt = whole["prompt_tok"].astype(int)
+    cached = np.nan_to_num(whole["cached_tok"]).astype(int)
     return Trace(
         load=Load(
-            arrival_s=_column(rows, "arrival_s"),
+            arrival_s=whole["arrival_s"],
             prompt_tok=prompt,
-            output_tok=np.array([row["output_tok"] for row in rows]),
+            output_tok=whole["output_tok"].astype(int),
             cached_tok=np.minimum(cached, prompt - 1),
         ),
         names=tuple(names),
-        places=tuple(int(row["place"]) for row in rows),
-        first_s=_column(rows, "first_token_s"),
-        last_s=_column(rows, "last_token_s"),
+        places=np.array(places)[order],
+        first_s=whole["first_token_s"],
+        last_s=whole["last_token_s"],
         notes=told,
     )
-
-
-def _column(rows: list[dict[str, float]], name: str) -> np.ndarray:
-    return np.array([np.nan if row[name] is None else row[name] for row in rows], dtype=float)

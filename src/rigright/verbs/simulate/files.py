@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
@@ -18,15 +19,18 @@ HEADER = ("request", "first_token_s", "last_token_s")
 
 def requests_csv(trace: Trace | None, moments: Moments) -> str:
     """One line a request, in the order of the file; empty where it was not served."""
-    names = trace.names if trace is not None else tuple(map(str, range(len(moments.first_s))))
-    places = trace.places if trace is not None else range(len(names))
+    names: Sequence[str | None] = (None,) * len(moments.first_s) if trace is None else trace.names
+    places = range(len(names)) if trace is None else trace.places.tolist()
     cells = [("", "")] * len(names)
     for place, first, last in zip(places, moments.first_s.tolist(), moments.last_s.tolist(), strict=True):
         cells[place] = _moment(first), _moment(last)
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(HEADER)
-    table.writerows((safe_cell(name), *own) for name, own in zip(names, cells, strict=True))
+    table.writerows(
+        (str(place) if name is None else safe_cell(name), *own)
+        for place, (name, own) in enumerate(zip(names, cells, strict=True))
+    )
     return out.getvalue()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rigright.base.words import Sentence, say
 from rigright.doctor.happened import done_by_boot, events, quieter, when
@@ -46,6 +47,20 @@ def finding(
         evidence=told(same, show),
         why=why,
         fix=done_by_boot(case, same, fix=fix),
+        confidence="likely",
+        about=last.pci,
+    )
+
+
+def logged(case: Case, advised: Finding, *, of: list[Event]) -> Finding:
+    """A finding of events: how often and when they were seen; long past ones weigh less."""
+    last = of[-1]
+    show = "journalctl -k --no-pager | grep -F " + shlex.quote(last.text[:40])
+    return replace(
+        advised,
+        severity=quieter(advised.severity, case=case, event=last),
+        evidence=told(of, show),
+        fix=done_by_boot(case, of, fix=advised.fix),
         confidence="likely",
         about=last.pci,
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from rigright.base.words import say
-from rigright.doctor.record import Case, Step, step
-from rigright.doctor.stack import capabilities, driver, numbers, pip
+from rigright.doctor.advice import advised_step
+from rigright.doctor.record import Case, Step
+from rigright.doctor.stack import capabilities, driver, numbers
 from rigright.facts.engine_needs import torch_indexes
 from rigright.facts.software import Capability, TorchBuild, torch_builds, torch_for, written
 from rigright.machine.system import Framework, Python
@@ -38,13 +38,8 @@ def reinstall(case: Case, python: Python) -> Step:
     build = best_build(case)
     url = index_of(build)
     if build is None or url is None:
-        return step(
-            say("see which build fits these cards and this driver"), "rigright setup --framework torch"
-        )
-    return step(
-        say("install the build that fits these cards and this driver"),
-        pip(python, f"install --force-reinstall 'torch=={build.torch}.*' --index-url {url}"),
-    )
+        return advised_step("which_torch")
+    return advised_step("reinstall_torch", python=python.path, wheel=f"torch=={build.torch}.*", url=url)
 
 
 def has_kernels(torch: Framework, capability: Capability) -> bool | None:

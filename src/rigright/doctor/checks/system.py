@@ -11,8 +11,8 @@ from rigright.doctor.advice import advise
 from rigright.doctor.gpus import answering
 from rigright.doctor.happened import events
 from rigright.doctor.kernel_line import SHOW, with_option, without_option
-from rigright.doctor.log_lines import finding
-from rigright.doctor.record import Case, Confidence, Fine, NotSeen, Severity, Verdict, check, step
+from rigright.doctor.log_lines import logged
+from rigright.doctor.record import Case, Confidence, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import installed, is_contained, service, setting
 
 HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
@@ -190,19 +190,7 @@ def processes_stuck(case: Case) -> Iterator[Verdict]:
     told = events(case, "hung") or []
     if told:
         names = ", ".join(sorted({one.program for one in told if one.program})) or "?"
-        yield finding(
-            case,
-            told,
-            title=say("the kernel told of tasks that did not go on: {names}", names=names),
-            why=say("a driver, a disk or a file server did not answer for minutes"),
-            fix=(
-                step(
-                    say("look at what they waited for, in the lines after"),
-                    "journalctl -k | grep -A20 'blocked for more'",
-                ),
-            ),
-            severity="warning",
-        )
+        yield logged(case, advise("system.hung", names=names), of=told)
 
 
 @check(say("no update waits for a restart"))

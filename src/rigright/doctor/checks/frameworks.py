@@ -1,0 +1,299 @@
+"""PyTorch and other frameworks: built for the cards, the driver and the Python that are here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rigright.base.words import say
+from rigright.doctor.advice import advise, label
+from rigright.doctor.gfx import override_of
+from rigright.doctor.gpus import answering
+from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.stack import capabilities, driver, frameworks, is_contained, numbers, program, variable
+from rigright.doctor.torch_fit import has_kernels, reinstall, row_of
+from rigright.facts.engine_needs import pythons_of
+from rigright.facts.software import (
+    TensorFlow,
+    Version,
+    driver_for,
+    tensorflow_releases,
+    written,
+)
+from rigright.machine.device import Device
+from rigright.machine.system import Framework, Python
+
+BUILDS = {"nvidia": "cu", "amd": "rocm", "intel": "xpu"}
+COMPAT = re.compile(r"/cuda(?:-(\d{1,18})(?:\.\d+)?)?/compat\b")
+KIN, OF_KIN = ("gfx1031", "gfx1032", "gfx1034"), "gfx1030"
+NO_CARDS = {"", "-1", "NoDevFiles"}  # of CUDA_VISIBLE_DEVICES
+
+
+@check(say("PyTorch finds the cards"))
+def torch_blind(case: Case) -> Iterator[Verdict]:
+    """Whether PyTorch with CUDA finds the cards that the driver shows.
+
+    `torch.cuda.is_available()` can say False beside a driver that answers and a wheel that fits: the list of
+    visible devices is empty, /dev/nvidia-uvm is missing or its module broke in sleep, the container was
+    started without its cards, boards with NVSwitch wait for their manager (CUDA error 802), or another
+    libcuda is found first. What CUDA itself says tells which; importing PyTorch hides it.
+
+    It finds none: fault. A build without CUDA and a driver too old have checks of their own. Source:
+    PyTorch's collect_env, NVIDIA CUDA installation guide, NVIDIA fabric manager guide.
+    """
+    if not any(device.vendor == "nvidia" and device.state == "ok" for device in case.machine.devices):
+        return
+    have, hidden = numbers(driver(case)), variable(case, "CUDA_VISIBLE_DEVICES")
+    is_wsl, is_inside = case.machine.system.virtual == "wsl2", is_contained(case)
+    for python, torch in frameworks(case, "torch"):
+        if torch.sees is None or not (torch.cuda or (torch.build or "").startswith("cu")):
+            continue
+        cuda = numbers(torch.cuda)
+        if torch.sees:
+            yield Fine(says=say("it finds {count}", count=torch.sees), about=python.path)
+        elif have is None:
+            yield NotSeen(
+                why=say("it finds none, and the driver's version is not known here"),
+                see="nvidia-smi --query-gpu=driver_version --format=csv",
+                about=python.path,
+            )
+        elif cuda is None or have >= driver_for((*cuda, 0)[:2]):
+            yield advise(
+                "frameworks.blind",
+                about=python.path,
+                python=python.path,
+                is_hidden=hidden is not None and hidden.strip() in NO_CARDS,
+                is_switched=any(
+                    chip is not None and "NVSwitch" in (chip.link or "") for _, chip in case.pairs
+                ),
+                is_wsl=is_wsl,
+                is_inside=is_inside and not is_wsl,
+                is_plain=not is_inside and not is_wsl,
+            )
+
+
+@check(say("PyTorch has kernels for the cards here"))
+def torch_chip(case: Case) -> Iterator[Verdict]:
+    """Whether PyTorch's wheel has kernels for the chips here.
+
+    A wheel bears kernels for some compute capabilities. A kernel for X.y runs on X.z with z not below y; PTX
+    of the newest is translated for newer chips. Without a fit every operation fails with "no kernel image is
+    available for execution on the device". Wheels drop old chips (Volta since 2.11, Maxwell and Pascal in
+    all but cu126 builds), and wheels older than a chip know nothing of it (Blackwell needs 2.7 with cu128).
+
+    No kernels for a chip: fault. Source of the list: the wheel itself, where its library was readable, else
+    data/torch.csv.
+    """
+    for python, torch in frameworks(case, "torch"):
+        if not (torch.build or "").startswith("cu"):
+            continue
+        row = row_of(torch)
+        archs = torch.archs or (tuple(map(written, row.capabilities)) if row else ())
+        for capability, chip in capabilities(case).items():
+            runs = has_kernels(torch, capability)
+            if runs is None:
+                why = say("neither the wheel nor our table tells its chips")
+                yield NotSeen(why=why, see=_list_archs(python), about=python.path)
+            elif runs:
+                says = say("torch {version} runs on {chip}", version=torch.version, chip=chip)
+                yield Fine(says=says, about=python.path)
+            else:
+                yield advise(
+                    "frameworks.no_kernels",
+                    confidence="sure" if torch.archs else "likely",
+                    about=f"{python.path}, {chip}",
+                    version=torch.version,
+                    build=torch.build,
+                    chip=chip,
+                    capability=written(capability),
+                    archs=" ".join(archs) or "?",
+                    python=python.path,
+                    reinstall=reinstall(case, python),
+                )
+
+
+@check(say("PyTorch has kernels for AMD's cards here"))
+def torch_rocm(case: Case) -> Iterator[Verdict]:
+    """Whether PyTorch's ROCm wheel has kernels for AMD's cards here.
+
+    A ROCm wheel bears kernels for the chips it was built for, by the exact name of each (gfx1100 is not
+    gfx1101); nothing is translated for others. Without them every operation fails with "invalid device
+    function", or rocBLAS ends the program with "Cannot read TensileLibrary.dat". Official wheels leave out
+    the smaller Radeons of a family (gfx1031, gfx1032), most graphics inside processors, and each new family
+    until its ROCm is there. The kernels of gfx1030 run on its kin, which differ by name alone:
+    HSA_OVERRIDE_GFX_VERSION=10.3.0 says so.
+
+    No kernels for a card: fault. Source of the list: the wheel's own rocBLAS files; ROCm/rocBLAS#1339;
+    pytorch/pytorch#164346.
+    """
+    cards = [
+        device
+        for device, chip in answering(case, vendor="amd")
+        if device.isa and (chip is not None or not device.unified_memory)
+    ]
+    kinds = {one.isa or "": one for one in sorted(cards, key=lambda one: one.index, reverse=True)}
+    for python, torch in frameworks(case, "torch"):
+        if (torch.build or "").startswith("rocm"):
+            for isa, device in sorted(kinds.items()):
+                yield _of_rocm(python, torch, device=device, isa=override_of(case) or isa)
+
+
+def _of_rocm(python: Python, torch: Framework, *, device: Device, isa: str) -> Verdict:
+    about = f"{python.path}, {label(device)}"
+    if torch.archs is None:
+        return NotSeen(why=say("the wheel does not tell its chips"), see=_list_archs(python), about=about)
+    if isa in torch.archs:
+        return Fine(says=say("torch {version} runs on {chip}", version=torch.version, chip=isa), about=about)
+    has_kin = isa in KIN and OF_KIN in torch.archs
+    return advise(
+        "frameworks.no_rocm_kernels_but_kin" if has_kin else "frameworks.no_rocm_kernels",
+        about=about,
+        version=torch.version,
+        build=torch.build,
+        chip=f"{device.name} ({isa})" if device.name else isa,
+        archs=" ".join(torch.archs),
+        python=python.path,
+    )
+
+
+def _list_archs(python: Python) -> str:
+    return f'{program(python)} -c "import torch; print(torch.cuda.get_arch_list())"'
+
+
+@check(say("PyTorch is built for the cards here"))
+def torch_cpu_only(case: Case) -> Iterator[Verdict]:
+    """Whether PyTorch was installed with CUDA (ROCm, XPU) on a machine that has such cards.
+
+    `pip install torch` on Windows, on ARM before 2.9, from the index `cpu`, or from a mirror without the
+    other wheels brings a build for the processor alone. Programs then run, tens of times slower, and say
+    nothing.
+
+    A build for the processor alone while cards are here: warning. A CUDA build on AMD cards, or the other
+    way round: warning. Small graphics inside a processor is no such card. Source: PyTorch installation
+    guide; data/torch_indexes.csv.
+    """
+    builds = tuple(
+        BUILDS[device.vendor]
+        for device, chip in case.pairs
+        if device.vendor in BUILDS and (chip is not None or not device.unified_memory)
+    )
+    for python, torch in frameworks(case, "torch") if builds else ():
+        build = torch.build or ""
+        if build.startswith(builds) or not build:
+            says = say("torch {version}, build {build}", version=torch.version, build=build or "?")
+            yield Fine(says=says, about=python.path)
+        else:
+            yield advise(
+                "frameworks.processor_only" if build.startswith("cpu") else "frameworks.other_cards",
+                about=python.path,
+                version=torch.version,
+                build=build,
+                python=python.path,
+                reinstall=reinstall(case, python),
+            )
+
+
+@check(say("the driver is new enough for each framework"))
+def torch_driver(case: Case) -> Iterator[Verdict]:
+    """Whether the driver can run the CUDA that each framework was built with.
+
+    A framework's wheel brings its own CUDA libraries; only the driver must be new enough: its own CUDA or a
+    newer one, or, since CUDA 11, any of the same major number from that number's first driver on. Too old a
+    driver says "The NVIDIA driver on your system is too old", and the framework falls back to the processor.
+    A toolkit in /usr/local/cuda plays no part. On datacentre cards NVIDIA's package cuda-compat-X-Y carries
+    a newer CUDA over an older driver, where its folder is on the library path.
+
+    Too old: fault. Newer within its major number: fine. Source: CUDA compatibility guide; data/cuda.csv.
+    """
+    have = numbers(driver(case))
+    if have is None or case.machine.system.virtual == "wsl2":
+        return
+    for python in case.machine.software.pythons:
+        for framework in python.frameworks:
+            row = _tensorflow(framework)
+            told = framework.cuda or (row.cuda if row else None)
+            cuda = numbers(told)
+            if cuda is None:
+                continue
+            needs = driver_for(cuda[:2] if len(cuda) > 1 else (cuda[0], 0))
+            about = f"{framework.name} {framework.version}, {python.path}"
+            shown = {"cuda": written(cuda[:2]), "needs": written(needs), "have": driver(case)}
+            if have >= needs:
+                yield Fine(says=say("CUDA {cuda} needs {needs}; here is {have}", **shown), about=about)
+            elif (folder := _carried(case, cuda)) is not None:
+                says = say(
+                    "CUDA {cuda} by the compatibility package in {folder}",
+                    cuda=written(cuda[:2]),
+                    folder=folder,
+                )
+                yield Fine(says=says, about=about)
+            else:
+                carries = written(cuda[:2]) if _takes_package(case) and len(cuda) > 1 else None
+                yield advise(
+                    "frameworks.old_driver",
+                    shown | {"cuda": told},
+                    confidence="sure" if needs[0] > have[0] else "likely",
+                    about=f"{framework.name}, {python.path}",
+                    name=framework.name,
+                    version=framework.version,
+                    python=python.path,
+                    reinstall=reinstall(case, python) if framework.name == "torch" else None,
+                    carries=carries,
+                    package=(carries or "").replace(".", "-"),
+                )
+
+
+def _tensorflow(framework: Framework) -> TensorFlow | None:
+    """The row of the table for an installed TensorFlow."""
+    wanted = (framework.version or "").split(".")[:2]
+    rows = {tuple(row.tensorflow.split(".")[:2]): row for row in tensorflow_releases()}
+    return rows.get((wanted[0], wanted[-1])) if framework.name == "tensorflow" else None
+
+
+def _carried(case: Case, cuda: Version) -> str | None:
+    """The folder of the compatibility package that programs load, where these cards take it."""
+    path = (variable(case, "LD_LIBRARY_PATH") or "").split(":")
+    for folder in path if _takes_package(case) else ():
+        found = COMPAT.search(folder)
+        if found and (found[1] is None or int(found[1]) == cuda[0]):
+            return folder
+    return None
+
+
+def _takes_package(case: Case) -> bool:
+    """Whether all cards of NVIDIA's are datacentre ones, for which alone the package is."""
+    segments = {chip.segment if chip else None for device, chip in case.pairs if device.vendor == "nvidia"}
+    return segments == {"datacenter"}
+
+
+@check(say("each Python is one that its framework is made for"))
+def torch_python(case: Case) -> Iterator[Verdict]:
+    """Whether each Python is one for which its framework has wheels.
+
+    Wheels are made for some Pythons. With another, pip finds an old release, builds from source, or brings
+    the build for the processor. The guides' "3.8 to 3.11" is long past: torch 2.9 needs 3.10, 2.15 needs
+    3.11.
+
+    Outside the range of the installed release: warning. Source: data/torch.csv, data/tensorflow.csv.
+    """
+    for python in case.machine.software.pythons:
+        have = numbers(python.version)
+        for framework in python.frameworks:
+            row = row_of(framework) if framework.name == "torch" else _tensorflow(framework)
+            span = pythons_of(row.python) if row else None
+            if have is None or row is None or span is None:
+                continue
+            about = f"{framework.name}, {python.path}"
+            if span[0] <= have[:2] <= span[1]:
+                says = say("Python {version}, wheels for {span}", version=python.version, span=row.python)
+                yield Fine(says=says, about=about)
+            else:
+                yield advise(
+                    "frameworks.no_wheels",
+                    about=about,
+                    name=framework.name,
+                    version=framework.version,
+                    span=row.python,
+                    have=python.version,
+                    python=python.path,
+                )

@@ -1,0 +1,180 @@
+"""What the drivers of accelerators and network cards wrote in the kernel log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rigright.base.units import GIGA
+from rigright.base.words import say
+from rigright.doctor.advice import advise
+from rigright.doctor.gpus import reset_at
+from rigright.doctor.happened import events
+from rigright.doctor.log_lines import by_place, logged, none_told, unseen
+from rigright.doctor.nic import nic_at, rdma_ports
+from rigright.doctor.record import Case, Severity, Verdict, check
+from rigright.machine.pci.link import pci_key
+from rigright.machine.system import Event
+
+# words of a line -> its finding; the first that fits
+OF_DRIVERS = {
+    ("api mismatch",): "log_cards.mismatch",
+    ("fallen off the bus",): "log_cards.off_the_bus",
+    ("rminitadapter failed", "rm_init_adapter failed"): "log_cards.not_started",
+    ("i/o region",): "log_cards.no_room",
+    ("use of the nvidia open", "open nvidia.ko"): "log_cards.wrong_kind",
+    ("uncorrectable hardware errors",): "log_cards.uncorrected",
+    ("fatal error during gpu init",): "log_cards.init_failed",
+    ("rejects atomics",): "log_cards.no_atomics",
+    ("direct firmware load",): "log_cards.no_firmware",
+    ("probe routine",): "log_cards.not_taken",
+    ("not supported by",): "log_cards.not_known",
+    ("rejected", "unsigned module", "required key"): "log_cards.refused",
+    ("needs to be reset", "reset_required", "global fatal error"): "log_cards.needs_reset",
+    ("assert",): "log_cards.asserted",
+    ("gsp", "heartbeat", "gfw"): "log_cards.gsp",
+    ("page fault", "vm fault"): "log_cards.page_fault",
+    ("reset",): "log_cards.was_reset",
+    ("hang",): "log_cards.hung",
+    ("timeout",): "log_cards.timed_out",
+    ("fail",): "log_cards.failed",
+    ("fault", "killed", "error"): "log_cards.program_ended",
+}
+OF_NICS = {
+    ("insufficient power",): "log_cards.nic_power",
+    ("temperature", "temp_warn"): "log_cards.nic_hot",
+    (
+        "recommendation",
+        "module event",
+        "cable",
+        "power budget",
+        "bus stuck",
+        "no eeprom",
+        "unsupported",
+    ): "log_cards.nic_cable",
+    ("cqe",): "log_cards.nic_transfers",
+    ("",): "log_cards.nic_firmware",
+}
+FEW_TRANSFERS = 10  # failed ones; fewer are a note
+LOST_XID = 79
+FIRMWARE_XIDS, NEAR_S = {119, 120, 154}, 120.0  # told of a GSP that is silent; how near they stand
+OF_FIRMWARE = ("gsp", "heartbeat", "gfw")
+NUMBER = re.compile(r"\bGPU(\d{1,2})\b")
+LIMITED = re.compile(
+    r"([\d.]{1,9}) Gb/s available PCIe bandwidth, limited by (.{1,60}?)(?: at \S+)? \(capable"
+)
+NETWORK_CLASS = "0x02"
+
+
+def sorted_by(meanings: dict[tuple[str, ...], str], told: list[Event]) -> Iterator[tuple[str, list[Event]]]:
+    """Lines by the finding that their words mean, and the device of the bus they tell of."""
+    found: dict[str, list[Event]] = {name: [] for name in meanings.values()}
+    for event in told:
+        line = event.text.lower()
+        name = next((name for words, name in meanings.items() if any(word in line for word in words)), None)
+        if name is not None:
+            found[name].append(event)
+    yield from ((name, same) for name, mine in found.items() for same in by_place(mine).values())
+
+
+@check(say("drivers report no failure"))
+def log_driver(case: Case) -> Iterator[Verdict]:
+    """What drivers of accelerators wrote of failures that have no XID.
+
+    "API mismatch" (another library than module), "RmInitAdapter failed" (a card that does not start: power,
+    firmware, address space), "probe routine failed", an unsigned module refused, GSP gone silent, AMD's ring
+    timeouts and resets, Intel's hangs; and a network card whose firmware no longer answers.
+
+    Fault where a card did not start or a module was refused; warning for resets; note for what a program or
+    the driver itself did wrong. A card off the bus that XID 79 tells of is not told of again. Longer ago
+    than a week or before the last boot: one step less. Source: data/kernel_lines.csv.
+    """
+    if case.machine.devices:
+        verdicts = unseen(case, "nvrm|amdgpu|nouveau"), none_told(case, "driver")
+        yield from (one for one in verdicts if one is not None)
+    lost = {pci_key(one.pci) for one in events(case, "xid") or [] if one.code == LOST_XID}
+    told = [_placed(case, one) for one in events(case, "driver") or [] if not _is_known(one, lost)]
+    for name, same in sorted_by(OF_DRIVERS, told):
+        yield logged(case, advise(name, reset=reset_at(case, same[0].pci)), of=same)
+
+
+def _placed(case: Case, event: Event) -> Event:
+    """A line of the card's firmware that names no address, with that of its card.
+
+    The driver counts its cards as nvidia-smi does ("GPU0 _kgspRpcRecvPoll"); older ones name none, and then
+    it is the card whose XID of the firmware stands beside the line, or the only card there is.
+    """
+    line = event.text.lower()
+    if event.pci or not any(word in line for word in OF_FIRMWARE):
+        return event
+    cards = [one for one in case.machine.devices if one.vendor == "nvidia" and one.pci]
+    number = NUMBER.search(event.text)
+    if number is not None and cards:
+        return replace(event, pci=next((one.pci for one in cards if one.index == int(number[1])), None))
+    near = {
+        pci_key(one.pci): one.pci
+        for one in events(case, "xid") or []
+        if one.code in FIRMWARE_XIDS and one.earlier == event.earlier and _apart_s(one, event) <= NEAR_S
+    }
+    if not near and len(cards) == 1:
+        return replace(event, pci=cards[0].pci)
+    return replace(event, pci=next(iter(near.values()))) if len(near) == 1 else event
+
+
+def _apart_s(one: Event, other: Event) -> float:
+    for first, second in ((one.at_s, other.at_s), (one.up_s, other.up_s)):
+        if first is not None and second is not None:
+            return abs(first - second)
+    return float("inf")
+
+
+def _is_known(event: Event, lost: set[str]) -> bool:
+    """Whether it says once more that a card fell off the bus."""
+    is_lost = pci_key(event.pci) in lost if event.pci else bool(lost)
+    return is_lost and "fallen off the bus" in event.text
+
+
+@check(say("the drivers of network cards report no trouble"))
+def log_nics(case: Case) -> Iterator[Verdict]:
+    """What the drivers of network cards wrote in the kernel log: firmware, power, heat, cables, bus.
+
+    Firmware that does not answer or died takes the card with it until the machine is started anew. A slot
+    that gives too little power, a transceiver or card that is too hot, and a cable that errs make links go
+    down under load. Completions that end in errors belong to a peer that went away, or to a link that fails:
+    few are a note. A card whose slot carries less than its port is slow in every collective; where the port
+    needs less, fine.
+
+    Fault: dead firmware. Warning: power, heat, cable; ten and more failed completions; a slot slower than
+    its port. What happened more than a week ago, or before the last boot, weighs one step less. Sources:
+    Linux mlx5 driver (health.c, events.c), pcie_print_link_status; gpud issue 348 (power); NVSentinel's NIC
+    monitor.
+    """
+    told = events(case, "nic") or []
+    has_nic = bool(rdma_ports(case)) or any(
+        (one.pci_class or "").startswith(NETWORK_CLASS) for one in case.machine.pci or ()
+    )
+    verdict = unseen(case, "mlx5|infiniband|bnxt") or none_told(case, "nic")
+    if has_nic and verdict is not None:
+        yield verdict
+    limited = [event for event in told if LIMITED.search(event.text)]
+    for same in by_place(limited).values():
+        yield from _slot(case, same)
+    for name, same in sorted_by(OF_NICS, [one for one in told if one not in limited]):
+        is_few = name == "log_cards.nic_transfers" and len(same) < FEW_TRANSFERS
+        yield logged(case, advise(name, severity="note" if is_few else None), of=same)
+
+
+def _slot(case: Case, same: list[Event]) -> Iterator[Verdict]:
+    """A slot that carries less than the ports of its card; a note where their rate is not known."""
+    match = LIMITED.search(same[-1].text)
+    carries = float(match[1]) * GIGA / 8 if match else 0.0
+    ports = [one for one in case.machine.ports or () if pci_key(one.pci) == pci_key(same[-1].pci)]
+    cards = [nic_at(case, one) for one in ports]
+    made_for = [0.0 if card is None else card.bytes_per_s for card in cards]
+    needs = max((one.bytes_per_s or most for one, most in zip(ports, made_for, strict=True)), default=0.0)
+    if match is None or 0 < needs <= carries:
+        return
+    severity: Severity = "warning" if needs else "note"
+    shown = {"rate": f"{carries * 8 / GIGA:g}", "link": match[2]}
+    yield logged(case, advise("log_cards.nic_slot", shown, severity=severity), of=same)

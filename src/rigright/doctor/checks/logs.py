@@ -1,0 +1,157 @@
+"""What the kernel wrote of disks, memory, processors and network links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rigright.base.units import GIGA
+from rigright.base.words import say
+from rigright.doctor.advice import advise
+from rigright.doctor.happened import events, is_before_boot
+from rigright.doctor.log_lines import logged, none_told, unseen
+from rigright.doctor.record import Case, Fine, Severity, Verdict, check
+from rigright.machine.system import Event
+
+DISK = re.compile(
+    r"\b(nvme\d+(?:n\d+)?|mmcblk\d+|(?:sd|vd|xvd)[a-z]{1,2}|ata\d+|(?:md|nbd|loop|fd|sr|dm-)\d+)(?:p?\d+)?\b"
+)
+OVER = ("md", "dm-")  # made of disks
+LIGHT = ("loop", "fd", "sr")  # no disks
+GRAVE = (
+    "i/o error",
+    "medium error",
+    "target error",
+    "ext4-fs error",
+    "corruption",
+    "controller is down",
+    "read-only",
+    "shut",
+    "btrfs",
+    "crc error",
+    "sct ",
+    "disk failure",
+)
+BANK = re.compile(r"bank \d+: [2367abef][0-9a-f]{15}")  # bit 61 of the state: not corrected
+UNCORRECTED = (
+    "uncorrect",
+    " ue ",
+    "fatal",
+    "recoverable",
+    "panic",
+    "memory failure",
+    "machine check exception",
+    "machine check: processor context corrupt",
+)
+MANY_CORRECTED = 10
+JOBS_LIMIT = ("memory cgroup", "constraint_memcg")  # of a control group: Slurm, a container, a service
+OFTEN = 3
+FAST_BYTES_PER_S = 10 * GIGA / 8
+LINK = re.compile(
+    r"(mlx\d_\d+|(?:en|ib|eth|bond)[\w.]+|\S+(?=: (?:(?:NIC )?Link|Lost carrier|carrier lost)))"
+)
+
+
+@check(say("the log holds no failures of disks"))
+def log_disks(case: Case) -> Iterator[Verdict]:
+    """Failures of disks and file systems that the kernel wrote down.
+
+    An NVMe that times out and is reset, a cable that makes SATA errors, a file system that turned read-only:
+    loading stalls for seconds, checkpoints are lost.
+
+    I/O errors, media errors, damaged file systems, a controller that is down: fault. Resets and timeouts:
+    warning. Longer ago than a week or before the last boot: one step less. Source: data/kernel_lines.csv.
+    """
+    closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), none_told(case, "disk")
+    if (verdict := closed or fine) is not None:
+        yield verdict
+    told = [
+        (event, [match[1] for match in DISK.finditer(event.text)]) for event in events(case, "disk") or []
+    ]
+    # an array or a mapping that is named beside a disk of its own failed because of that disk
+    beneath: dict[str, str] = {}
+    for _, names in told:
+        disk = next((one for one in names if not one.startswith(OVER)), None)
+        if disk is not None:
+            beneath |= {one: disk for one in names if one.startswith(OVER)}
+    groups: dict[str, list[Event]] = {}
+    for event, names in told:
+        name = next((one for one in names if not one.startswith(OVER)), next(iter(names), "?"))
+        if not name.startswith(LIGHT):
+            groups.setdefault(beneath.get(name, name), []).append(event)
+    for name, same in groups.items():
+        grave = [one for one in same if any(word in one.text.lower() for word in GRAVE)]
+        is_asked = name.startswith(("nvme", "sd"))
+        ask = f"smartctl -a /dev/{name}" if is_asked else f"dmesg | grep -F {shlex.quote(name)}"
+        finding = advise("logs.disk_failed" if grave else "logs.disk_reset", disk=name, ask=ask)
+        yield logged(case, finding, of=grave or same)
+
+
+@check(say("the log holds no errors of memory, and no program killed for it"))
+def log_memory(case: Case) -> Iterator[Verdict]:
+    """Errors of main memory and processors that the kernel wrote down, and programs it killed for memory.
+
+    An uncorrected error of memory ends a program or the machine, and one in a checkpoint or a batch is found
+    by nobody. Corrected ones that come again and again announce a module that fails.
+
+    Uncorrected: fault. Corrected: warning from ten lines on, else note. Programs killed because memory ran
+    out, or at the limit of their own job (a control group): warning. Longer ago than a week or before the
+    last boot: one step less. Source: Linux RAS documentation; mm/oom_kill; Intel's and AMD's manuals on the
+    state of machine check banks.
+    """
+    closed = unseen(case, "Hardware Error|EDAC|Out of memory")
+    if closed is not None:
+        yield closed
+        return
+    errors, killed = events(case, "mce") or [], events(case, "oom") or []
+    if not errors and not killed:
+        yield Fine(says=say("none in the kernel log"))
+    lines = [one.text.lower() for one in errors]
+    bad = [
+        event
+        for event, line in zip(errors, lines, strict=True)
+        if BANK.search(line) or any(word in line for word in UNCORRECTED)
+    ]
+    if bad:
+        yield logged(case, advise("logs.memory_uncorrected"), of=bad)
+    elif errors:
+        severity: Severity = "warning" if len(errors) >= MANY_CORRECTED else "note"
+        yield logged(case, advise("logs.memory_corrected", severity=severity), of=errors)
+    limited = [one for one in killed if any(word in one.text.lower() for word in JOBS_LIMIT)]
+    rest = [one for one in killed if one not in limited]
+    for name, same in (("logs.killed_at_limit", limited), ("logs.killed", rest)):
+        if same:
+            programs = sorted({one.program for one in same if one.program})
+            yield logged(case, advise(name, names=", ".join(programs) or "?"), of=same)
+
+
+@check(say("network links stay up"))
+def log_links(case: Case) -> Iterator[Verdict]:
+    """Network links that went down and came back.
+
+    A link of InfiniBand or Ethernet that flaps breaks every collective that crosses it: NCCL waits, and ends
+    the job after its time limit. Cables, transceivers and switch ports are the usual causes.
+
+    Since the last boot, from three times on: warning on a machine with fast ports. One or two are a plugged
+    cable. Source: Azure node health checks (link flaps in 24 hours); NCCL troubleshooting.
+    """
+    rates = [port.max_bytes_per_s or port.bytes_per_s or 0 for port in case.machine.ports or ()]
+    if max(rates, default=0) < FAST_BYTES_PER_S:
+        return
+    closed = unseen(case, "link is down|lost carrier|link down")
+    if closed is not None:
+        yield closed
+        return
+    groups: dict[str, list[Event]] = {}
+    for event in events(case, "link") or []:
+        if not is_before_boot(case, event):
+            match = LINK.search(event.text)
+            groups.setdefault(match[1] if match else "?", []).append(event)
+    often = {name: same for name, same in groups.items() if len(same) >= OFTEN}
+    if not often:
+        yield Fine(says=say("none that comes and goes in the kernel log"))
+    for name, same in often.items():
+        told = logged(case, advise("logs.link_flaps", count=len(same), name=name), of=same)
+        yield replace(told, about=told.about if name == "?" else name)

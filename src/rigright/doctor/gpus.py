@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, NotSeen, Step, as_root, step
+from rigright.doctor.advice import advised_step, number
+from rigright.doctor.record import Case, NotSeen, Step, step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 from rigright.machine.pci.link import pci_key
@@ -14,8 +14,6 @@ from rigright.machine.record import Machine
 
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
 BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
-_RESET = say("reset the card once nothing runs on it")
-_REBOOT = say("reboot the machine")
 DRAIN = step(say("drain the machine: let what runs end, and let no new work start here"))
 REPLACE = step(say("run the vendor's field diagnosis, and have the card replaced"))
 LOOK_AGAIN = step(say("write the number down, and look again in a week"))
@@ -59,19 +57,14 @@ def query(device: Device, *fields: str) -> str | None:
     """The line of the vendor's own tool that shows readings of one card."""
     if device.vendor == "nvidia":
         return f"nvidia-smi -i {device.index} --query-gpu={','.join(fields)} --format=csv"
-    return f"amd-smi metric -g {of_amd(device)}" if device.vendor == "amd" else None
-
-
-def of_amd(device: Device) -> str:
-    """How amd-smi is told of a card: by its number, or, where it counts parts, by its address."""
-    return device.pci if device.slices and device.pci else str(device.index)
+    return f"amd-smi metric -g {number(device)}" if device.vendor == "amd" else None
 
 
 def details(device: Device, section: str) -> str | None:
     """The line that shows a section of nvidia-smi -q of one card."""
     if device.vendor == "nvidia":
         return f"nvidia-smi -q -i {device.index} -d {section}"
-    return f"amd-smi metric -g {of_amd(device)}" if device.vendor == "amd" else None
+    return f"amd-smi metric -g {number(device)}" if device.vendor == "amd" else None
 
 
 def see_denied(machine: Machine) -> str:
@@ -82,7 +75,7 @@ def see_denied(machine: Machine) -> str:
 def bad_pages_line(device: Device) -> str | None:
     """The line that shows memory which is out of use, or waits for it."""
     if device.vendor == "amd":
-        return f"amd-smi bad-pages -g {of_amd(device)}"
+        return f"amd-smi bad-pages -g {number(device)}"
     return details(device, "ROW_REMAPPER")
 
 
@@ -93,10 +86,7 @@ def unread(device: Device, command: str | None) -> NotSeen:
 
 def reset(device: Device) -> Step:
     """A step that resets one card."""
-    command = f"nvidia-smi --gpu-reset -i {device.index}" if device.vendor == "nvidia" else None
-    if device.vendor == "amd":
-        command = f"amd-smi reset --gpureset -g {of_amd(device)}"
-    return as_root(_RESET, command, disturbs=True)
+    return advised_step("reset", device=device)
 
 
 def reset_at(case: Case, pci: str | None) -> Step:
@@ -110,8 +100,7 @@ def reset_at(case: Case, pci: str | None) -> Step:
     listed = [one for one in case.machine.devices if one.vendor == "nvidia"]
     if pci is not None and listed and all(one.pci for one in listed):
         return reboot()
-    command = f"nvidia-smi --gpu-reset -i {shlex.quote(pci)}" if pci else "nvidia-smi --gpu-reset"
-    return as_root(_RESET, command, disturbs=True)
+    return advised_step("reset", vendor="nvidia", gpu=pci) if pci else advised_step("reset_all")
 
 
 def device_at(case: Case, pci: str | None) -> Device | None:
@@ -122,15 +111,7 @@ def device_at(case: Case, pci: str | None) -> Device | None:
 
 def reboot() -> Step:
     """A step that reboots."""
-    return as_root(_REBOOT, "systemctl reboot", disturbs=True)
-
-
-def see_kernel_log() -> Step:
-    """A step that looks for what the driver wrote."""
-    return step(
-        say("read what the driver wrote in the kernel log"),
-        "journalctl -k --no-pager | grep -iE 'nvrm|xid|amdgpu'",
-    )
+    return advised_step("reboot")
 
 
 def listed(devices: list[Device]) -> str:

@@ -4,7 +4,7 @@ PYTHON = .venv/bin/python
 # what is compiled once is compiled for every worker, and for every program that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: test test-live fuzz lint check bench docs ready clean
+.PHONY: test test-live test-engines fuzz lint check bench docs ready clean
 
 test: ready
 	$(PYTHON) -m pytest -n auto --dist worksteal
@@ -12,6 +12,11 @@ test: ready
 # what needs Debian's packages (installed as root only), Slurm, ssh, Ray, Prometheus or time; and all laws, tried harder
 test-live: ready
 	RIGRIGHT_LIVE=1 RIGRIGHT_HYPOTHESIS=thorough $(PYTHON) -m pytest -n auto --dist worksteal -m "live or hypothesis"
+
+# every exported file through the real parsers of the engines, each in a venv of its own; minutes, gigabytes the first time
+test-engines: ready
+	nice $(PYTHON) scripts/engines
+	RIGRIGHT_ENGINES=1 $(PYTHON) -m pytest -p no:randomly -s tests/engines
 
 # every night: a million mutated inputs over all readers; the faults with their numbers
 fuzz: ready

@@ -27,8 +27,13 @@ ASKED = {
     "vllm": ("Qwen/Qwen3-8B", {"on": "2x4090", "users": "16", "engine": "vllm"}),
     "sglang": ("Qwen/Qwen3-30B-A3B", {"on": "8x h100", "users": "64", "engine": "sglang"}),
     "llama.cpp": ("Qwen/Qwen3-8B", {"on": "2x3090", "users": "2", "engine": "llama.cpp"}),
+    "ollama": ("Qwen/Qwen3-8B", {"on": "2x3090", "users": "2", "engine": "ollama"}),
+    "tensorrt-llm": ("Qwen/Qwen3-8B", {"on": "2x h100", "users": "16", "engine": "tensorrt-llm"}),
     "hf": ("Qwen/Qwen3-8B", {"on": "2x4090", "mode": "finetune", "method": "lora", "trainer": "hf"}),
 }
+
+
+LAYERED = {"llama.cpp", "ollama"}
 
 
 @cache
@@ -40,18 +45,18 @@ def base(program: str) -> dict:
 
 def serving(target: str, dice: random.Random) -> dict:
     """A plan that serves, with every choice drawn anew."""
-    data = copy.deepcopy(base(target if target in ASKED else "vllm"))
+    data = copy.deepcopy(base(target))
     one = data["plans"] = data["plans"][:1]
     one = one[0]
     work, layout = one["work"], one["layout"]
     tp, pp, dp = dice.choice((1, 2, 4, 8)), dice.choice((1, 1, 2, 4)), dice.choice((1, 1, 2, 3))
-    if target == "llama.cpp":
+    if target in LAYERED:
         tp = 1
     one["n_nodes"] = dice.choice((1, 1, 1, 2)) if tp * pp * dp % 2 == 0 else 1
     one["n_chips"] = tp * pp * dp
     layout |= {"tp": tp, "pp": pp, "dp": dp, "ep": dice.choice((1, tp))}
     layout["attention_dp"] = target == "sglang" and tp > 1 and dice.random() < 0.3
-    formats = ("gguf:Q4_K_M", "gguf:Q8_0") if target == "llama.cpp" else ("bf16", "fp16", "fp8", "awq4")
+    formats = ("gguf:Q4_K_M", "gguf:Q8_0") if target in LAYERED else ("bf16", "fp16", "fp8", "awq4")
     work |= {
         "weights": dice.choice(formats),
         "kv": dice.choice(tuple(programs()[target].kv)),
@@ -62,7 +67,7 @@ def serving(target: str, dice: random.Random) -> dict:
         "utilisation": dice.choice((None, 0.5, 0.95)),
         "graphs": dice.random() < 0.8,
     }
-    if target == "llama.cpp" and dice.random() < 0.3:
+    if target in LAYERED and dice.random() < 0.3:
         work["offload"] = {"layers": dice.randint(0, 10), "experts": 0}
     one["drafts"]["drafted_tok"] = dice.choice((0, 0, 3))
     if dice.random() < 0.3:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import re
 import shlex
 import subprocess
 
 import pytest
 import yaml
 
-from launch_plans import HOSTILE, drawn
+from launch_plans import HOSTILE, base, drawn
 from rigright.base.errors import AskError
 from rigright.facts.launching import flags, programs
 from rigright.verbs.export import launch_files
@@ -17,11 +19,12 @@ from rigright.verbs.launch import read_plan
 
 SERVERS = [name for name, one in programs().items() if one.kind == "serve"]
 COUNT = 300
+CONFIGURED = {"axolotl", "llama-factory", "transformers"}  # by a file, whose keys their tables hold
 
 
 def argv_of(script):
     """The command of a script, as a shell splits it."""
-    lines = [line for line in script.split("\n") if not line.startswith(("#", "export ", "set "))]
+    lines = [line for line in script.split("\n") if not line.startswith(("#", "export ", "set ", ": "))]
     words = shlex.split("\n".join(lines).replace("\\\n", " "))
     assert words[0] == "exec"
     assert words[-1] == "$@"
@@ -54,12 +57,16 @@ def test_every_flag_of_300_plans_is_one_that_the_program_has(target):
     script = "serve.sh" if target in SERVERS else "train.sh"
     for data in drawn(target, COUNT):
         for name, text in launch_files(target, data).items():
-            if name == script:
+            if (
+                target not in CONFIGURED
+                and name.endswith(".sh")
+                and name.startswith(script.removesuffix(".sh"))
+            ):
                 checked(argv_of(text), table)
-            elif name.endswith(".json"):
-                json.loads(text)
-            elif name.endswith(".yaml"):
-                yaml.safe_load(text)
+            elif name.endswith((".json", ".yaml")):
+                told = yaml.safe_load(text)
+                if target in CONFIGURED and name not in {"adapter_config.json", "ds_config.json"}:
+                    assert {f"--{key}" for key in told} <= set(table)
 
 
 @pytest.mark.parametrize("target", [name for name in SERVERS if flags(name)])
@@ -76,7 +83,7 @@ def test_every_choice_of_a_plan_stands_in_the_command(target):
     for data in drawn(target, 40):
         one = data["plans"][0]
         files = launch_files(target, data)
-        found = checked(argv_of(files["serve.sh"]), flags(target))
+        found = checked(argv_of(files.get("serve.sh") or files["serve-0.sh"]), flags(target))
         for name, flag in words.items():
             told = {**one["layout"], **one["work"]}[name]
             assert found[flag] == str(told), (name, flag)
@@ -123,3 +130,82 @@ def test_a_broken_plan_is_one_sentence(broken):
     data["plans"][0] |= broken
     with pytest.raises(AskError):
         launch_files("vllm", data)
+
+
+WRAPPERS = {
+    "kubernetes": (
+        "vllm",
+        lambda files: yaml.safe_load(files["deployment.yaml"])["spec"]["template"]["spec"],
+    ),
+    "kserve": ("sglang", lambda files: yaml.safe_load(files["inferenceservice.yaml"])["spec"]["predictor"]),
+}
+
+
+def dressed(word):
+    """What Kubernetes makes of a word: $$( is $(."""
+    return word.replace("$$(", "$(")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_come_through_every_wrapper_as_they_are(name):
+    for target, (engine, pod_of) in WRAPPERS.items():
+        files = launch_files(target, base(engine) | {"model_asked": name})
+        container = pod_of(files)["containers"][0]
+        assert name in map(dressed, container["args"])
+        assert container["readinessProbe"]["httpGet"]["path"] == "/health"
+    data = base("vllm") | {"model_asked": name}
+    service = yaml.safe_load(launch_files("compose", data)["compose.yaml"])["services"]["qwen3-8b"]
+    assert name in [word.replace("$$", "$") for word in service["command"]]
+    assert service["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"] == ["0", "1"]
+    ray = yaml.safe_load(launch_files("ray", data)["serve.yaml"])["applications"][0]["args"]["llm_configs"][0]
+    assert ray["model_loading_config"]["model_source"] == name
+    assert {f"--{key.replace('_', '-')}" for key in ray["engine_kwargs"]} <= set(flags("vllm"))
+    inner = next(
+        line
+        for line in shlex.split(launch_files("slurm", data)["job.sbatch"].split("set -euo")[1])
+        if "exec" in line
+    )
+    assert name in shlex.split(inner.replace("\\\n", " "))
+    for target in ("axolotl", "llama-factory", "transformers"):
+        text = "".join(launch_files(target, base("hf") | {"model_asked": name}).values())
+        assert name in text or json.dumps(name, ensure_ascii=False) in text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_systemd_hands_a_name_over_as_it_is(name):
+    unit = launch_files("systemd", base("vllm") | {"model_asked": name})["qwen3-8b.service"]
+    line = unit.split("ExecStart=")[1].split("\nRestart")[0].replace(" \\\n  ", "\0")
+    words = [one[1:-1] for one in line.split("\0")]
+    plain = [re.sub(r"\\(.)", r"\1", one).replace("%%", "%").replace("$$", "$") for one in words]
+    assert name in plain
+
+
+def test_replicas_of_a_program_without_any_have_gpus_and_ports_of_their_own():
+    data = copy.deepcopy(base("llama.cpp"))
+    data["plans"][0] |= {"n_chips": 4, "n_nodes": 1}
+    data["plans"][0]["layout"] |= {"pp": 2, "dp": 2}
+    files = launch_files("llama.cpp", data)
+    assert "CUDA_VISIBLE_DEVICES=0,1" in files["serve-0.sh"]
+    assert "CUDA_VISIBLE_DEVICES=2,3" in files["serve-1.sh"]
+    assert files["nginx.conf"].count("    server 127.0.0.1:") == 2
+    job = launch_files("slurm", data)["job.sbatch"]
+    assert "#SBATCH --array=0-1" in job
+    assert job.count("srun ") == 2
+
+
+def test_a_training_on_slurm_is_requeued_with_one_task_a_node():
+    data = copy.deepcopy(base("hf"))
+    data["plans"][0] |= {"n_chips": 16, "n_nodes": 2}
+    data["plans"][0]["layout"] |= {"dp": 16}
+    job = launch_files("slurm", data)["job.sbatch"]
+    for line in ("--nodes=2", "--ntasks-per-node=1", "--gpus-per-node=8", "--requeue", "--signal=B:USR1@120"):
+        assert f"#SBATCH {line}\n" in job
+    assert subprocess.run(["bash", "-n"], input=job, text=True, check=False).returncode == 0
+
+
+def test_several_nodes_are_refused_where_one_is_started():
+    data = copy.deepcopy(base("vllm"))
+    data["plans"][0] |= {"n_chips": 16, "n_nodes": 2}
+    for target in ("kubernetes", "compose", "systemd", "kserve"):
+        with pytest.raises(AskError, match="starts one node"):
+            launch_files(target, data)

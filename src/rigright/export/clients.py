@@ -1,9 +1,9 @@
-"""The client that sends a server the load of a plan; `validate` and `measure --plan` read what it writes."""
+"""What stands around servers: the client that sends the planned load, and what deals requests to replicas."""
 
 from __future__ import annotations
 
 from rigright.export.launch import Launch
-from rigright.export.text import given, script
+from rigright.export.text import comments, given, script
 
 RESULT = "bench.json"
 
@@ -35,3 +35,15 @@ def vllm_bench(launch: Launch, *, backend: str) -> str:
     told = "sends the load of the plan, once the server answers; then: rigright measure --plan plan.json"
     head = (f"{launch.name}: {told} --read {RESULT} -- true",)
     return script(words, head=head, environment={})
+
+
+def balancer(launch: Launch) -> str:
+    """Nginx in front of replicas: the one with the fewest requests takes the next."""
+    servers = "".join(f"    server 127.0.0.1:{one.port};\n" for one in launch.servers)
+    return (
+        f"{comments(launch.head)}events {{}}\nhttp {{\n"
+        f"  upstream replicas {{\n    least_conn;\n{servers}  }}\n"
+        f"  server {{\n    listen {launch.host}:{launch.port};\n    location / {{\n"
+        "      proxy_pass http://replicas;\n      proxy_buffering off;\n      proxy_read_timeout 1h;\n"
+        "      client_max_body_size 64m;\n    }\n  }\n}\n"
+    )

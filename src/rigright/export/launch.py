@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from rigright.base.record import dataclass
@@ -87,6 +88,7 @@ class Launch:
     gpus: int  # of a node
     host: str = "127.0.0.1"  # a server listens on
     port: int = 0
+    first_gpu: int = 0
     tp: int
     pp: int
     dp: int
@@ -118,6 +120,17 @@ class Launch:
         return f"http://127.0.0.1:{self.port}{self.program.health}"
 
     @property
+    def servers(self) -> tuple[Launch, ...]:
+        """One launch a server: a program that runs no replicas by itself is started once for each."""
+        if self.program.data_parallel or self.served is None or self.dp == 1:
+            return (self,)
+        own = max(self.gpus * self.nodes // self.dp, 1)
+        return tuple(
+            replace(self, dp=1, nodes=1, gpus=own, first_gpu=own * place, port=self.port + 1 + place)
+            for place in range(self.dp)
+        )
+
+    @property
     def ranks(self) -> int:
         """GPUs that one server or one training takes."""
         return self.nodes * self.gpus
@@ -125,7 +138,7 @@ class Launch:
     @property
     def visible(self) -> str:
         """The GPUs of a node, as CUDA_VISIBLE_DEVICES takes them."""
-        return ",".join(map(str, range(self.gpus)))
+        return ",".join(str(self.first_gpu + place) for place in range(self.gpus))
 
     @property
     def environment(self) -> dict[str, str]:

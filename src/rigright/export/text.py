@@ -4,8 +4,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
+from typing import Self
 
 Words = tuple[tuple[str, ...], ...]  # a command in groups: a flag and its value stand on one line
+
+
+class Variable(str):
+    """A word that each node fills in for itself: `HEAD`, `NODE_RANK`; `shown` has text around it."""
+
+    __slots__ = ("shown",)
+
+    def __new__(cls, name: str, after: str = "") -> Self:
+        """A variable, with plain text behind it."""
+        made = super().__new__(cls, name)
+        made.shown = f'"${{{name}}}{after}"'
+        return made
+
+    shown: str
+
+
+HEAD, RANK = Variable("HEAD"), Variable("NODE_RANK")
+ASKED = {"HEAD": "the address of the first node", "NODE_RANK": "the number of this node, from 0"}
 
 
 def comments(lines: Iterable[str], mark: str = "#") -> str:
@@ -15,14 +34,18 @@ def comments(lines: Iterable[str], mark: str = "#") -> str:
 
 def shell(words: Words, *, indent: str = "  ", first: str = "") -> str:
     """A command over several lines, as a shell reads it."""
-    return f" \\\n{indent}".join(
-        first * (place == 0) + shlex.join(group) for place, group in enumerate(words)
+    lines = (
+        " ".join(word.shown if isinstance(word, Variable) else shlex.quote(word) for word in group)
+        for group in words
     )
+    return f" \\\n{indent}".join(first * (place == 0) + line for place, line in enumerate(lines))
 
 
 def script(words: Words, *, head: Iterable[str], environment: Mapping[str, str]) -> str:
     """A script that becomes the command."""
-    exported = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+    filled = {word: None for group in words for word in group if isinstance(word, Variable)}
+    asked = "".join(f': "${{{name}:?{ASKED[name]}}}"\n' for name in filled)
+    exported = asked + "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
     return f'#!/bin/sh\n{comments(head)}set -eu\n\n{exported}\n{shell(words, first="exec ")} "$@"\n'
 
 
@@ -40,4 +63,7 @@ def unit_word(word: str) -> str:
 def given(*pairs: tuple[str, object]) -> Words:
     """Flags with what they are given; None leaves one out, True is a flag alone."""
     kept = [(flag, value) for flag, value in pairs if value is not None and value is not False]
-    return tuple((flag,) if value is True else (flag, str(value)) for flag, value in kept)
+    return tuple(
+        (flag,) if value is True else (flag, value if isinstance(value, Variable) else str(value))
+        for flag, value in kept
+    )

@@ -21,12 +21,15 @@ class Launcher:
     runs: tuple[str, ...]  # engines or trainers of a plan that it carries out
     port: int | None = None
     health: str = ""
+    check: str = ""  # the same as a command inside its image
     image: str = ""
     nccl: bool = True
+    starts: bool = True  # it has a command of its own, which schedulers can run
     data_parallel: bool = False
     kv: dict[str, str] = field(default_factory=dict)
     converts: dict[str, str] = field(default_factory=dict)
     optimizers: dict[str, str] = field(default_factory=dict)
+    sharded: dict[str, str] = field(default_factory=dict)  # those that have another word under FSDP
 
     def __hash__(self) -> int:
         return hash(self.id)  # its tables have none

@@ -13,9 +13,10 @@ from rigright.base.errors import AskError
 from rigright.base.files import unwritten, write_whole
 from rigright.base.words import ENGLISH, say
 from rigright.export.asked import Asked
+from rigright.export.commands import LAUNCHES, file_of
 from rigright.facts.launching import programs
 
-TARGETS, LAUNCHES = "rigright.export.targets", "rigright.export.launches"
+TARGETS = "rigright.export.targets"
 _PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
 
 
@@ -55,10 +56,9 @@ def is_launched(target: str) -> bool:
     return target in _launches()
 
 
-def _launches() -> dict[str, str]:
-    """The targets of a plan -> their files on the shelf."""
-    dotted = {"llama_cpp": "llama.cpp"}
-    return {dotted.get(file, file.replace("_", "-")): file for file in shelf.names(LAUNCHES)}
+def _launches() -> tuple[str, ...]:
+    """The targets of a plan."""
+    return tuple(shelf.load(LAUNCHES, "NAME").values())
 
 
 def _unknown(target: str) -> AskError:
@@ -98,7 +98,7 @@ def launch_files(
 
     program = target if target in programs() else None
     launch = launch_of(data, program, number=number, checkpoint=checkpoint, script=script)
-    files: dict[str, str] = shelf.take(LAUNCHES, _launches()[target], bears="export")(launch)
+    files: dict[str, str] = shelf.take(LAUNCHES, file_of(target), bears="export")(launch)
     return files
 
 

@@ -112,7 +112,7 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
     if not fitting:
         raise AskError(say("no files are written for {engine}", engine=runs))
     if target is None:
-        return work, fitting[0]
+        return work, next(one for one in fitting if one.starts)
     program = programs()[target]
     if program not in fitting:
         asked = program.runs[0]
@@ -215,6 +215,7 @@ def _trained(
     usual = work.optimizer or find_trainer(work.trainer).optimizer
     if program.optimizers and usual not in program.optimizers:
         raise AskError(say("{engine} has no optimizer {name}", engine=program.label, name=usual))
+    words_for = program.optimizers | (program.sharded if work.sharding in {"fsdp", "hsdp"} else {})
     words = work.targets.split()
     modules = [name for word in words for name in _MODULES.get(word, (f"{word}_proj",))]
     precision = (work.precision or "bf16").partition("-")[0]
@@ -222,7 +223,7 @@ def _trained(
     step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
     return TrainerSettings(
         method=work.method,
-        optimizer=program.optimizers.get(usual, usual),
+        optimizer=words_for.get(usual, usual),
         precision=precision,
         micro_batch=work.micro_batch,
         accumulate=work.accumulate or 1,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed
-from rigright.export.text import Words, script
+from rigright.export.text import HEAD, RANK, Words, given, script
 from rigright.export.yaml import dumps
 
 NAME = "accelerate"
@@ -23,7 +23,9 @@ def export(launch: Launch) -> dict[str, str]:
 
 def command(launch: Launch) -> Words:
     """The launch; of several nodes, that of each, which is told its rank."""
-    return ("accelerate", "launch"), ("--config_file", CONFIG), (launch.script,)
+    joined = given(("--machine_rank", RANK), ("--main_process_ip", HEAD), ("--main_process_port", 29500))
+    place = joined if launch.nodes > 1 else ()
+    return ("accelerate", "launch"), ("--config_file", CONFIG), *place, (launch.script,)
 
 
 def config(launch: Launch) -> dict[str, Any]:
@@ -41,8 +43,6 @@ def config(launch: Launch) -> dict[str, Any]:
         "same_network": True,
         "use_cpu": False,
     }
-    if launch.nodes > 1:
-        found |= {"main_process_ip": "127.0.0.1", "main_process_port": 29500}
     if trained.sharding.startswith("zero"):
         told = deepspeed.config(launch)
         zero = told["zero_optimization"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import vllm_bench
+from rigright.export.clients import balancer, vllm_bench
 from rigright.export.launch import Launch
 from rigright.export.text import Words, given, script
 
@@ -10,11 +10,17 @@ NAME = "llama.cpp"
 
 
 def export(launch: Launch) -> dict[str, str]:
-    """The server and its load."""
-    return {
-        "serve.sh": script(command(launch), head=launch.head, environment=launch.environment),
-        "bench.sh": vllm_bench(launch, backend="openai"),
+    """The servers, what deals requests out to them, and the load."""
+    servers = launch.servers
+    files = {
+        f"serve-{place}.sh" if len(servers) > 1 else "serve.sh": script(
+            command(one), head=one.head, environment=one.environment
+        )
+        for place, one in enumerate(servers)
     }
+    if len(servers) > 1:
+        files["nginx.conf"] = balancer(launch)
+    return {**files, "bench.sh": vllm_bench(launch, backend="openai")}
 
 
 def command(launch: Launch) -> Words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.export.clients import vllm_bench
 from rigright.export.launch import Launch
-from rigright.export.text import Words, given, script
+from rigright.export.text import RANK, Variable, Words, given, script
 
 NAME = "sglang"
 
@@ -32,6 +32,9 @@ def command(launch: Launch) -> Words:
             ("--pp-size", launch.pp),
             ("--dp-size", dp),
             ("--ep-size", launch.ep),
+            ("--nnodes", launch.nodes if launch.nodes > 1 else None),
+            ("--node-rank", RANK if launch.nodes > 1 else None),
+            ("--dist-init-addr", Variable("HEAD", ":20000") if launch.nodes > 1 else None),
             ("--enable-dp-attention", launch.attention_dp),
             ("--dtype", {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype]),
             ("--quantization", served.converts),

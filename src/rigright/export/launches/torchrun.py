@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.export.launch import Launch
-from rigright.export.text import Words, given, script
+from rigright.export.text import Variable, Words, given, script
 
 NAME = "torchrun"
 
@@ -22,6 +22,7 @@ def command(launch: Launch) -> Words:
             ("--nproc-per-node", launch.gpus),
             ("--standalone", launch.nodes == 1),
             ("--rdzv-backend", "c10d" if launch.nodes > 1 else None),
+            ("--rdzv-endpoint", Variable("HEAD", ":29500") if launch.nodes > 1 else None),
             ("--rdzv-id", launch.name if launch.nodes > 1 else None),
             ("--max-restarts", 3),
         ),

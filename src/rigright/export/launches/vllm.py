@@ -6,7 +6,7 @@ import json
 
 from rigright.export.clients import vllm_bench
 from rigright.export.launch import Launch
-from rigright.export.text import Words, given, script
+from rigright.export.text import HEAD, RANK, Words, given, script
 
 NAME = "vllm"
 
@@ -33,7 +33,9 @@ def command(launch: Launch) -> Words:
             ("--data-parallel-size", launch.dp),
             ("--enable-expert-parallel", launch.ep > 1),
             ("--prefill-context-parallel-size", launch.cp if launch.cp > 1 else None),
-            ("--distributed-executor-backend", "ray" if launch.nodes > 1 else None),
+            ("--nnodes", launch.nodes if launch.nodes > 1 else None),
+            ("--node-rank", RANK if launch.nodes > 1 else None),
+            ("--master-addr", HEAD if launch.nodes > 1 else None),
             ("--dtype", {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype]),
             ("--quantization", served.converts),
             ("--kv-cache-dtype", served.kv),

@@ -1,0 +1,55 @@
+"""Ray Serve: an application of its LLM library, over as many nodes as the plan has."""
+
+from __future__ import annotations
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.export.launch import Launch
+from rigright.export.launches import vllm
+from rigright.export.text import Variable
+from rigright.export.yaml import dumps
+
+NAME = "ray"
+
+
+def export(launch: Launch) -> dict[str, str]:
+    """What `serve run` reads."""
+    if launch.program.id != vllm.NAME:
+        raise AskError(
+            say("Ray Serve runs vLLM, and the plan runs with {engine}", engine=launch.program.label),
+            hint=say("plan with --engine vllm"),
+        )
+    # the same flags as the command has, by their names in Python; Ray places the ranks itself
+    own = {"--host", "--port"}
+    told = {
+        group[0].removeprefix("--").replace("-", "_"): True if len(group) == 1 else _value(group[1])
+        for group in vllm.command(launch)[1:]
+        if group[0] not in own
+        and not any(isinstance(word, Variable) for word in group)
+        and group[0] != "--nnodes"
+    }
+    model = {
+        "model_loading_config": {"model_id": launch.name, "model_source": launch.model},
+        "engine_kwargs": {name: value for name, value in told.items() if name != "data_parallel_size"},
+        "deployment_config": {
+            "num_replicas": launch.dp,
+            "max_ongoing_requests": 2 * launch.serving.max_seqs,
+        },
+    }
+    application = {
+        "name": launch.name,
+        "route_prefix": "/",
+        "import_path": "ray.serve.llm:build_openai_app",
+        "args": {"llm_configs": [model]},
+    }
+    return {"serve.yaml": dumps({"applications": [application]}, *launch.head, "serve run serve.yaml")}
+
+
+def _value(text: str) -> object:
+    """A number as a number."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

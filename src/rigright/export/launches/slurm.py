@@ -1,0 +1,84 @@
+"""Slurm: a batch script, one task a node; replicas are an array; a training is requeued at its limit."""
+
+from __future__ import annotations
+
+import shlex
+
+from rigright.export.commands import command_of, files_beside
+from rigright.export.launch import Launch
+from rigright.export.text import comments, shell
+
+NAME = "slurm"
+FILE = "job.sbatch"
+_WARNED_S = 120  # before the time limit, for a checkpoint
+
+
+def export(launch: Launch) -> dict[str, str]:
+    """The batch script, and the files its program reads."""
+    servers = launch.servers
+    own = servers[0]
+    trains = launch.trained is not None
+    asked = {
+        "job-name": launch.name,
+        "nodes": own.nodes,
+        "ntasks-per-node": 1,
+        "gpus-per-node": own.gpus,
+        "exclusive": None if own.gpus < launch.gpus else "",
+        "array": f"0-{len(servers) - 1}" if len(servers) > 1 else None,
+        "requeue": "" if trains else None,
+        "signal": f"B:USR1@{_WARNED_S}" if trains else None,
+        "open-mode": "append",
+        "output": "%x-%A_%a.out" if len(servers) > 1 else "%x-%j.out",
+    }
+    lines = [
+        f"#SBATCH --{name}{f'={value}' if value != '' else ''}"
+        for name, value in asked.items()
+        if value is not None
+    ]
+    # Slurm numbers the GPUs of a job itself: nobody else says which
+    environment = {
+        name: value for name, value in own.environment.items() if not name.endswith("VISIBLE_DEVICES")
+    }
+    exported = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    body = _trained(launch) if trains else _served(launch)
+    text = "\n".join(
+        ["#!/bin/bash", *lines, comments(launch.head).rstrip("\n"), "set -euo pipefail", "", *exported, *body]
+    )
+    return {FILE: text + "\n", **files_beside(own)}
+
+
+def _head() -> list[str]:
+    return ['HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)', "export HEAD"]
+
+
+def _srun(launch: Launch) -> str:
+    """The command on every node, each of which knows its rank."""
+    inner = "export NODE_RANK=$SLURM_NODEID; exec " + shell(command_of(launch), indent="    ")
+    return f"srun --kill-on-bad-exit=1 bash -c {shlex.quote(inner)}"
+
+
+def _served(launch: Launch) -> list[str]:
+    """A server; of an array, each on a port of its own."""
+    servers = launch.servers
+    if len(servers) == 1:
+        return [*_head(), _srun(launch)]
+    cases = [f"{place}) {_srun(one)} ;;" for place, one in enumerate(servers)]
+    return [*_head(), 'case "$SLURM_ARRAY_TASK_ID" in', *cases, "esac"]
+
+
+def _trained(launch: Launch) -> list[str]:
+    """A training: told before its time is up, it saves, and Slurm starts it anew."""
+    return [
+        *_head(),
+        "again() {",
+        '  echo "time is nearly up: checkpoint, then requeue"',
+        '  kill -USR1 "$running" 2>/dev/null || true',
+        '  wait "$running" || true',
+        '  scontrol requeue "$SLURM_JOB_ID"',
+        "  exit 0",
+        "}",
+        "trap again USR1",
+        f"{_srun(launch)} &",
+        "running=$!",
+        'wait "$running"',
+    ]

@@ -1,0 +1,141 @@
+"""Asks an engine's own parser about exported files: run by the interpreter of the engine's venv, not by ours.
+
+Reads a JSON list of cases, {"argv": [...], "files": {name: text}}, and prints one line a case: "ok", or what was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+
+def vllm(case):
+    """The parser of `vllm serve`."""
+    kept("vllm", _vllm).parse_args(["--model", *case["argv"][2:]])
+
+
+def _vllm():
+    from vllm import platforms
+    from vllm.platforms.cpu import CpuPlatform
+
+    platforms._current_platform = CpuPlatform()
+    from vllm.entrypoints.common.cli_args import make_arg_parser
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    return make_arg_parser(FlexibleArgumentParser())
+
+
+def sglang(case):
+    """The parser of `sglang.launch_server`."""
+    kept("sglang", _sglang).parse_args(case["argv"][3:])
+
+
+def _sglang():
+    from sglang.srt.server_args import ServerArgs
+
+    parser = argparse.ArgumentParser()
+    ServerArgs.add_cli_args(parser)
+    return parser
+
+
+def torchrun(case):
+    """torchrun's parser, and the configuration it makes of it."""
+    from torch.distributed.run import config_from_args, get_args_parser
+
+    config_from_args(get_args_parser().parse_args(case["argv"][1:]))
+
+
+def accelerate(case):
+    """The launch parser, and the configuration as the launcher loads and checks it."""
+    from accelerate.commands.config.config_args import load_config_from_file
+    from accelerate.commands.launch import launch_command_parser
+
+    arguments = launch_command_parser().parse_args(case["argv"][2:])
+    loaded = load_config_from_file(arguments.config_file)
+    assert loaded.num_processes >= 1
+
+
+def transformers(case):
+    """TrainingArguments, as a script reads them from the file."""
+    from transformers import HfArgumentParser, TrainingArguments
+
+    told = json.loads(case["files"]["training_args.json"])
+    if told["bf16"] or told["fp16"]:
+        told |= {"use_cpu": True, "fp16": False}  # there is no GPU here to compute in fp16
+    HfArgumentParser(TrainingArguments).parse_dict(told)
+
+
+def deepspeed(case):
+    """DeepSpeedConfig, with as many ranks as the plan has."""
+    from deepspeed.runtime.config import DeepSpeedConfig
+
+    DeepSpeedConfig(json.loads(case["files"]["ds_config.json"]))
+
+
+def axolotl(case):
+    """The schema of Axolotl."""
+    import yaml
+    from axolotl.utils.schemas.config import AxolotlInputConfig
+
+    AxolotlInputConfig(**yaml.safe_load(case["files"]["axolotl.yaml"]))
+
+
+def llama_factory(case):
+    """The arguments of LLaMA-Factory: every key is one, every value of its type."""
+    import yaml
+    from llamafactory.hparams.parser import _TRAIN_ARGS
+    from transformers import HfArgumentParser
+
+    told = yaml.safe_load(case["files"]["train.yaml"])
+    HfArgumentParser(_TRAIN_ARGS).parse_dict(told | {"use_cpu": True, "fp16": False}, allow_extra_keys=False)
+
+
+def kubernetes(case):
+    """The schemas of Kubernetes, strictly."""
+    import kubernetes_validate
+    import yaml
+
+    for name, text in case["files"].items():
+        if name.endswith(".yaml"):
+            kubernetes_validate.validate(yaml.safe_load(text), "1.35", strict=True)
+
+
+PARSERS: dict = {}
+
+
+def kept(name, make):
+    """A parser that is made once."""
+    if name not in PARSERS:
+        PARSERS[name] = make()
+    return PARSERS[name]
+
+
+def main():
+    """One line a case."""
+    ask = {one.__name__: one for one in (vllm, sglang, torchrun, accelerate, transformers, deepspeed, axolotl,
+                                         llama_factory, kubernetes)}[sys.argv[1].replace("-", "_")]  # fmt: skip
+    folder = Path(tempfile.mkdtemp())
+    os.chdir(folder)
+    out = sys.stdout
+    for case in json.load(sys.stdin):
+        for name, text in case["files"].items():
+            (folder / name).write_text(text, encoding="utf-8")
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                ask(case)
+        except (Exception, SystemExit) as error:
+            words = f"{type(error).__name__}: {error} {said.getvalue()[-600:]}"
+            print("CASE", " ".join(words.split()), file=out)
+        else:
+            print("CASE ok", file=out)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from launch_plans import drawn
-from rigright.base.errors import AskError
 from rigright.verbs.export import launch_files
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rigright-engines"
@@ -38,11 +37,9 @@ def argv_of(files):
 def cases_of(target):
     found = []
     for data in drawn(DRAWN.get(target, target), COUNT):
-        try:
-            files = launch_files(target, data)
-        except AskError as error:  # of several nodes, where a target starts one
-            assert target == "kubernetes", error
-            continue
+        if target == "kubernetes" and data["plans"][0]["n_nodes"] > 1:
+            continue  # it starts one node
+        files = launch_files(target, data)
         found.append({"argv": argv_of(files), "files": files})
     return found
 
@@ -78,4 +75,3 @@ def test_the_own_parser_accepts_every_file(target):
     assert len(lines) == len(cases), done.stderr[-3000:]
     wrong = [(line, case) for line, case in zip(lines, cases, strict=True) if line != "ok"]
     assert not wrong, f"{len(wrong)} of {len(cases)}: {[line for line, _ in wrong][:3]}"
-    print(f"{target}: {len(cases)} of {len(cases)}")

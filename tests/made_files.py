@@ -19,6 +19,10 @@ TYPES = {
 KINDS = {"u32": (4, "I"), "i32": (5, "i"), "f32": (6, "f"), "bool": (7, "?"), "u64": (10, "Q")}
 
 
+class Signed(int):
+    """A number that a GGUF file stores with its sign."""
+
+
 def gguf_bytes(metadata, tensors, *, order="<", version=3, alignment=32, data=True):
     """A GGUF file: metadata {key: int | float | bool | str | list}, tensors [(name, torch shape, type)]."""
 
@@ -34,7 +38,8 @@ def gguf_bytes(metadata, tensors, *, order="<", version=3, alignment=32, data=Tr
             kind = inner[:4]
             body = b"".join(value(one)[4:] for one in item)
             return struct.pack(f"{order}I", 9) + kind + struct.pack(f"{order}Q", len(item)) + body
-        kind = "bool" if isinstance(item, bool) else "f32" if isinstance(item, float) else "u32"
+        kinds = (("bool", bool), ("f32", float), ("i32", Signed))
+        kind = next((name for name, kind in kinds if isinstance(item, kind)), "u32")
         return struct.pack(f"{order}I{KINDS[kind][1]}", KINDS[kind][0], item)
 
     head = b"GGUF" + struct.pack(f"{order}IQQ", version, len(tensors), len(metadata))

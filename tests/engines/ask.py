@@ -1,6 +1,6 @@
 """Asks an engine's own parser about exported files: run by the interpreter of the engine's venv, not by ours.
 
-Reads a JSON list of cases, {"argv": [...], "files": {name: text}}; prints a line a case: "ok", or what was wrong.
+Reads a JSON list of cases, {"argv": [...], "files": {...}}; prints a line a case: "ok", or what was wrong.
 """
 
 from __future__ import annotations

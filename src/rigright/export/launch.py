@@ -80,6 +80,7 @@ class Launch:
 
     program: Launcher
     model: str  # as the program loads it: a hub id or a path
+    tokenizer: str | None = None  # for the client, where the weights' own file has none that it reads
     script: str  # of a training, where the program runs the user's own
     name: str  # safe in names of jobs, services and units
     why: tuple[str, ...]  # comments: what was planned, and for what

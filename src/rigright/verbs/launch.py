@@ -88,6 +88,8 @@ def launch_of(
             return Launch(model=model, trained=_trained(data, plan, work=work, program=program), **common)
         if work.weights.startswith("gguf:") and not model.endswith(".gguf"):
             model = f"{PurePosixPath(model).name}-{work.weights[5:]}.gguf"
+        if work.weights.startswith("gguf:"):
+            common["tokenizer"] = data.get("model_asked") or data["model"]
         served = _served(data, plan, work=work, layout=layout, program=program)
         return Launch(model=model, served=served, **common)
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
@@ -160,8 +162,12 @@ def _served(
     data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Serving, layout: Layout, program: Launcher
 ) -> ServerSettings:
     arch, engine = open_model(data["model"]), find_engine(work.engine)
-    mixed = " + " in plan["machine"]
-    cards = find_node(plan["machine"]).cards if mixed else find_node(plan["chip"]).cards[:1] * plan["n_chips"]
+    wish = data["wish"]
+    if plan["chip"] in by_id():
+        cards = find_node(plan["chip"]).cards[:1] * plan["n_chips"]
+    else:  # unlike cards, or none at all
+        mixed = " + " in plan["machine"]
+        cards = find_node(plan["machine"] if mixed else wish["on"] or wish["owned"]).cards
     case = Case(
         arch=arch, weights=weigh(arch, work.weights), serving=work, layout=layout, engine=engine, cards=cards
     )
@@ -173,7 +179,6 @@ def _served(
     if work.kv not in program.kv:
         raise AskError(say("{engine} has no {kv} KV cache", engine=program.label, kv=work.kv))
     offload = work.offload or Offload()
-    wish = data["wish"]
     split: tuple[int, ...] = ()
     if engine.split_flag is not None and layout.pp > 1:
         devices = [device_of(card, engine) for card in cards[: layout.pp]]

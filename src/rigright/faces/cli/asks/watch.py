@@ -43,6 +43,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=str(say("the metrics under the names of NVIDIA's exporter too, for dashboards that are there")),
     )
+    parser.add_argument(
+        "--unit",
+        action="store_true",
+        help=str(say("print a unit of systemd that serves the metrics with these options, and end")),
+    )
     add_baseline(parser)
     parser.add_argument("--no-history", action="store_true", help=str(say("keep nothing")))
 
@@ -54,6 +59,8 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import watch as pages
     from rigright.verbs.watch.frame import WatchWish, watch
 
+    if options.unit:
+        return _unit(options)
     if not options.once and options.form not in {"text", "json"}:
         raise AskError(say("with --{form} watch looks once: add --once", form=options.form))
     is_live = not options.once and options.form != "json" and can_live()
@@ -76,6 +83,25 @@ def answer(options: argparse.Namespace) -> Answer:
         _until_told(moments, lambda: (live if is_live else _lines)(moments, options))
     options.form = "text"  # all was said while it went on
     return Answer(page=lambda: pages.page(None), plain=lambda _language: None, text=str)
+
+
+def _unit(options: argparse.Namespace) -> Answer:
+    from rigright.report.pages import files as pages
+    from rigright.verbs.watch.unit import unit
+
+    parse_seconds(options.every)  # a wrong time is told now, not by the service
+    text = unit(
+        serve=options.serve,
+        token_file=options.token,
+        every=options.every,
+        dcgm_names=options.dcgm_names,
+    )
+    found = {"rigright-watch.service": text}
+    return Answer(
+        page=lambda: pages.page(found),
+        plain=lambda _: {"files": found},
+        text=lambda: pages.text(found),
+    )
 
 
 def _until_told(moments: Watch, run: Callable[[], None]) -> None:

@@ -86,7 +86,7 @@ WRONG = """
 2  no check or group          | fleet health --only nosuch
 2  files for whom             | fleet files
 2  TARGET                     | export
-2  nothing is exported        | export nosuch
+2  cannot export to "nosuch" | export nosuch
 2  no HOST:PORT               | export prometheus --watched x
 2  no HOST:PORT               | export prometheus --watched a:99999
 2  no HOST:PORT               | export prometheus --alertmanager 'a b:1'

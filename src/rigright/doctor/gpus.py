@@ -100,7 +100,7 @@ def reset_at(case: Case, pci: str | None) -> Step:
     listed = [one for one in case.machine.devices if one.vendor == "nvidia"]
     if pci is not None and listed and all(one.pci for one in listed):
         return reboot()
-    return advised_step("reset", vendor="nvidia", gpu=pci) if pci else advised_step("reset_all")
+    return advised_step("reset", vendor="nvidia", gpu=pci) if pci else advised_step("reset_cards")
 
 
 def device_at(case: Case, pci: str | None) -> Device | None:

@@ -1,4 +1,4 @@
-"""What the kernel wrote of disks, memory, processors and network links."""
+"""What the kernel wrote of disks, memory, processors, network links and the bus."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import replace
 from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.doctor.advice import advise
+from rigright.doctor.gpus import device_at
 from rigright.doctor.happened import events, is_before_boot
-from rigright.doctor.log_lines import logged, none_told, unseen
+from rigright.doctor.log_lines import by_place, logged, none_told, unseen
 from rigright.doctor.record import Case, Fine, Severity, Verdict, check
 from rigright.machine.system import Event
 
@@ -48,6 +49,8 @@ UNCORRECTED = (
 MANY_CORRECTED = 10
 JOBS_LIMIT = ("memory cgroup", "constraint_memcg")  # of a control group: Slurm, a container, a service
 OFTEN = 3
+MANY_OF_BUS = 100
+BAD_OF_BUS = ("uncorrect", "recoverable", "recover (", "recovery failed")
 FAST_BYTES_PER_S = 10 * GIGA / 8
 LINK = re.compile(
     r"(mlx\d_\d+|(?:en|ib|eth|bond)[\w.]+|\S+(?=: (?:(?:NIC )?Link|Lost carrier|carrier lost)))"
@@ -155,3 +158,37 @@ def log_links(case: Case) -> Iterator[Verdict]:
     for name, same in often.items():
         told = logged(case, advise("logs.link_flaps", count=len(same), name=name), of=same)
         yield replace(told, about=told.about if name == "?" else name)
+
+
+@check(say("the log holds no errors of the bus"))
+def log_bus(case: Case) -> Iterator[Verdict]:
+    """Errors of the bus that the kernel wrote down (AER), and accesses that the IOMMU refused.
+
+    Corrected errors are sent again and cost time; uncorrected ones lose data or the card. The counters since
+    boot have a check of their own (pcie_errors); the log also holds what was before the last boot.
+
+    An IOMMU refuses what no mapping allows: copies straight between cards are lost where it does not pass
+    them through, and programs hang or get wrong data.
+
+    Uncorrected: warning, fatal: fault. Corrected: from 100 of one device, note. Refused accesses of a card:
+    warning. Longer ago than a week or before the last boot: one step less. Sources: Linux PCI Express AER
+    documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
+    """
+    told = unseen(case, "AER|PCIe Bus Error"), none_told(case, "aer")
+    if case.machine.devices:
+        yield from (one for one in told if one is not None)
+    for same in by_place(events(case, "aer") or []).values():
+        lines = [(event, event.text.lower()) for event in same]
+        fatal = [event for event, line in lines if "fatal" in line and "non-fatal" not in line]
+        bad = [event for event, line in lines if any(word in line for word in BAD_OF_BUS)]
+        errors = [event for event in same if "severity" in event.text] or same  # two lines tell of one error
+        if fatal:
+            yield logged(case, advise("logs.bus_fatal"), of=fatal)
+        elif bad:
+            yield logged(case, advise("logs.bus_uncorrected"), of=bad)
+        elif len(errors) >= MANY_OF_BUS:
+            yield logged(case, advise("logs.bus_corrected"), of=errors)
+    # of cards alone: firmware of other devices sets off a few at each boot
+    for pci, same in by_place(events(case, "iommu") or []).items():
+        if device_at(case, pci) is not None:
+            yield logged(case, advise("logs.iommu"), of=same)

@@ -12,10 +12,13 @@ import pytest
 import yaml
 
 from launch_plans import HOSTILE, base, drawn
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
+from rigright.export.commands import command_of
+from rigright.export.text import flat
 from rigright.facts.launching import flags, programs
 from rigright.verbs.export import launch_files
-from rigright.verbs.launch import read_plan
+from rigright.verbs.launch import launch_of, read_plan
+from rigright.verbs.launch_check import held, running_words
 
 SERVERS = [name for name, one in programs().items() if one.kind == "serve"]
 COUNT = 300
@@ -209,3 +212,25 @@ def test_several_nodes_are_refused_where_one_is_started():
     for target in ("kubernetes", "compose", "systemd", "kserve"):
         with pytest.raises(AskError, match="starts one node"):
             launch_files(target, data)
+
+
+def test_a_server_is_held_against_its_plan_under_every_name_of_a_flag():
+    launch = launch_of(base("vllm"), "vllm")
+    plan = shlex.join(flat(command_of(launch)))
+    assert all(one.is_kept for one in held(launch, running_words(plan)))
+    other = plan.replace("--tensor-parallel-size 2", "-tp 1").replace(
+        "--max-model-len 8192", "--max_model_len=4096"
+    )
+    wrong = {one.flag: one.running for one in held(launch, running_words(other)) if not one.is_kept}
+    assert wrong == {"--tensor-parallel-size": "1", "--max-model-len": "4096"}
+    bare = {one.flag for one in held(launch, running_words("vllm serve other")) if not one.is_kept}
+    assert {"model", "--gpu-memory-utilization", "--tensor-parallel-size"} <= bare
+    assert "--pipeline-parallel-size" not in bare  # one stage is what it has by itself
+
+
+def test_the_command_of_a_process_is_read():
+    with subprocess.Popen(["sleep", "9"]) as process:
+        assert running_words(str(process.pid)) == ["sleep", "9"]
+        process.kill()
+    with pytest.raises(RigError, match="no process"):
+        running_words("999999999")

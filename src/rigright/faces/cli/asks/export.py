@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from rigright.base.errors import AskError
 from rigright.base.units import parse_seconds
@@ -42,6 +43,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--out", metavar="FOLDER", help=str(say("write the files here; without it they are printed"))
     )
+    files.add_argument(
+        "--check",
+        metavar="COMMAND",
+        help=str(say("hold a server that runs against the plan: its command line, or the id of its process")),
+    )
     watched = parser.add_argument_group(str(say("monitoring")))
     watched.add_argument(
         "--watched",
@@ -71,6 +77,8 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.report.pages.files import text
     from rigright.verbs.export import is_launched, write
 
+    if options.check is not None:
+        return _checked(options)
     files = _launched(options) if is_launched(options.target) else _watched(options)
     if options.out is None:
         return Answer(
@@ -80,10 +88,43 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(page=lambda: page(written, files), plain=lambda _: plain(written, files))
 
 
+def _checked(options: argparse.Namespace) -> Answer:
+    """A server that runs, flag by flag."""
+    from rigright.report.pages.export import held_page, held_plain
+    from rigright.verbs.export import is_launched
+    from rigright.verbs.launch import launch_of
+    from rigright.verbs.launch_check import held, running_words
+
+    target = options.target if is_launched(options.target) else None
+    launch = launch_of(_plan(options), target, number=options.number, checkpoint=options.checkpoint)
+    rows = tuple(
+        (one.flag, one.planned, one.running, one.is_kept)
+        for one in held(launch, running_words(options.check))
+    )
+    return Answer(
+        page=lambda: held_page(rows),
+        plain=lambda _: held_plain(rows),
+        exit_code=0 if all(kept for *_, kept in rows) else 1,
+    )
+
+
 def _launched(options: argparse.Namespace) -> dict[str, str]:
     """The files that start a plan."""
+    from rigright.verbs.export import launch_files
+
+    return launch_files(
+        options.target,
+        _plan(options),
+        number=options.number,
+        checkpoint=options.checkpoint,
+        script=options.script,
+    )
+
+
+def _plan(options: argparse.Namespace) -> dict[str, Any]:
+    """The plan of a file, or of a model."""
     from rigright.faces.cli.options import said_in
-    from rigright.verbs.export import launch_files, planned_for
+    from rigright.verbs.export import planned_for
     from rigright.verbs.launch import read_plan
 
     said = said_in(options, "plan")
@@ -96,14 +137,9 @@ def _launched(options: argparse.Namespace) -> dict[str, str]:
         raise AskError(
             say("--from holds a plan already: --{option} would change it", option=next(iter(said)))
         )
-    data = (
-        read_plan(options.plan_file)
-        if options.plan_file
-        else planned_for(options.model, options.target, said=said)
-    )
-    return launch_files(
-        options.target, data, number=options.number, checkpoint=options.checkpoint, script=options.script
-    )
+    if options.plan_file is not None:
+        return read_plan(options.plan_file)
+    return planned_for(options.model, options.target, said=said)
 
 
 def _watched(options: argparse.Namespace) -> dict[str, str]:

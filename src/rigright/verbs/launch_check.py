@@ -1,0 +1,89 @@
+"""A server that runs, held against its plan: flag by flag, as the program's own parser reads them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from rigright.base.errors import AskError, MissingError
+from rigright.base.record import dataclass
+from rigright.base.units import MIB
+from rigright.base.words import say
+from rigright.export.commands import command_of
+from rigright.export.launch import Launch
+from rigright.export.text import Variable, flat
+from rigright.facts.launching import flags
+
+PLACES = {"--host", "--port", "--alias", "--metrics", "--node-rank", "--master-addr", "--dist-init-addr"}
+_MOST_BYTES = int(MIB)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagHeld:
+    """One flag of the plan, and what the server was given."""
+
+    flag: str
+    planned: str
+    running: str | None  # None: it was not given
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the server has what was planned; a size of 1, and "auto", is what it takes by itself."""
+        if self.running is None:
+            return self.planned == "auto" or (self.planned == "1" and self.flag.endswith("-size"))
+        try:
+            return float(self.planned) == float(self.running)
+        except ValueError:
+            return self.planned == self.running
+
+
+def running_words(told: str) -> list[str]:
+    """The words of a command, or of the process with that id."""
+    if not told.isdecimal():
+        try:
+            return shlex.split(told)
+        except ValueError:
+            raise AskError(say('"{told}" is no command: a quote is open', told=told)) from None
+    from rigright.machine.world import here
+
+    raw = here().raw(f"/proc/{told}/cmdline", most=_MOST_BYTES)
+    if not raw:
+        raise MissingError(say("no process has the id {told} here", told=told))
+    return raw.decode(errors="replace").rstrip("\0").split("\0")
+
+
+def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
+    """Each flag of the plan beside that of the server; a flag is known under every name it has."""
+    if not flags(launch.program.id):
+        raise AskError(say("no table holds the flags of {engine}", engine=launch.program.label))
+    planned = _given(launch, [word for word in flat(command_of(launch)) if not isinstance(word, Variable)])
+    running = _given(launch, words)
+    model = FlagHeld(
+        flag="model", planned=launch.model, running=launch.model if launch.model in words else None
+    )
+    rows = (
+        FlagHeld(flag=flag, planned=value, running=running.get(flag))
+        for flag, value in planned.items()
+        if flag not in PLACES and value != launch.model
+    )
+    return (model, *rows)
+
+
+def _given(launch: Launch, words: Sequence[str]) -> dict[str, str]:
+    """Flags by their first name -> what they are given; a flag alone: yes."""
+    table = flags(launch.program.id)
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(words):
+        name, equals, value = words[place].partition("=")
+        name = name.replace("_", "-") if name not in table and name.startswith("--") else name
+        place += 1
+        one = table.get(name)
+        if one is None:
+            continue
+        if not equals:
+            value = "yes"
+            if one.takes != "0" and place < len(words) and words[place] not in table:
+                value, place = words[place], place + 1
+        found[one.flag] = value
+    return found

@@ -46,7 +46,9 @@ def asked():
 
 
 def names_in(node):
-    """A literal, or either of two; none where a variable holds it."""
+    """A literal, either of two, or all steps that begin alike; none where a variable holds it."""
+    if isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+        return [name for name in subject_of(SHARED) if name.startswith(node.values[0].value)]
     if isinstance(node, ast.IfExp):
         return names_in(node.body) + names_in(node.orelse)
     return [node.value] if isinstance(node, ast.Constant) else []

@@ -1,0 +1,224 @@
+"""What NVIDIA's driver and its diagnosis report of cards: XIDs, recovery asked for, `dcgmi diag`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from rigright.base.words import Sentence, say
+from rigright.doctor.advice import advise, first, label
+from rigright.doctor.gpus import answering, device_at
+from rigright.doctor.happened import events, most_within, quieter
+from rigright.doctor.log_lines import LINE_CHARS, told
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, check
+from rigright.doctor.xid_asked import AFTER, action_of, followed
+from rigright.doctor.xid_steps import steps_of
+from rigright.facts.xids import repeated, xids
+from rigright.machine.pci.link import pci_key
+from rigright.machine.system import Diagnosed, Event
+
+HOUR_S = 3600.0
+CODES = {13, 31, 32, 43}  # that mostly are a program's fault
+LEAST_PROGRAMS = repeated().times
+UNIT = re.compile(r"GPC\s*(\d{1,18})\s*,\s*TPC\s*(\d{1,18})", re.IGNORECASE)
+SEE_XIDS = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
+SETTINGS = ("persistence", "environment", "graphics process", "permission")  # what old versions call them
+SOFTWARE = (*SETTINGS, "software", "denylist", "library", "page retirement", "inforom")
+MOST_REASONS = 3
+
+
+@check(say("errors that the NVIDIA driver reported (XID)"))
+def xid_events(case: Case) -> Iterator[Verdict]:
+    """What the NVIDIA driver reported in the kernel log: XID codes, each with what to do about it.
+
+    An XID names what went wrong on a card. Some ask for a reset or a reboot (fault), some mean worn memory
+    or links, many only that a program made a mistake (note; from three on the same card, warning). XID 45
+    follows other errors and is told only where it stands alone; 154 says what the driver asks for after an
+    error, and goes before the catalog where it asks for more; 171 and 172 explain 48. XID 63 (a row of
+    memory will be replaced) needs nothing at once: whether a reset waits is seen by rows_remapped. Of 144 to
+    150 (NVLink of the fifth generation) each line says itself whether it is fatal: those that are not are
+    notes.
+
+    What happened more than a week ago, or before the last boot, weighs one step less. The log may begin
+    late, and XIDs of the time before are not in it: see the recovery action too. Source: data/xids.csv, from
+    NVIDIA's XID catalog for Ampere and newer, of 2025-10; `rigright look-up xids` shows it.
+    """
+    found = events(case, "xid")
+    if not found and any(device.vendor == "nvidia" for device in case.machine.devices):
+        if found is None:
+            yield NotSeen(why=say("the kernel log is closed to us"), see=f"sudo {SEE_XIDS}")
+        else:
+            yield Fine(says=say("none in the kernel log"))
+    asking = followed(found or [])
+    groups: dict[tuple[str, int], list[Event]] = {}
+    for event in found or []:
+        if event.code is not None:
+            groups.setdefault((pci_key(event.pci), event.code), []).append(event)
+    for (pci, code), same in groups.items():
+        if code not in AFTER or {key[1] for key in groups if key[0] == pci} <= AFTER:
+            yield _of_code(case, code, same=same, after=asking.get((pci, code)))
+
+
+def _of_code(case: Case, code: int, *, same: list[Event], after: Event | None) -> Finding:
+    """All events of one code on one card."""
+    xid, last = xids().get(code), same[-1]
+    device = device_at(case, last.pci)
+    action = action_of(xid, same, after=after) if xid else ""
+    times = most_within(same, repeated().within_h * HOUR_S)
+    severity = xid.severity(action, times=times) if xid else "warning"
+    kinds = {
+        "reported.xid_unknown": xid is None,
+        "reported.xid_hardware": xid and xid.hardware == "y",
+        "reported.xid_software": xid and xid.hardware == "n",
+        "reported.xid_fault": severity == "fault",
+    }
+    return advise(
+        first(kinds) or "reported.xid",
+        about=label(device) if device else last.pci,
+        severity=quieter(severity, case=case, event=last),
+        confidence="sure" if severity == "fault" else "likely",
+        code=code,
+        meaning=xid.meaning if xid else None,
+        told=(*told(same, SEE_XIDS), *((Evidence(shows=after.text[:LINE_CHARS]),) if after else ())),
+        steps=steps_of(xid, case, same=same, action=action) if xid else None,
+    )
+
+
+@check(say("errors of programs that keep coming from one card"))
+def xid_repeated(case: Case) -> Iterator[Verdict]:
+    """Whether errors that usually are a program's fault keep coming from one card.
+
+    XID 13, 31, 32 and 43 mostly mean a bug in a program. From at least three different processes on one
+    card, while other cards that also worked stay quiet, they point at the card: NVIDIA's catalog asks for a
+    diagnosis when 13 repeats on the same part (TPC or GPC), and for a look at the card when 31 comes from
+    one card alone.
+
+    Warning, likely and not certain. Sources: NVIDIA's XID catalog (2025-10), requests of operators to
+    NVSentinel.
+    """
+    found = [event for event in events(case, "xid") or [] if event.code in CODES and event.pid]
+    by_card: dict[str, list[Event]] = {}
+    for event in found:
+        by_card.setdefault(pci_key(event.pci), []).append(event)
+    for pci, same in by_card.items():
+        programs = {event.pid for event in same}
+        others = {event.pid for event in found} - programs
+        if len(programs) < LEAST_PROGRAMS or others or len(case.machine.devices) < 2:
+            continue
+        device = device_at(case, pci)
+        units = Counter(match.group() for event in same if (match := UNIT.search(event.text)))
+        unit, times = next(iter(units.most_common(1)), ("", 0))
+        yield advise(
+            "reported.xid_repeated",
+            about=label(device) if device else pci,
+            count=len(same),
+            programs=len(programs),
+            times=times,
+            unit=unit,
+            same_part=times >= LEAST_PROGRAMS,
+        )
+
+
+@check(say("recovery that the driver asks for"))
+def gpu_recovery(case: Case) -> Iterator[Verdict]:
+    """What the driver itself asks for: reset, reboot, drain.
+
+    The driver keeps a recovery action for each card until it is done. It stays when counters are cleared, so
+    it shows a fault of the past that a single look at counters and logs would miss: after an uncontained
+    memory error (XID 95) or a failure of the firmware (XID 119) a card may go on working, badly, with every
+    counter at zero.
+
+    Any action but "none" is a fault. Sources: NVML's recovery actions (nvidia-ml-py 13.615), XID 154 of
+    NVIDIA's catalog; drivers before 550 do not tell it.
+    """
+    for device, _ in answering(case, vendor="nvidia"):
+        action = (device.recovery or "").lower()
+        if not action:
+            yield NotSeen(
+                why=say("the driver does not tell it; drivers from 550 on do for most cards"),
+                see=f"nvidia-smi -q -i {device.index} | grep -i recovery",
+                about=label(device),
+            )
+        elif action == "none":
+            yield Fine(says=say("nothing is asked for"), about=label(device))
+        else:
+            kinds = {
+                "reported.recovery_reboot": "reboot" in action,
+                "reported.recovery_imex": "imex" in action,
+                "reported.recovery_bus": "bus" in action,
+            }
+            name = first(kinds) or "reported.recovery"
+            yield advise(name, device=device, asked=_asked(action), action=action)
+
+
+def _asked(action: str) -> Sentence:
+    if "reboot" in action:
+        return say("reboot")
+    if "p2p" in action:
+        return say("drain what copies between cards")
+    return say("drain, then reset") if "drain" in action else say("reset")
+
+
+@check(say("NVIDIA's own diagnosis finds nothing"))
+def dcgm_diagnosis(case: Case) -> Iterator[Verdict]:
+    """What NVIDIA's own diagnosis (`dcgmi diag`) found, where its answer was given to us.
+
+    Its first level looks at software and settings in seconds, the second tries memory and PCIe for minutes,
+    the third loads the cards for a quarter of an hour. It is not started from here: the higher levels need
+    cards on which nothing else runs. A card can pass and be slow all the same: hold it against its peers
+    with `rigright bench`.
+
+    A test that failed: fault, or warning where a setting is all it asks for; a test that warns: warning. One
+    that was skipped is not observed, and no pass. Source: NVIDIA DCGM user guide, diagnostics; DCGM's table
+    of errors (dcgm_errors.h), which weighs each: watch, isolate, look closer, configure, reset.
+    """
+    found = case.machine.software.diagnosed
+    if found is None:
+        return
+    bad = [one for one in found if one.outcome in {"fail", "warn"}]
+    yield from (_of_test(case, one) for one in bad)
+    missing = sorted({one.test for one in found if one.outcome in {"skip", "not run"}})
+    if missing:
+        yield NotSeen(
+            why=say(
+                "not run: {tests}; `dcgmi diag -r 3` tries most, on idle cards", tests=", ".join(missing)
+            ),
+            see="dcgmi diag -r 1",
+        )
+    passed = {one.test for one in found if one.outcome == "pass"}
+    if passed and not bad:
+        yield Fine(says=say("{count} tests passed", count=len(passed)))
+
+
+def _of_test(case: Case, one: Diagnosed) -> Finding:
+    """A test that failed or warned."""
+    devices = (each for each in case.machine.devices if each.vendor == "nvidia" and each.index == one.card)
+    device = next(devices, None)
+    card = "" if one.card is None else f" -i {one.card}"
+    # whether it asks for a setting alone: as it weighs the error itself, else by what it calls it
+    reason = one.says[0].lower() if one.says else ""
+    named = any(word in one.test or reason.startswith(word) for word in SETTINGS)
+    is_setting = named if one.advice is None else one.advice == "configure"
+    is_watch = not is_setting and one.advice == "monitor"
+    is_ill = not is_setting and not is_watch
+    level = 1 if any(word in one.test for word in SOFTWARE) else 3
+    again = f"dcgmi diag -r {level}{card}"
+    # what shows the card as it is now: the test itself may only run where nothing else does
+    shown = Evidence(
+        shows=one.says[0] if one.says else say("it gives no reason"),
+        command=again if level == 1 else f"nvidia-smi -q{card}",
+    )
+    name = first({"reported.dcgm_warns": one.outcome == "warn", "reported.dcgm_failed": is_ill})
+    return advise(
+        name or "reported.dcgm_failed_mildly",
+        device=device,
+        about=None if one.card is None else f"gpu {one.card}",
+        test=one.test,
+        reasons=(shown, *(Evidence(shows=said) for said in one.says[1:MOST_REASONS])),
+        again=again,
+        setting=is_setting,
+        watch=is_watch,
+        ill=is_ill,
+        to_reset=is_ill and device is not None and one.advice != "isolate",
+    )

@@ -31,6 +31,19 @@ EXCEPTIONS = {  # (rule, place) -> why
     ("arguments", "faces/cli/options.py:Once.__call__"): "argparse calls it with these",
     ("arguments", "faces/cli/parser.py:Formatter.add_usage"): "argparse calls it with these",
     ("arguments", "faces/cli/parser.py:Formatter._fill_text"): "argparse calls it with these",
+    ("bounds", "base/bounded.py"): "the layer itself",
+    ("bounds", "base/tables.py"): "the layer itself",
+    ("bounds", "base/words.py"): "our own table",
+    ("bounds", "arch/defaults.py"): "our own table",
+    ("bounds", "arch/sources/trace_child.py"): "our parent process wrote it",
+    ("bounds", "machine/nvml/process.py"): "our child process wrote it",
+    ("bounds", "machine/nvml/child.py"): "our parent process wrote it",
+    ("bounds", "machine/far/agent.py"): "the sender's words; this is the far end",
+    ("bounds", "machine/far/landing.py"): "it is sent alone and imports nothing of ours",
+    ("bounds", "machine/bench/start.py"): "our parent process wrote it",
+    ("bounds", "machine/bench/parts/collectives.py"): "our own ranks wrote it",
+    ("bounds", "verbs/calibrate/toml.py"): "text of a file that was read within bounds",
+    ("bounds", "doctor/baseline.py"): "text of a file that was read within bounds",
 }
 
 POSIX_ONLY = {
@@ -293,6 +306,27 @@ def test_nothing_foreign_is_run_or_unpickled():
             and node.func.id in FORBIDDEN_CALLS
         ]
     refuse("hostile", offenders, "Foreign bytes are hostile, and only a face prints:")
+
+
+PARSERS = {"json.load", "json.loads", "json.JSONDecoder", "tomllib.load", "tomllib.loads"}
+
+
+def test_foreign_text_is_parsed_within_bounds():
+    """Depth, digits, size and finite numbers are seen to in one place: `base/bounded.py`."""
+    offenders = [
+        f"{module.path} line {node.lineno}: {ast.unparse(node.func)}"
+        for module in house.modules().values()
+        for node in house.nodes(module)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in PARSERS
+    ]
+    offenders += [
+        f"{module.path} line {node.lineno}: from {node.module}"
+        for module in house.modules().values()
+        for node in house.nodes(module)
+        if isinstance(node, ast.ImportFrom)
+        and {f"{node.module}.{name.name}" for name in node.names} & PARSERS
+    ]
+    refuse("bounds", offenders, "Ask base/bounded.py for JSON and base/tables.py for TOML:")
 
 
 def test_records_are_frozen():

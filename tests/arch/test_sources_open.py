@@ -103,7 +103,7 @@ def test_nan_and_infinity_hurt_only_where_a_size_is_meant(tmp_path):
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a":' * 200_000, "nested too deeply"),
         (b'{"hidden_size": 1, "hidden_size": 2}', "twice"),
-        (b'{"hidden_size": ' + b"9" * 10_000 + b"}", "not JSON"),
+        (b'{"hidden_size": ' + b"9" * 10_000 + b"}", "lacks"),
         (json.dumps(SMALL).encode()[:-20], "not JSON"),
         (b"{}", "lacks"),
         (b'{"weight_map": {}}', "index of weight files"),

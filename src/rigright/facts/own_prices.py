@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, RigError
 from rigright.base.files import is_file, read_bounded, settings_folder, too_large, write_whole
 from rigright.base.money import USD, currency_of, from_currency
@@ -167,8 +167,8 @@ def _column(name: str) -> str:
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
     try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found: Any = bounded_json(text)
+    except ValueError as error:
         why = str(error) or type(error).__name__
         raise DataError(say("{file} is not JSON: {why}", file=path.name, why=why[:MOST_CHARS])) from None
     rows = found.get("prices", [found]) if isinstance(found, dict) else found

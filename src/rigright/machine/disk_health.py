@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import MIB
 from rigright.machine.host import Disk
 from rigright.machine.world import World
@@ -100,8 +100,8 @@ def _json(world: World, *argv: str) -> Mapping[str, Any] | None:
     if said is None or len(said.out) > _MOST_CHARS:
         return None
     try:
-        told = json.loads(said.out)
-    except (ValueError, RecursionError):
+        told = bounded_json(said.out)
+    except ValueError:
         return None
     return told if isinstance(told, dict) else None
 

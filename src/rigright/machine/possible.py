@@ -13,6 +13,7 @@ from typing import Any
 from rigright.base.units import GIGA, KIB, MIB, TERA, TIB
 from rigright.base.words import say
 from rigright.machine.record import Machine, Unseen
+from rigright.machine.tick import Tick
 
 PIB = TIB * KIB
 COUNTERS = 2.0**64  # links and ports keep 64 bits
@@ -21,6 +22,8 @@ LIMITS: dict[str, tuple[float, float]] = {
     "fans": (0, 2),  # a driver may tell more than the whole
     "worn_share": (0, 3),  # disks go on counting
     "lanes": (1, 64),
+    "fan_share": (0, 2),
+    "tree.cpu_share": (0, 100_000),  # 1.0 is one core
     "lanes_max": (1, 64),
     "gen": (1, 9),
     "gen_max": (1, 9),
@@ -45,6 +48,11 @@ def possible(machine: Machine) -> Machine:
     if not wrong:
         return machine
     return replace(sound, unseen=(*machine.unseen, *wrong[:MOST_TOLD]))  # type: ignore[no-any-return]
+
+
+def possible_tick(tick: Tick) -> Tick:
+    """The moment without what no sensor can have read; nobody is told, the next moment comes at once."""
+    return _sound(tick, "", wrong=[])  # type: ignore[no-any-return]
 
 
 def _sound(record: Any, place: str, *, wrong: list[Unseen]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import read_bounded
 from rigright.base.units import KILO, MEGA, MIB, TERA
@@ -138,8 +138,8 @@ def _plan_in(file: str) -> Mapping[str, Any]:
         hint=say("write one with {command}", command="rigright plan MODEL --json"),
     )
     try:
-        found = json.loads(_read(file, MOST_PLAN_BYTES))
-    except (ValueError, RecursionError):
+        found = bounded_json(_read(file, MOST_PLAN_BYTES))
+    except ValueError:
         raise wrong from None
     if not isinstance(found, dict) or not isinstance(found.get("plans"), list):
         raise wrong

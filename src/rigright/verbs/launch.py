@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rigright.arch.sources.open import open_model
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB
@@ -37,7 +38,7 @@ def read_plan(path: str) -> dict[str, Any]:
     """What `plan --json` printed."""
     text = read_bounded(path, MOST_BYTES)
     try:
-        data = json.loads(text)
+        data = bounded_json(text)
     except ValueError:
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("plans"), list) or "model" not in data:

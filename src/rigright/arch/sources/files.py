@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rigright.base.bounded import TooDeepError, bounded_json
 from rigright.base.errors import DataError, MissingError
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -60,10 +60,10 @@ def read_json(path: Path, *, limit: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
 def parse_json(raw: bytes, where: str) -> dict[str, Any]:
     """Bytes -> the JSON object in them; `where` names them in errors."""
     try:
-        held = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_pairs)
+        held = bounded_json(raw.decode("utf-8-sig"), pairs=_pairs)
     except UnicodeDecodeError:
         raise DataError(say("{path} is not JSON but binary or another encoding", path=where)) from None
-    except RecursionError:
+    except TooDeepError:
         raise DataError(say("{path} is nested too deeply to be real", path=where)) from None
     except _TwiceError as twice:
         raise DataError(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rigright.base.bounded import bounded_json_at
 from rigright.machine.amd.isa import shares_memory
 from rigright.machine.amd.nodes import WHOLE
 from rigright.machine.amd.parts import whole_cards
@@ -36,15 +36,14 @@ _NEVER_ZERO = ("total", "max_hz", "limit_w", "limit_max_w", "slowdown_c", "shutd
 def documents(text: str) -> list[Any]:
     """Every JSON document of a text; amd-smi may print several, and a legend after them."""
     found: list[Any] = []
-    reader = json.JSONDecoder()
     at = 0
     while len(found) < _MOST_DOCUMENTS:
         start = min((place for mark in "[{" if (place := text.find(mark, at)) >= 0), default=-1)
         if start < 0:
             break
         try:
-            document, at = reader.raw_decode(text, start)
-        except (ValueError, RecursionError):
+            document, at = bounded_json_at(text, start)
+        except ValueError:
             break
         found.append(document)
     return found

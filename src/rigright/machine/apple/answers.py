@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import RigError
 from rigright.base.units import MIB, parse_bytes
 from rigright.machine.device import Device
@@ -21,8 +21,8 @@ _USABLE = ("Pages free", "Pages inactive", "Pages speculative", "Pages purgeable
 def parsed(text: str) -> Mapping[str, Any] | None:
     """The object of `system_profiler -json`, or None."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = bounded_json(text)
+    except ValueError:
         return None
     return data if isinstance(data, dict) and (_HARDWARE in data or _DISPLAYS in data) else None
 

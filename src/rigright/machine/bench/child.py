@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -120,8 +121,8 @@ class Child:
             if line is None:
                 return None
             try:
-                answer = json.loads(line)
-            except (ValueError, RecursionError):
+                answer = bounded_json(line)
+            except ValueError:
                 answer = None
             if isinstance(answer, dict):
                 return answer

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import GIGA, KIB, MIB
 from rigright.base.words import say
@@ -78,7 +78,7 @@ def read(text: str, pattern: str) -> Told:
     """Read fio's JSON; warnings may stand before it."""
     begin = text[:LONGEST_JSON].find("{")
     try:
-        found: Mapping[str, Any] = json.loads(text[begin:LONGEST_JSON]) if begin >= 0 else {}
+        found: Mapping[str, Any] = bounded_json(text[begin:LONGEST_JSON]) if begin >= 0 else {}
         side = found["jobs"][0]["write" if pattern.endswith("write") else "read"]
         latency = side.get("clat_ns", {})
         tail = latency.get("percentile", {}).get("99.000000")

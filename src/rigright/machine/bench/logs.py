@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import GIGA, MIB
 from rigright.base.words import say
@@ -79,7 +80,7 @@ def json_table(text: str) -> str | None:
     if '"out_of_place"' not in text and '"in_place"' not in text:
         return None
     try:
-        data = json.loads(text[text.index("{") :])
+        data = bounded_json(text[text.index("{") :])
         rows = data["results"][:MOST_LINES]
         lines = ["# " + json.dumps({**data, "results": None})[:4000]]
         listed = data.get("devices")
@@ -94,7 +95,7 @@ def json_table(text: str) -> str | None:
                 job, wire = (rates.get(f"{name}_bw", rates.get(f"{name}bw", 0)) for name in ("alg", "bus"))
                 cells += [rates.get("time", 0), job, wire, rates.get("nwrong", "N/A")]
             lines.append(" ".join(str(cell).replace(" ", "_") or "-" for cell in cells))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return "\n".join(lines)
 
@@ -188,8 +189,8 @@ def nvbandwidth(text: str) -> list[Result]:
     begin = text.find("{")
     if begin >= 0:
         try:
-            return _of_json(json.loads(text[begin:]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return _of_json(bounded_json(text[begin:]))
+        except (ValueError, KeyError, TypeError, AttributeError):
             pass
     # A matrix stands under "Running NAME."; what its rows are and which way it goes, in the line above it
     found: list[Result] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say
 from rigright.machine.record import Machine
@@ -73,7 +73,7 @@ def asked(path: str) -> TorchPython | None:
             check=True,
             stdin=subprocess.DEVNULL,
         )
-        (major, minor), torch = json.loads(done.stdout)
+        (major, minor), torch = bounded_json(done.stdout)
         return TorchPython(version=(int(major), int(minor)), torch=None if torch is None else str(torch)[:40])
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None

@@ -14,6 +14,7 @@ from http.client import HTTPException
 from typing import IO, Any
 
 from rigright.base import http
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -54,9 +55,9 @@ def models(endpoint: str) -> dict[str, str]:
     """What the server serves: each model and who owns it, which engines put their own name in."""
     with _opened(f"{base_of(endpoint)}/models", None) as answer:
         try:
-            found = json.loads(answer.read(LONGEST_LINE))
+            found = bounded_json(answer.read(LONGEST_LINE))
             return {str(one["id"]): str(one.get("owned_by") or "") for one in found["data"]}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError, HTTPException):
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, HTTPException):
             raise DataError(
                 say("{url} does not answer as an OpenAI-compatible server", url=endpoint)
             ) from None
@@ -73,7 +74,7 @@ def engine(endpoint: str, owner: str) -> tuple[tuple[str, str], ...]:
         suppress(DataError, MissingError, ValueError, AttributeError, OSError, HTTPException),
         _opened(asked, None) as answer,
     ):
-        version = json.loads(answer.read(LONGEST_LINE)).get("version")
+        version = bounded_json(answer.read(LONGEST_LINE)).get("version")
     told = (("engine_version", version[:40]),) if isinstance(version, str) else ()
     return (("engine", name), *told)
 
@@ -125,8 +126,8 @@ def events(answer: IO[bytes]) -> Iterator[dict[str, Any]]:
         if told.strip() == b"[DONE]":
             return
         try:
-            event = json.loads(told)
-        except (ValueError, RecursionError):
+            event = bounded_json(told)
+        except ValueError:
             continue
         if isinstance(event, dict):
             yield event

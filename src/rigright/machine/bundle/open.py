@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
-import json
 import tarfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import KIB, MIB
 from rigright.base.words import Sentence, say
 from rigright.machine.bundle.heard import Kept, Replay
 from rigright.machine.filled import devices_filled, filled
+from rigright.machine.possible import possible
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import restored
@@ -68,7 +69,7 @@ def open_bundle(raw: bytes, *, name: str) -> Machine:
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise _broken(name, say("{why}", why=error)) from None
     members = found
-    stored = restored(Machine, _object(members, "machine.json", name=name), where=name)
+    stored = possible(restored(Machine, _object(members, "machine.json", name=name), where=name))
     index = _object(members, "index.json", name=name)
     try:
         kept = _kept(index, members)
@@ -83,8 +84,8 @@ def open_bundle(raw: bytes, *, name: str) -> Machine:
 def _object(members: Mapping[str, bytes], member: str, *, name: str) -> dict[str, Any]:
     """A JSON object in it."""
     try:
-        data = json.loads(members.get(member, b""))
-    except (ValueError, RecursionError):
+        data = bounded_json(members.get(member, b""))
+    except ValueError:
         data = None
     if not isinstance(data, dict):
         raise _broken(name, say("there is no {member} in it", member=member))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from rigright.base.bounded import bounded_json_at
 from rigright.machine.dcgm.words import MOST_TESTS, outcome_of, plain
 from rigright.machine.system import Diagnosed
 
@@ -22,8 +22,8 @@ def document(text: str) -> dict[str, Json] | None:
     if start < 0 or not any(f'"{root}"' in text for root in _ROOTS):
         return None
     try:
-        found, _ = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
+        found, _ = bounded_json_at(text, start)
+    except ValueError:
         return None
     return (
         found if isinstance(found, dict) and any(isinstance(found.get(one), dict) for one in _ROOTS) else None

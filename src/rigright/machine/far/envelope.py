@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import MIB
 
 MARK = "rigright-told"
@@ -81,8 +82,8 @@ def _opened(text: bytes, check: int) -> dict[str, Any] | None:
             return None
         opener = zlib.decompressobj()
         raw = opener.decompress(packed, MOST_BYTES)
-        told = json.loads(raw) if opener.eof else None
-    except (ValueError, zlib.error, RecursionError):
+        told = bounded_json(raw) if opener.eof else None
+    except (ValueError, zlib.error):
         return None
     return told if isinstance(told, dict) and _is_flat(told, MOST_DEPTH) else None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -54,7 +55,7 @@ def columns_of(block: bytes, wanted: Callable[[str], bool] | None = None) -> dic
 def _columns(block: bytes, wanted: Callable[[str], bool] | None) -> dict[str, Column]:
     raw = zlib.decompressobj().decompress(block, _MOST_BYTES)
     start = _HEAD + int.from_bytes(raw[:_HEAD], "little")
-    told = json.loads(raw[_HEAD:start])
+    told = bounded_json(raw[_HEAD:start])
     found = {}
     for name, code, base, gaps, words in told["columns"]:
         holes = sum(length for _, length in gaps)

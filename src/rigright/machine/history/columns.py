@@ -14,8 +14,10 @@ from math import isfinite
 from operator import attrgetter
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import KIB, MEGA, MIB
 from rigright.machine.device import Program
+from rigright.machine.possible import possible_tick
 from rigright.machine.tick import DeviceTick, HostTick, Tick
 
 Row = dict[str, int | str]
@@ -118,7 +120,7 @@ def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
             parts.setdefault(front + dot, {})[name] = shown
     found = [(_DEVICE.match(front + "x"), front) for front in parts if front != HOST]
     places = sorted((match[1] != "gpu", match[1], int(match[2]), front) for match, front in found if match)
-    return Tick(
+    tick = Tick(
         at_s=si(int(row[AT]), MS),
         clock_s=si(int(row.get(CLOCK, 0)), MS),
         host=HostTick(**_taken(parts.get(HOST, {}), HOST_KINDS)),
@@ -128,6 +130,7 @@ def tick_of(row: Mapping[str, int | str], *, peaks: bool = False) -> Tick:
         ),
         on_bus=int(row[ON_BUS]) if ON_BUS in row else None,
     )
+    return possible_tick(tick)
 
 
 def _written(value: Any, column: Column) -> str:
@@ -176,7 +179,7 @@ def _programs_of(text: str, _step: float) -> tuple[Program, ...]:
                 kind=kind,
                 mem_bytes=None if size is None else float(size * MIB),
             )
-            for pid, name, user, kind, size in json.loads(text)
+            for pid, name, user, kind, size in bounded_json(text)
         )
     except (ValueError, TypeError):
         return ()

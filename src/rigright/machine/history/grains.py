@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import MIB
 from rigright.machine.history.blocks import packed, unpacked
 from rigright.machine.history.columns import AT, MS, Row
@@ -80,7 +81,7 @@ def _pack(connection: sqlite3.Connection, grain: Grain) -> None:
         ).fetchall()
         if len(found) < BLOCK_ROWS:
             return
-        rows: list[Row] = [json.loads(row) for _, row in found]
+        rows: list[Row] = [bounded_json(row) for _, row in found]
         times = [int(row[AT]) for row in rows]
         steps = (min(after - before, _LONGEST_STEP_MS) for before, after in pairwise(sorted(times)))
         span_ms = max(sum(steps), grain.step_s * len(rows) * round(1 / MS))

@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import MIB
 from rigright.machine.bench.record import Result
 from rigright.machine.history.blocks import Column, columns_of
 from rigright.machine.history.columns import AT, MS, PEAK, Rows, at_ms, si, step_of, tick_of
 from rigright.machine.history.file import PATIENCE_S, damaged, default_path, opened, told, whole
 from rigright.machine.history.grains import BLOCK_ROWS, GRAINS, MOST_BYTES, put_text, tidy
+from rigright.machine.possible import possible
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 from rigright.machine.system import Event
@@ -210,7 +212,7 @@ class History:
                 (since_s or 0.0, _FOR_EVER if until_s is None else until_s),
             ).fetchall()
         return tuple(
-            SeenMachine(key=key, at_s=at_s, machine=self._restored(Machine, _unzipped(one)))
+            SeenMachine(key=key, at_s=at_s, machine=possible(self._restored(Machine, _unzipped(one))))
             for key, at_s, one in found
         )
 
@@ -225,7 +227,7 @@ class History:
 
     def _restored(self, kind: type[Any], one: str | bytes) -> Any:
         try:
-            data = json.loads(one)
+            data = bounded_json(one)
         except ValueError:
             raise damaged(self.path) from None
         return restored(kind, data, where=str(self.path))
@@ -256,8 +258,8 @@ def _unzipped(told_bytes: bytes) -> bytes:
 def _row(kept: object) -> dict[str, Any] | None:
     """A moment that waits to be packed; None where it is damaged."""
     try:
-        row = json.loads(kept)  # type: ignore[arg-type]
-    except (ValueError, TypeError, RecursionError):
+        row = bounded_json(kept)  # type: ignore[arg-type]
+    except (ValueError, TypeError):
         return None
     if not isinstance(row, dict) or not isinstance(row.get(AT), int):
         return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import MEGA, MIB
 from rigright.machine.device import Clocks, Device, PcieLink, Power, Thermal
 from rigright.machine.record import Read
@@ -26,8 +26,8 @@ _OF_TILES: dict[str, Callable[[Sequence[float]], float]] = {  # of all others th
 def parsed(text: str) -> Any:
     """The JSON, or None."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return bounded_json(text)
+    except ValueError:
         return None
 
 

@@ -7,13 +7,13 @@ read, stands in the machine.
 
 from __future__ import annotations
 
-import json
 import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, MissingError
 from rigright.base.files import expanded
 from rigright.base.units import MIB
@@ -134,6 +134,6 @@ def _stored(member: Member, *, name: str) -> Machine | None:
 
 def _json(raw: bytes) -> Any:
     try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
+        return bounded_json(raw)
+    except ValueError:
         return None

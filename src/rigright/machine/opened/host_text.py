@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import KIB, MEGA, MIB, parse_bytes
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
@@ -83,8 +83,8 @@ def _fields(listed: Any, depth: int) -> Iterator[tuple[str, str]]:
 def json_of(text: str) -> dict[str, Any]:
     """A text as a JSON object; empty where it is none."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = bounded_json(text)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

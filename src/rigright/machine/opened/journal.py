@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from rigright.base.bounded import bounded_json_at
 from rigright.base.units import MEGA
 
 MOST_ENTRIES = 500_000
@@ -35,15 +35,14 @@ def journal_lines(text: str) -> str | None:
 
 def _documents(text: str) -> Iterator[Mapping[str, Any]]:
     """An object a line (`-o json`, `json-seq`), or over many (`json-pretty`)."""
-    reader = json.JSONDecoder()
     at = 0
     for _ in range(MOST_ENTRIES):
         start = text.find("{", at)
         if start < 0:
             return
         try:
-            found, at = reader.raw_decode(text, start)
-        except (ValueError, RecursionError):
+            found, at = bounded_json_at(text, start)
+        except ValueError:
             at = text.find("\n", start) + 1
             if not at:
                 return

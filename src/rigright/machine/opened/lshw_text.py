@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import parse_bytes
 from rigright.machine.cells import whole
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
@@ -156,8 +156,8 @@ def _of_json(text: str) -> list[dict[str, Any]]:
     if '"class"' not in text or text.lstrip()[:1] not in {"{", "["}:
         return []
     try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
+        told = bounded_json(text)
+    except ValueError:
         return []
     found: list[dict[str, Any]] = []
     left = [(one, 0) for one in (told if isinstance(told, list) else [told])[:_MOST_NODES]]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.machine.cells import real
 from rigright.machine.host import Sensor
 from rigright.machine.record import Read
@@ -57,8 +57,8 @@ def _of_text(text: str) -> Iterator[Sensor]:
 
 def _of_json(text: str) -> Iterator[Sensor]:
     try:
-        told = json.loads(text) if text.lstrip().startswith("{") else None
-    except (ValueError, RecursionError):
+        told = bounded_json(text) if text.lstrip().startswith("{") else None
+    except ValueError:
         return
     for chip, features in list(told.items())[:_MOST] if isinstance(told, dict) else ():
         if not isinstance(features, dict) or "Adapter" not in features:

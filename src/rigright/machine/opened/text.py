@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Callable
 from itertools import islice
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.words import say
 
@@ -81,8 +81,8 @@ def _stamped(at: str, line: str) -> str:
 def _of_json(match: re.Match[str]) -> str:
     """One line of Docker's own log files."""
     try:
-        told = json.loads(match[0])
-    except (ValueError, RecursionError):
+        told = bounded_json(match[0])
+    except ValueError:
         return match[0]
     line, at = told.get("log"), told.get("time")
     if not isinstance(line, str):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.machine.running.asking import told
 from rigright.machine.system import Package
 from rigright.machine.world import World
@@ -61,8 +61,8 @@ def _docker(world: World) -> tuple[str | None, tuple[str, ...] | None, str | Non
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = bounded_json(text)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

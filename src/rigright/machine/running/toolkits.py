@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
+from rigright.base.bounded import bounded_json
 from rigright.machine.running.asking import told
 from rigright.machine.running.drivers import LIBRARY_FOLDERS
 from rigright.machine.system import Package, Toolkit
@@ -40,10 +40,10 @@ def toolkits(world: World) -> tuple[Toolkit, ...]:
 def _cuda_version(world: World, place: str) -> str | None:
     """The version a toolkit's folder bears."""
     try:
-        said = json.loads(world.text(f"{place}/version.json") or "null")
+        said = bounded_json(world.text(f"{place}/version.json") or "null")
         version = said["cuda"]["version"]
         return version if isinstance(version, str) and _NUMBERS.fullmatch(version) else None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         pass
     old = _NUMBERS.search(world.text(f"{place}/version.txt") or "")
     if old:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Self
 
+from rigright.machine.possible import possible_tick
 from rigright.machine.sampling.driver import WAIT_S, Asked, DriverReader, nvml_session
 from rigright.machine.sampling.drm import DrmReader
 from rigright.machine.sampling.host import HostReader
@@ -57,7 +58,8 @@ class Sampler:
             host=self._host.read(clock_s),
             on_bus=self._drm.on_bus,
         )
-        return tick if self._tree is None else replace(tick, tree=self._tree.read(clock_s, devices))
+        whole = tick if self._tree is None else replace(tick, tree=self._tree.read(clock_s, devices))
+        return possible_tick(whole)
 
     def follow(self, pid: int) -> None:
         """From now on with what this process and all it starts take."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, RigError
 from rigright.base.files import read_bounded, save_text
 from rigright.base.units import MIB
@@ -15,6 +16,7 @@ from rigright.machine.bench.burn_logs import gpu_burn, superbench
 from rigright.machine.bench.logs import nccl_tests, nvbandwidth
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.opened import read_machine
+from rigright.machine.possible import possible
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 from rigright.report.benched import Benched
@@ -53,8 +55,8 @@ def read_results(file: str) -> Told:
     """What a file tells."""
     text = read_bounded(file, MOST_BYTES).decode("utf-8", "replace")
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = bounded_json(text)
+    except ValueError:
         data = None
     if isinstance(data, dict) and "rigright_bench" in data:
         lists = {name: data.get(name) for name in ("results", "skipped")}
@@ -64,7 +66,7 @@ def read_results(file: str) -> Told:
         return Told(
             results=tuple(restored(Result, one, where=file) for one in lists["results"] or ()),
             skipped=tuple(restored(Skipped, one, where=file) for one in lists["skipped"] or ()),
-            machine=restored(Machine, data.get("machine"), where=file),
+            machine=possible(restored(Machine, data.get("machine"), where=file)),
             quick=data.get("quick") is True,
             seconds=float(seconds) if isinstance(seconds, int | float) and abs(seconds) < _MOST_S else 0.0,
         )

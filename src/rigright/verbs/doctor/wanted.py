@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, MissingError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB
@@ -47,8 +47,8 @@ def wanted_of(plan: str) -> Wanted:
 def _json(path: Path) -> Any:
     raw = read_bounded(path, MOST_BYTES)
     try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
+        return bounded_json(raw)
+    except ValueError:
         raise _no_plan(str(path)) from None
 
 

@@ -23,6 +23,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S
 from rigright.machine.bench.session import Wish as BenchWish
 from rigright.machine.far.parcel import Ask, Bench
+from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import restored
 from rigright.report.node_names import file_of
@@ -158,7 +159,7 @@ def node_told(came: Came) -> NodeTold:
         if "problem" in told:
             told_of = {"what": "node", "why": told["problem"]}
             return NodeTold(node=came.node, trouble=restored(Unseen, told_of, where=came.node).why)
-        machine = restored(Machine, told.get("machine"), where=came.node)
+        machine = possible(restored(Machine, told.get("machine"), where=came.node))
         results = _listed(Result, told, where=came.node)
         skipped = _listed(Skipped, told, where=came.node)
     except DataError as error:

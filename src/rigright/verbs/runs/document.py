@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.tables import MAX_TABLE_BYTES
 from rigright.base.units import KILO
@@ -62,8 +62,8 @@ def _objects(name: str, text: str) -> Iterator[Mapping[str, Any]]:
     if not _JSON.match(text):
         return
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        whole = bounded_json(text)
+    except ValueError as error:
         first, _, rest = text.strip().partition("\n")
         if not rest or not _loads(first):
             raise DataError(
@@ -89,8 +89,8 @@ def _objects(name: str, text: str) -> Iterator[Mapping[str, Any]]:
 
 def _loads(line: str) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return bounded_json(line)
+    except ValueError:
         return None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -104,8 +104,8 @@ def read_plan(file: str) -> PlannedRun:
     if len(raw) > MOST_BYTES:
         raise wrong
     try:
-        data = json.loads(raw)
+        data = bounded_json(raw)
         plan = [*data["plans"], data.get("nearest")][0]
         return PlannedRun(model=str(data["model"]), plan={**plan}, wish={**data["wish"]})
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+    except (ValueError, KeyError, TypeError, IndexError):
         raise wrong from None

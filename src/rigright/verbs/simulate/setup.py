@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB
@@ -68,8 +69,8 @@ def read_setup(asked: str) -> Setup:
 def _object(asked: str, name: str) -> dict[str, Any]:
     content = read_bounded(asked, MOST_BYTES)
     try:
-        told = json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        told = bounded_json(content.decode("utf-8-sig"))
+    except ValueError:
         raise DataError(say("{file} is not JSON", file=name)) from None
     if not isinstance(told, dict):
         raise DataError(say("{file} is not a JSON object with fields such as chip and arch", file=name))

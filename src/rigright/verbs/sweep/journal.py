@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from rigright import __version__
+from rigright.base.bounded import bounded_json
 from rigright.report.swept import Answered, Question
 
 ENDING = ".part"
@@ -55,7 +56,7 @@ def write(file: IO[str], one: Answered) -> None:
 
 def _read(line: str) -> Answered | None:
     try:
-        index, cells, why = json.loads(line)
+        index, cells, why = bounded_json(line)
         return Answered(index=int(index), cells=dict(cells), why=str(why))
     except (ValueError, TypeError):
         return None

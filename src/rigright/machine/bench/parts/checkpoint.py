@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
@@ -113,7 +114,7 @@ def flat(path: Path) -> list[Any]:
 
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        head = json.loads(file.read(length))
+        head = bounded_json(file.read(length))
     whole = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
     begin = 8 + length
     spans = [one["data_offsets"] for one in head.values()]

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import read_bounded, save_text, unwritten
 from rigright.base.units import MIB
@@ -95,15 +96,15 @@ class Folder:
             return []
         found: list[Met] = []
         for line in read_bounded(file, MOST_BYTES).splitlines():
-            with suppress(DataError, ValueError, RecursionError):
-                found.append(restored(Met, json.loads(line), where=MEETINGS))
+            with suppress(DataError, ValueError):
+                found.append(restored(Met, bounded_json(line), where=MEETINGS))
         return found
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        data = json.loads(read_bounded(file, MOST_BYTES))
-    except (ValueError, RecursionError) as error:
+        data = bounded_json(read_bounded(file, MOST_BYTES))
+    except ValueError as error:
         raise DataError(say("cannot read {file}: {why}", file=file, why=str(error)[:200])) from None
     if not isinstance(data, dict):
         raise DataError(say("cannot read {file}: {why}", file=file, why="{}"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
 from rigright.machine.far.envelope import heard
@@ -49,8 +49,8 @@ def _read(file: Path) -> Iterator[Came]:
         yield Came(node=str(one.get("node") or file.stem)[:253], told=one)
     if not told:
         data: Any = None
-        with suppress(ValueError, RecursionError):
-            data = json.loads(raw)
+        with suppress(ValueError):
+            data = bounded_json(raw)
         data = data if isinstance(data, dict) else {}
         machine = data.get("machine")  # beside it, in what `bench --save` writes
         if not isinstance(machine, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
@@ -48,9 +48,9 @@ def run(way: Way) -> Iterator[Came]:
     argv = (*line, "get", "pods", "--selector", selector, "--output", "json")
     talked = talk(argv, heard=lines.append, patience_s=REACH_S)
     try:
-        items = json.loads(b"".join(lines))["items"] if talked.ended == "done" and not talked.code else None
+        items = bounded_json(b"".join(lines))["items"] if talked.ended == "done" and not talked.code else None
         found = [_pod(one) for one in items or ()]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         items = None
     if items is None:
         why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import RigError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB, to_gib
@@ -101,8 +101,8 @@ def _small_json(found: Document, name: str) -> dict[str, Any] | None:
     if found.folder is None:
         return None
     try:
-        read = json.loads(read_bounded(found.folder / name, MIB))
-    except (RigError, ValueError, RecursionError):
+        read = bounded_json(read_bounded(found.folder / name, MIB))
+    except (RigError, ValueError):
         return None
     return read if isinstance(read, dict) else None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import inspect
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -68,10 +67,6 @@ def checks() -> Mapping[str, Check]:
     found: dict[str, Check] = {}
     for subject in shelf.names(CHECKS):
         module = importlib.import_module(f"{CHECKS}.{subject}")
-        if hasattr(module, "TITLE"):
-            manual = inspect.getdoc(module)
-            module.check.__doc__ = manual
-            found[subject] = Check(name=subject, title=module.TITLE, look=module.check)
         found |= {one.name: one for one in vars(module).values() if isinstance(one, Check)}
     return dict(sorted(found.items()))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advised_step, number
-from rigright.doctor.record import Case, NotSeen, Step, step
+from rigright.doctor.record import Case, NotSeen, Step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 from rigright.machine.pci.link import pci_key
@@ -14,13 +14,7 @@ from rigright.machine.record import Machine
 
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
 BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
-DRAIN = step(say("drain the machine: let what runs end, and let no new work start here"))
-REPLACE = step(say("run the vendor's field diagnosis, and have the card replaced"))
-LOOK_AGAIN = step(say("write the number down, and look again in a week"))
 RACK_CHIPS = 16  # more in one NVLink domain: a rack, its switches outside of the machine
-FABRIC_LOG = step(
-    say("see what the fabric manager says"), "journalctl -u nvidia-fabricmanager --no-pager -n 100"
-)
 
 
 def label(device: Device) -> str:

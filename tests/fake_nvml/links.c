@@ -163,6 +163,7 @@ static const struct { u32 id; const char *key; } FIELDS[] = {
     {29, "retired.single"}, {30, "retired.double"}, {31, "retired.pending"},
     {82, "temp.mem"}, {83, "energy"}, {90, "link.mbps"}, {91, "link.count"}, {94, "pcie.replays"},
     {170, "c2c_links.count"}, {171, "c2c_links.state"}, {172, "c2c_links.mbps"},
+    {138, "link.tx_kib"}, {139, "link.rx_kib"},
     {142, "rows.corrected"}, {143, "rows.uncorrected"}, {144, "rows.pending"}, {145, "rows.failed"},
     {164, "link.mbps"}, {165, "link.state"}, {185, "power.draw"}, {186, "power.draw"},
     {187, "power.min"}, {188, "power.max"}, {189, "power.default"}, {190, "power.limit"},
@@ -178,7 +179,7 @@ static void fill(Handle handle, Field *field)
     for (size_t place = 0; place < sizeof FIELDS / sizeof *FIELDS; place++)
         if (FIELDS[place].id == field->id)
             snprintf(key, sizeof key, "%s", FIELDS[place].key);
-    if (field->id == 164 || field->id == 165 || field->id == 171 || field->id == 172) {
+    if (field->id == 138 || field->id == 139 || field->id == 164 || field->id == 165 || field->id == 171 || field->id == 172) {
         char its[160];
         snprintf(its, sizeof its, "%s.%u", key, field->scope);
         if (has(device_of(handle), its))

@@ -26,7 +26,7 @@ from rigright.machine.exporter.tally import Settings, Tally, reasons
 from rigright.machine.exporter.text import chosen, figure
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
-from rigright.machine.tick import DeviceTick, HostTick
+from rigright.machine.tick import DeviceTick, HostTick, LinkTick
 from rigright.machine.world import World
 
 prometheus = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
@@ -77,6 +77,7 @@ def of(samples, name, **labels):
 
 def test_every_reading_of_a_card_and_of_the_host_is_a_metric():
     told = {one.field for one in metrics() if one.of == "device"} | KEPT_OUT
+    told |= {"links"} if {"link_up", "link_rx", "link_tx", "link_errors"} <= told else set()
     assert {one.name for one in fields(DeviceTick)} - told == set()
     host = {one.field for one in metrics() if one.of == "host"}
     assert {one.name for one in fields(HostTick)} == host
@@ -106,6 +107,7 @@ def test_no_metric_has_a_pid_among_its_labels():
         "code",
         "port",
         "counter",
+        "link",
         "program",
         "user",
         "job",
@@ -157,7 +159,17 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
     ported(tmp_path)
     found = tally(tmp_path, differs=lambda: ("driver",))
     whole = {one.name: 0.5 for one in fields(HostTick)}
-    more = {"mem_c": 70.0, "fan_share": 0.4, "pcie_rx_bytes_per_s": 1e9, "pcie_tx_bytes_per_s": 1e9}
+    links = tuple(
+        LinkTick(index=index, is_up=index > 0, rx_bytes=2e9, tx_bytes=1e9, errors=(("replay", index),))
+        for index in range(2)
+    )
+    more = {
+        "links": links,
+        "mem_c": 70.0,
+        "fan_share": 0.4,
+        "pcie_rx_bytes_per_s": 1e9,
+        "pcie_tx_bytes_per_s": 1e9,
+    }
     for n in range(3):
         found.add(moment(n, devices=(card(0, n, **more), card(1, n, **more)), host=HostTick(**whole)))
     found.add_events([Event(kind="xid", text="x", code=31, pci="0000:10:00")])
@@ -165,6 +177,9 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
     assert {one.name for one in metrics()} == set(samples)
     assert of(samples, "rigright_gpu_power_watts", gpu="1") == card(1, 2).power_w
     assert of(samples, "rigright_gpu_xids_total", gpu="0", code="31") == 1
+    assert [of(samples, "rigright_gpu_nvlink_up", gpu="1", link=link) for link in "01"] == [0, 1]
+    assert of(samples, "rigright_gpu_nvlink_received_bytes_total", gpu="0", link="1") == 2e9
+    assert of(samples, "rigright_gpu_nvlink_errors_total", gpu="0", link="1", kind="replay") == 1
     assert of(samples, "rigright_gpu_last_xid", gpu="0") == 31
     assert of(samples, "rigright_baseline_differs", trait="driver") == 1
     assert of(samples, "rigright_gpu_last_xid", gpu="1") == 0

@@ -48,6 +48,8 @@ def test_a_tick_and_a_full_reading_say_the_same(scenario):
         assert (tick.pcie_gen, tick.pcie_lanes) == (card.pcie.gen, card.pcie.lanes)
         assert (tick.slowed_by, tick.recovery) == (card.slowed_by, card.recovery)
         assert tick.links_active == (sum(link.active for link in card.links) if card.links else None)
+        links = [(link.is_up, link.errors) for link in tick.links or ()]
+        assert links == [(link.active, link.errors) for link in card.links or ()]
         held = tuple(replace(one, sm_share=None, encoder_share=None) for one in tick.programs or ())
         assert held == (card.programs or ()), "what each takes of the card is watched only"
         if card.ecc is not None:

@@ -8,6 +8,17 @@ from rigright.machine.device import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkTick:
+    """One direct link of a device; the rest are counters, since the driver was loaded."""
+
+    index: int
+    is_up: bool | None = None
+    rx_bytes: float | None = None
+    tx_bytes: float | None = None
+    errors: tuple[tuple[str, int], ...] = ()  # kind -> how many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTick:
     """One device at one moment."""
 
@@ -39,6 +50,7 @@ class DeviceTick:
     rows_failed: bool | None = None
     recovery: str | None = None
     links_active: int | None = None
+    links: tuple[LinkTick, ...] | None = None
     last_xid: int | None = None
     programs: tuple[Program, ...] | None = None
     vendor: str | None = None  # "nvidia", "amd", "intel"

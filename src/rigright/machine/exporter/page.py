@@ -76,7 +76,7 @@ def _of_devices(metric: Metric, tally: Tally) -> Samples:
     for device in tally.tick.devices if tally.tick is not None else ():
         if several is not None:
             for label, value in several(device, tally):
-                yield (*_labels(device), label), value
+                yield (*_labels(device), *label.split("\t")), value
         elif (single := _single(metric.field, device, tally=tally)) is not None:
             yield _labels(device), single
 
@@ -123,11 +123,33 @@ def _xids(device: DeviceTick, tally: Tally) -> Iterator[tuple[str, float]]:
             yield str(code), float(count)
 
 
+def _links(field: str) -> Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]:
+    """A reading of each link; those of a card that does not answer are old."""
+
+    def told(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+        for link in (device.links or ()) if device.state == "ok" else ():
+            value = getattr(link, field)
+            if value is not None:
+                yield str(link.index), float(value)
+
+    return told
+
+
+def _link_errors(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+    for link in (device.links or ()) if device.state == "ok" else ():
+        for kind, count in link.errors:
+            yield f"{link.index}\t{kind}", float(count)
+
+
 _SEVERAL: dict[str, Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]] = {
     "info": _infos,
     "states": _states,
     "slowed": _slowed,
     "xids": _xids,
+    "link_up": _links("is_up"),
+    "link_rx": _links("rx_bytes"),
+    "link_tx": _links("tx_bytes"),
+    "link_errors": _link_errors,
 }
 
 

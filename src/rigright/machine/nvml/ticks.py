@@ -9,6 +9,7 @@ from typing import Any
 from rigright.base.units import KILO, MEGA
 from rigright.machine.device import Program
 from rigright.machine.nvml import codes
+from rigright.machine.nvml.links import link_ticks
 from rigright.machine.nvml.raw import Raw, floats, is_gone
 from rigright.machine.nvml.readings import rare
 from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share
@@ -121,6 +122,7 @@ def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
         "rows_pending": _flag(raw.number("errors", "rows_pending")),
         "rows_failed": _flag(raw.number("errors", "rows_failed")),
         "links_active": sum(map(bool, links)) if isinstance(links, list) else None,
+        "links": link_ticks(raw),
         "programs": programs_of(raw, owner=owner, names=names),
     }
 

@@ -136,7 +136,7 @@ def test_files_are_printed_as_they_are(capsys):
     told = json.loads(capsys.readouterr().out)["files"]
     assert set(told) == {"rigright-health.sh", "slurm.conf"}
     assert main(["fleet", "files"]) == 2
-    assert "--slurm or --kubernetes" in capsys.readouterr().err
+    assert "--slurm, --kubernetes or --shell" in capsys.readouterr().err
 
 
 KUBECTL = """\

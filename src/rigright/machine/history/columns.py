@@ -38,11 +38,13 @@ _STEPS = (
     ("_j", 1.0),
     ("_s", 0.1),
 )
+NOT_KEPT = {"links"}  # Prometheus keeps their counters; eighteen a card would be most of a history
 _DEVICE = re.compile(r"([a-z]+)(\d{1,4})\.([a-z_0-9]+)\Z")
 
 
 def _kinds(record: type) -> dict[str, str]:
-    return {one.name: str(one.type).removesuffix(" | None") for one in fields(record)}
+    kept = (one for one in fields(record) if one.name not in NOT_KEPT)
+    return {one.name: str(one.type).removesuffix(" | None") for one in kept}
 
 
 DEVICE_KINDS, HOST_KINDS = _kinds(DeviceTick), _kinds(HostTick)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.advice import advised_step, number
+from rigright.doctor.advice import advised_step, label, number
 from rigright.doctor.record import Case, NotSeen, Step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
@@ -15,11 +15,6 @@ from rigright.machine.record import Machine
 BUSY_SHARE = 0.5  # of the time; below it clocks and links rest, and say nothing
 BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
 RACK_CHIPS = 16  # more in one NVLink domain: a rack, its switches outside of the machine
-
-
-def label(device: Device) -> str:
-    """How a card is called in findings."""
-    return f"gpu {device.index}" if device.vendor == "nvidia" else f"{device.vendor} gpu {device.index}"
 
 
 def answering(case: Case, *, vendor: str | None = None) -> list[tuple[Device, Chip | None]]:

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.happened import done_by_boot, events, quieter, when
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Severity, Step, Verdict
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict
 from rigright.machine.system import Event
 
 LINE_CHARS = 160
@@ -27,29 +27,6 @@ def by_place(found: Iterable[Event]) -> dict[str | None, list[Event]]:
     for event in found:
         groups.setdefault(event.pci, []).append(event)
     return groups
-
-
-def finding(
-    case: Case,
-    same: list[Event],
-    *,
-    title: Sentence,
-    why: Sentence,
-    fix: tuple[Step, ...],
-    severity: Severity,
-) -> Finding:
-    """One finding for events of a kind; long past ones weigh less."""
-    last = same[-1]
-    show = "journalctl -k --no-pager | grep -F " + shlex.quote(last.text[:40])
-    return Finding(
-        severity=quieter(severity, case=case, event=last),
-        title=title,
-        evidence=told(same, show),
-        why=why,
-        fix=done_by_boot(case, same, fix=fix),
-        confidence="likely",
-        about=last.pci,
-    )
 
 
 def logged(case: Case, advised: Finding, *, of: list[Event]) -> Finding:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from rigright.base.tables import DATA, read_toml
+from rigright.doctor.advice import label
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import RANKS, Examined
-from rigright.doctor.gpus import BUSY_SHARE, device_at, is_busy, label
+from rigright.doctor.gpus import BUSY_SHARE, device_at, is_busy
 from rigright.doctor.record import Case, Finding, Step
 from rigright.machine.device import Device
 from rigright.machine.tick import DeviceTick, Tick

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from played_fleet import Played, with_
 
 from rigright.base.errors import AskError
 from rigright.report.accepted import Met
+from rigright.report.pages.accept import page
 from rigright.verbs.fleet.accept.frame import AcceptWish, accepted
 from rigright.verbs.fleet.accept.meetings import pairings, rounds, slow_between, split, wanted
 
@@ -41,6 +44,15 @@ def test_a_bad_card_a_bad_link_and_a_bad_disk_are_named_and_no_other_node(three_
     }
     assert len(three_bad.named("pass")) == 61
     assert (three_bad.between, three_bad.everywhere, three_bad.exit_code) == ((), (), 20)
+
+
+def test_line_one_names_them_and_the_command_drains_them_in_slurms_own_words(three_bad):
+    shown = page(replace(three_bad, over="Slurm", asked="rigright fleet bench --slurm --accept x"))
+    assert str(shown.title) == "3 of 64 nodes failed: n[07,23,41], 61 passed"
+    (line, *_) = shown.parts[-1].items
+    assert shlex.split(line) == [
+        *("scontrol", "update", "NodeName=n[07,23,41]", "State=DRAIN", "Reason=rigright: failed acceptance")
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -12,7 +12,8 @@ from rigright.report.screen import NARROW_CELLS, Screen
 
 _GAP = "  "
 TYPED = "$ "  # a cell that begins so is a command
-_LEAST_FLEXIBLE, _LEAST_TEXT = 16, 10  # a column is not squeezed below this
+_LEAST_FLEXIBLE, _SHORT_HEAD = 4  # cells
+_LEAST_TEXT = 16, 10  # a column is not squeezed below this
 
 
 def draw_table(table: Table, screen: Screen) -> list[str]:
@@ -63,14 +64,14 @@ def _widths(table: Table, heads: list[str], *, rows: list[list[str]], room: int)
     room -= len(_GAP) * (len(heads) - 1)
     bodies = [max((width(row[index]) for row in rows), default=0) for index in range(len(heads))]
     full = [max(body, width(head)) for body, head in zip(bodies, heads, strict=True)]
-    tight = [max(body, longest_word(head)) for body, head in zip(bodies, heads, strict=True)]
+    tight = [max(body, _least(head)) for body, head in zip(bodies, heads, strict=True)]
     if sum(full) <= room:
         return full
     squeezed = _squeeze(tight, tight, room=room)
     if squeezed or room < NARROW_CELLS:
         return squeezed
     flexible = [
-        min(cells, max(_LEAST_FLEXIBLE, longest_word(head))) if column.flexible else cells
+        min(cells, max(_LEAST_FLEXIBLE, _least(head))) if column.flexible else cells
         for column, cells, head in zip(table.columns, tight, heads, strict=True)
     ]
     texts = [
@@ -78,6 +79,11 @@ def _widths(table: Table, heads: list[str], *, rows: list[list[str]], room: int)
         for column, least in zip(table.columns, flexible, strict=True)
     ]
     return _squeeze(tight, flexible, room=room) or _squeeze(tight, texts, room=room)
+
+
+def _least(head: str) -> int:
+    """A head breaks between words; a short one of Chinese, where every letter is a word, stays whole."""
+    return width(head) if width(head) <= _SHORT_HEAD else longest_word(head)
 
 
 def _squeeze(widths: list[int], least: list[int], *, room: int) -> list[int] | None:

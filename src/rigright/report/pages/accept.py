@@ -133,7 +133,7 @@ def _next(result: Accepted) -> Iterator[str]:
     failing = result.named("fail")
     if failing and result.over == "Slurm":
         names = shlex.quote(f"NodeName={folded(one.node for one in failing)}")
-        yield f"scontrol update {names} State=DRAIN Failing='rigright: failed acceptance'"
+        yield f"scontrol update {names} State=DRAIN Reason='rigright: failed acceptance'"
     elif failing:
         yield f"cat {shlex.quote(f'{result.folder}/{DRAIN}')}"
     for file in result.reports[:1]:

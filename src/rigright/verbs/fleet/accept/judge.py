@@ -264,10 +264,15 @@ def _figure(one: Suspect) -> Failing:
     value, full = show_measured(result.value, result.unit), show_measured(one.full, result.unit)
     return Failing(
         source=one.source,
-        says=say("{on} is slow: {part}, {what}", on=result.on, part=result.part, what=result.what),
+        says=say("{on} is slow: {part}, {what}", on=_shown(result), part=result.part, what=result.what),
         seen=say("{value}; {against}: {full}", value=value, against=against[one.source], full=full),
         about=result.on,
     )
+
+
+def _shown(result: Result) -> Sentence | str:
+    """What a figure is about, as one says it: a path alone says little."""
+    return say("the disk of {path}", path=result.on) if result.on.startswith("/") else result.on
 
 
 def _network(found: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing]]:

@@ -12,8 +12,8 @@ from rigright.report.screen import NARROW_CELLS, Screen
 
 _GAP = "  "
 TYPED = "$ "  # a cell that begins so is a command
-_LEAST_FLEXIBLE, _SHORT_HEAD = 4  # cells
-_LEAST_TEXT = 16, 10  # a column is not squeezed below this
+_LEAST_FLEXIBLE, _LEAST_TEXT = 16, 10  # a column is not squeezed below this
+_SHORT_HEAD = 4  # cells
 
 
 def draw_table(table: Table, screen: Screen) -> list[str]:

@@ -107,6 +107,7 @@ def test_no_metric_has_a_pid_among_its_labels():
         "code",
         "port",
         "counter",
+        "source",
         "link",
         "program",
         "user",
@@ -139,6 +140,14 @@ def ported(tmp_path, **told):
         (at / name).write_text(text + "\n")
 
 
+def metered(tmp_path):
+    """The kernel's power meter below a root."""
+    at = tmp_path / "sys/class/hwmon/hwmon0"
+    at.mkdir(parents=True)
+    (at / "name").write_text("power_meter\n")
+    (at / "power1_average").write_text("812000000\n")
+
+
 def test_ports_tell_their_state_rate_and_errors_and_are_read_now_and_then(tmp_path):
     ported(tmp_path)
     found = tally(tmp_path)
@@ -157,6 +166,7 @@ def test_ports_tell_their_state_rate_and_errors_and_are_read_now_and_then(tmp_pa
 
 def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
     ported(tmp_path)
+    metered(tmp_path)
     found = tally(tmp_path, differs=lambda: ("driver",))
     whole = {one.name: 0.5 for one in fields(HostTick)}
     links = tuple(
@@ -173,8 +183,10 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
     for n in range(3):
         found.add(moment(n, devices=(card(0, n, **more), card(1, n, **more)), host=HostTick(**whole)))
     found.add_events([Event(kind="xid", text="x", code=31, pci="0000:10:00")])
+    found._asks_power.join()  # it is asked beside the moments
     samples = read(found)
     assert {one.name for one in metrics()} == set(samples)
+    assert of(samples, "rigright_host_power_watts", source="sensor") == 812
     assert of(samples, "rigright_gpu_power_watts", gpu="1") == card(1, 2).power_w
     assert of(samples, "rigright_gpu_xids_total", gpu="0", code="31") == 1
     assert [of(samples, "rigright_gpu_nvlink_up", gpu="1", link=link) for link in "01"] == [0, 1]

@@ -153,6 +153,12 @@ _SEVERAL: dict[str, Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]] 
 }
 
 
+def _of_power(_metric: Metric, tally: Tally) -> Samples:
+    """The whole node, where something tells of it."""
+    if tally.power is not None:
+        yield (tally.power.source,), tally.power.watts
+
+
 def _of_host(metric: Metric, tally: Tally) -> Samples:
     if tally.tick is None:
         return
@@ -219,5 +225,6 @@ _SAMPLES: dict[str, Callable[[Metric, Tally], Samples]] = {
     "host": _of_host,
     "program": _of_programs,
     "port": _of_ports,
+    "power": _of_power,
     "collector": _of_collector,
 }

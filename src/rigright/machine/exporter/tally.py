@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from threading import Lock
+from threading import Lock, Thread
 
 from rigright.base.tables import DATA, read_rows, text
 from rigright.machine.exporter.programs import Owner, Owners
 from rigright.machine.exporter.table import metrics
 from rigright.machine.host import Port
+from rigright.machine.node_power import NodePower, node_power
 from rigright.machine.parts.network import rdma_ports
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
@@ -21,6 +22,7 @@ from rigright.machine.world import World
 
 _MOST_CODES = 64  # of XIDs that one card is counted by: a kernel log may hold anything
 _LONGEST_STEP_S = 60.0  # between two moments that belong together
+_POWER_EVERY_S = 30.0  # the management controller is slow, and busy with the fans
 _PORTS_EVERY_S = 15.0  # their counters are asked of the card's firmware
 _LATE = 3  # intervals without a reading, until the collector counts as down
 
@@ -71,6 +73,9 @@ class Tally:
         self.programs: dict[tuple[int, Owner], tuple[float, int]] = {}
         self.ports: list[Port] = []
         self._ports_s = float("-inf")
+        self.power: NodePower | None = None
+        self._power_s = float("-inf")
+        self._asks_power: Thread | None = None
         self._world = world
         self._owners = Owners(world)
         self._clock = clock
@@ -81,6 +86,7 @@ class Tally:
         programs = self._owners.shares(tick.devices)
         if tick.clock_s - self._ports_s >= _PORTS_EVERY_S:
             self.ports, self._ports_s = rdma_ports(self._world), tick.clock_s
+        self._ask_now_and_then(tick.clock_s)
         with self.lock:
             if self.tick is not None:
                 passed_s = min(max(tick.clock_s - self.tick.clock_s, 0.0), _LONGEST_STEP_S)
@@ -99,6 +105,20 @@ class Tally:
             self.tick, self.took_s, self.programs = tick, took_s, programs
             self.n_ticks += 1
             self.most_seen = max(self.most_seen, len(tick.devices))
+
+    def _ask_now_and_then(self, clock_s: float) -> None:
+        """Start to ask for the node's watts, where that is due and nobody still waits for an answer."""
+        waits = self._asks_power is not None and self._asks_power.is_alive()
+        if clock_s - self._power_s >= _POWER_EVERY_S and not waits:
+            self._power_s = clock_s
+            self._asks_power = Thread(target=self._ask_power, daemon=True, name="node power")
+            self._asks_power.start()
+
+    def _ask_power(self) -> None:
+        """The node's watts, beside the moments: nobody waits for it."""
+        power = node_power(self._world)
+        with self.lock:
+            self.power = power
 
     def add_events(self, events: Iterable[Event]) -> None:
         """What the kernel log told."""

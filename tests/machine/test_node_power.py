@@ -1,0 +1,61 @@
+"""What a node draws: by DCMI, by a sensor of the whole, by its supplies; unknown where nobody says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rigright.machine.host import Sensor
+from rigright.machine.node_power import node_power, of_sensors
+from rigright.machine.world import World, command_file
+
+DCMI = """
+    Instantaneous power reading:                  3184 Watts
+    Minimum during sampling period:               1021 Watts
+    Average power reading over sample period:     2790 Watts
+"""
+
+
+def watts(**told):
+    return tuple(
+        Sensor(name=name.replace("__", " "), kind="power", value=value) for name, value in told.items()
+    )
+
+
+def box(tmp_path, said, code=0):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/ipmi0").write_text("")
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    argv = ("ipmitool", "dcmi", "power", "reading")
+    (commands / command_file(argv)).write_text(f"{code}\n{said}")
+    return World(root=tmp_path, commands=commands)
+
+
+def test_the_controllers_own_reading_goes_first(tmp_path):
+    found = node_power(box(tmp_path, DCMI))
+    assert (found.watts, found.source) == (3184, "dcmi")
+
+
+@pytest.mark.parametrize(
+    ("said", "code"), [("", 1), ("Instantaneous power reading: 0 Watts", 0), (DCMI, 1), ("x", 0)]
+)
+def test_a_controller_that_knows_nothing_is_no_reading_of_zero(tmp_path, said, code):
+    assert node_power(box(tmp_path, said, code)) is None
+
+
+def test_without_a_controller_nothing_is_asked(tmp_path):
+    assert node_power(World(root=tmp_path)) is None
+
+
+@pytest.mark.parametrize(("told", "expected"), [
+    ({"System__Level": 2900.0, "PSU1__Input__Power": 1500.0, "PSU2__Input__Power": 1480.0}, (2900, "sensor")),
+    ({"Pwr__Consumption": 644.0}, (644, "sensor")),
+    ({"Sys__Power": 644.0, "CPU__Power": 200.0, "Total__Power": 650.0}, (650, "sensor")),
+    ({"PSU1__Input__Power": 1500.0, "PSU2__Input__Power": 1480.0}, (2980, "supplies")),
+    ({"PS1__Input__Power": 700.0, "PS2__Input__Power": 0.0}, (700, "supplies")),
+    ({"CPU__Power": 200.0, "DIMM__Power": 30.0}, None),
+    ({}, None),
+])  # fmt: skip
+def test_a_sensor_of_the_whole_else_the_supplies(told, expected):
+    found = of_sensors(watts(**told))
+    assert (None if found is None else (found.watts, found.source)) == expected

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from debian import needs
 from fake_trees import planted
 from rigright.base.units import GIB, MIB
+from rigright.machine.device import Device
+from rigright.machine.host import PciDevice
+from rigright.machine.parts import network
 from rigright.machine.parts.bus import read
 from rigright.machine.pci.config_space import extended
 from rigright.machine.pci.link import gen_of, lanes_of
 from rigright.machine.pci.lspci import UNKNOWN, read_lspci
 from rigright.machine.pci.sysfs import functions
+from rigright.machine.pci.ways import way_between, with_nics
+from rigright.machine.record import Machine
 from rigright.machine.world import World
 
 GPU = "0000:19:00.0"
@@ -54,6 +59,41 @@ def test_only_what_matters_is_listed_and_the_bridges_above_it(tmp_path):
     assert "0000:00:14.0" not in found
     assert "0000:00:1c.0" not in found
     assert "0000:00:01.1" in found
+
+
+def test_each_card_of_a_server_knows_the_way_to_each_network_card(server):
+    found = dict(network.read(server).fields) | {"pci": functions(server)}
+    bus = [one.address for one in found["pci"] if one.id == "10de:2330"]
+    cards = tuple(Device(index=n, vendor="nvidia", pci=pci) for n, pci in enumerate(bus))
+    read = with_nics(Machine(devices=cards, **found)).devices
+    assert [dict(card.nics)[f"mlx5_{card.index}"] for card in read] == ["PIX"] * 8
+    assert set(dict(read[0].nics).values()) == {"PIX", "NODE", "SYS"}
+    told = (Device(index=0, vendor="nvidia", pci=bus[0], nics=(("mlx5_9", "PXB"),)), *cards[1:])
+    assert with_nics(Machine(devices=told, **found)).devices[0].nics == (("mlx5_9", "PXB"),)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "way"),
+    [
+        (("0:19", 0, "0:15 0:16 0:17"), ("0:1a", 0, "0:15 0:16 0:18"), "PIX"),
+        (("0:19", 0, "0:15 0:16 0:17"), ("0:1c", 0, "0:15 0:16 0:18 0:1a 0:1b"), "PXB"),
+        (("0:01", 0, ""), ("0:01", 0, ""), "PHB"),
+        (("0:19", 0, "0:15"), ("0:25", 0, "0:20"), "NODE"),
+        (("0:19", 0, "0:15"), ("1:19", 1, "1:15"), "SYS"),
+        (("0:19", None, "0:15"), ("0:25", None, "0:20"), "NODE"),
+        (("0:19", 0, "0:15"), ("0:25", None, "0:20"), None),
+    ],
+)
+def test_the_way_between_two_functions(one, other, way):
+    """Source of the words: the legend of nvidia-smi topo -m."""
+
+    def function(told):
+        at, numa, above = told
+        parents = tuple(f"000{name}:01.0" for name in above.split())
+        return PciDevice(address=f"000{at}:00.0", id="10de:2330", numa_node=numa, parents=parents)
+
+    assert way_between(function(one), function(other)) == way
+    assert way_between(function(other), function(one)) == way
 
 
 @pytest.mark.live

@@ -75,7 +75,7 @@ def test_no_field_of_a_device_is_forgotten():
         "ecc.deferred_volatile"
     }
     health_words = {f"fabric.{name}" for name in ("bandwidth", "route_broken", "recovering", "timed_out")}
-    of_text = health_words | {"nics"}  # NVML does not name network cards; `nvidia-smi topo -m` does
+    of_text = health_words | {"nics"}  # NVML names no network cards: the bus does, and `nvidia-smi topo -m`
     assert empty - of_amd - of_text == older, "those stand in the text of nvidia-smi alone"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from rigright.base import shelf
 from rigright.base.errors import RigError
 from rigright.base.words import Sentence, say
+from rigright.machine.pci.ways import with_nics
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Read, Unseen
 from rigright.machine.world import World
@@ -37,7 +38,8 @@ def probe(world: World, *, patience_s: float = PATIENCE_S, origin: str = "live")
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
     late = say("it did not answer in time")
-    return possible(joined([done.get(name) or _lost(name, late) for _, name in parts], origin=origin))
+    read = joined([done.get(name) or _lost(name, late) for _, name in parts], origin=origin)
+    return possible(with_nics(read))
 
 
 def _try(done: dict[str, Read], name: str, *, package: str, world: World) -> None:

@@ -15,14 +15,17 @@ MOST_DIGITS = 300  # a float holds no more
 _Pairs = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 
 
-def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None) -> Any:
-    """All of it, or a ValueError that says why not; `pairs` makes its objects."""
+def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None, unknown: str | None = None) -> Any:
+    """All of it, or a ValueError that says why not.
+
+    `pairs` makes its objects; `unknown` stands for what is no finite number, where that is to be told.
+    """
     text = raw if isinstance(raw, str) else raw.decode(json.detect_encoding(raw))
     if text.count("[") + text.count("{") > MOST_CONTAINERS:
         msg = f"more than {MOST_CONTAINERS:,} lists and objects"
         raise ValueError(msg)
     try:
-        found = _decoder(pairs).decode(text.removeprefix("\ufeff"))
+        found = _decoder(pairs, unknown).decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise TooDeepError from None
     return _shallow(found)
@@ -31,7 +34,7 @@ def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None) -> Any:
 def bounded_json_at(text: str, start: int) -> tuple[Any, int]:
     """The value that begins in a place, and where it ends; a ValueError where none does."""
     try:
-        found, end = _decoder(None).raw_decode(text, start)
+        found, end = _decoder(None, None).raw_decode(text, start)
     except RecursionError:
         raise TooDeepError from None
     return _shallow(found), end
@@ -45,23 +48,20 @@ class TooDeepError(ValueError):
 
 
 @cache
-def _decoder(pairs: _Pairs | None) -> json.JSONDecoder:
+def _decoder(pairs: _Pairs | None, unknown: str | None) -> json.JSONDecoder:
+    def finite(text: str) -> float | str | None:
+        value = float(text)
+        return value if math.isfinite(value) else unknown
+
+    def whole(text: str) -> int | str | None:
+        return int(text) if len(text) <= MOST_DIGITS else unknown
+
+    def constant(_: str) -> str | None:
+        return unknown  # NaN and Infinity, which JSON does not have
+
     return json.JSONDecoder(
-        object_pairs_hook=pairs, parse_float=_finite, parse_int=_whole, parse_constant=_unknown
+        object_pairs_hook=pairs, parse_float=finite, parse_int=whole, parse_constant=constant
     )
-
-
-def _finite(text: str) -> float | None:
-    value = float(text)
-    return value if math.isfinite(value) else None
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if len(text) <= MOST_DIGITS else None
-
-
-def _unknown(_: str) -> None:
-    """NaN and Infinity, which JSON does not have."""
 
 
 def _shallow(found: Any) -> Any:

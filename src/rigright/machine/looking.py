@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 
 _PATH = r"(?:/[\w./:@%+-]*|'[^'\n]*')"  # plain, or quoted whole
-_NVIDIA_SMI = r"topo -m|(?:nvlink|c2c) -[csep]|-[qLx]|-i \d+|-d [A-Z_,]+|--query-gpu=[a-z_.,]+|--format=csv"
+_NVIDIA_SMI = (
+    r"topo -m|(?:nvlink|c2c) -[csep]|nvlink -gt d|-[qLx]|-i \d+|-d [A-Z_,]+"
+    r"|--query-gpu=[a-z_.,]+|--format=csv"
+)
 _SHAPES = (
     rf"nvidia-smi(?: (?:{_NVIDIA_SMI}))*",
     r"nvidia-smi [dp]mon(?: -c \d{1,9})?",

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.units import GIGA, KIB, MIB, TERA, TIB
 from rigright.base.words import say
-from rigright.machine.record import Machine, Unseen
 from rigright.machine.tick import Tick
+
+if TYPE_CHECKING:  # a measurement looks at moments alone, and does not wait for the whole machine's records
+    from rigright.machine.record import Machine, Unseen
 
 PIB = TIB * KIB
 COUNTERS = 2.0**64  # links and ports keep 64 bits
@@ -107,6 +109,8 @@ def _limits(kind: type, room: str) -> tuple[tuple[str, float, float, Any], ...]:
 
 
 def _told(place: str, value: float) -> Unseen:
+    from rigright.machine.record import Unseen
+
     whole = isinstance(value, int) and abs(value) > COUNTERS
     shown = "> 2^64" if whole else f"{value:.6g}"
     return Unseen(what=place, why=say("it reads {value}, which cannot be", value=shown))

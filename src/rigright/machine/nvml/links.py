@@ -7,18 +7,17 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rigright.base.units import KIB, MEGA
+from rigright.base.units import MEGA
 from rigright.machine.device import Device, DirectLink
 from rigright.machine.nvml import codes
+from rigright.machine.nvml.link_ticks import at_link, errors_of
 from rigright.machine.nvml.raw import Raw, floats
-from rigright.machine.tick import LinkTick
 from rigright.machine.told.values import address
 
 if TYPE_CHECKING:
     from rigright.machine.host import Path
 
 VERSIONS = (None, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0)
-_COUNTERS = ("replay", "recovery", "crc_flit", "crc_data")
 
 
 def links_of(raw: Raw) -> tuple[DirectLink, ...] | None:
@@ -32,48 +31,17 @@ def links_of(raw: Raw) -> tuple[DirectLink, ...] | None:
     return tuple(_link(raw, index, active=state, common=common) for index, state in enumerate(states))
 
 
-def link_ticks(raw: Raw) -> tuple[LinkTick, ...] | None:
-    """Every link at one moment, with what it counted so far."""
-    states = raw.value("links.state")
-    if not isinstance(states, list):
-        return None
-    found = []
-    for index, state in enumerate(states):
-        rx, tx = (floats(_at(raw, reading, index=index)) for reading in ("links.rx_kib", "links.tx_kib"))
-        tick = LinkTick(
-            index=index,
-            is_up=None if state is None else bool(state),
-            rx_bytes=None if rx is None else rx * KIB,
-            tx_bytes=None if tx is None else tx * KIB,
-            errors=_errors(raw, index),
-        )
-        found.append(tick)
-    return tuple(found)
-
-
-def _at(raw: Raw, reading: str, *, index: int) -> object:
-    """What a reading tells of one link."""
-    found = raw.items(reading)
-    value = found[index] if index < len(found) else None
-    return value[0] if isinstance(value, list) and value else value
-
-
-def _errors(raw: Raw, index: int) -> tuple[tuple[str, int], ...]:
-    told = ((name, _at(raw, f"links.{name}", index=index)) for name in _COUNTERS)
-    return tuple((name, count) for name, count in told if isinstance(count, int))
-
-
 def _link(raw: Raw, index: int, *, active: object, common: object) -> DirectLink:
-    speed = floats(_at(raw, "links.speed", index=index)) or floats(common)
-    version = _at(raw, "links.version", index=index)
+    speed = floats(at_link(raw, "links.speed", index=index)) or floats(common)
+    version = at_link(raw, "links.version", index=index)
     return DirectLink(
         index=index,
         active=None if active is None else bool(active),
         version=VERSIONS[version] if isinstance(version, int) and 0 <= version < len(VERSIONS) else None,
         bytes_per_s=speed * MEGA if speed and active else None,
-        peer=address(str(_at(raw, "links.peer", index=index) or "")),
-        peer_kind=codes.word(codes.PEER_KINDS, _at(raw, "links.peer_kind", index=index)),
-        errors=_errors(raw, index),
+        peer=address(str(at_link(raw, "links.peer", index=index) or "")),
+        peer_kind=codes.word(codes.PEER_KINDS, at_link(raw, "links.peer_kind", index=index)),
+        errors=errors_of(raw, index),
     )
 
 

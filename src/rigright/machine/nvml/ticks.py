@@ -9,7 +9,7 @@ from typing import Any
 from rigright.base.units import KILO, MEGA
 from rigright.machine.device import Program
 from rigright.machine.nvml import codes
-from rigright.machine.nvml.links import link_ticks
+from rigright.machine.nvml.link_ticks import link_ticks
 from rigright.machine.nvml.raw import Raw, floats, is_gone
 from rigright.machine.nvml.readings import rare
 from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share

@@ -69,7 +69,7 @@ def read_setup(asked: str) -> Setup:
 def _object(asked: str, name: str) -> dict[str, Any]:
     content = read_bounded(asked, MOST_BYTES)
     try:
-        told = bounded_json(content.decode("utf-8-sig"))
+        told = bounded_json(content.decode("utf-8-sig"), unknown="NaN")
     except ValueError:
         raise DataError(say("{file} is not JSON", file=name)) from None
     if not isinstance(told, dict):

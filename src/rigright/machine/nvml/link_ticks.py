@@ -1,0 +1,41 @@
+"""NVLinks at one moment: light, for whoever looks every second."""
+
+from __future__ import annotations
+
+from rigright.base.units import KIB
+from rigright.machine.nvml.raw import Raw, floats
+from rigright.machine.tick import LinkTick
+
+_COUNTERS = ("replay", "recovery", "crc_flit", "crc_data")
+
+
+def link_ticks(raw: Raw) -> tuple[LinkTick, ...] | None:
+    """Every link at one moment, with what it counted so far."""
+    states = raw.value("links.state")
+    if not isinstance(states, list):
+        return None
+    found = []
+    for index, state in enumerate(states):
+        rx, tx = (floats(at_link(raw, reading, index=index)) for reading in ("links.rx_kib", "links.tx_kib"))
+        tick = LinkTick(
+            index=index,
+            is_up=None if state is None else bool(state),
+            rx_bytes=None if rx is None else rx * KIB,
+            tx_bytes=None if tx is None else tx * KIB,
+            errors=errors_of(raw, index),
+        )
+        found.append(tick)
+    return tuple(found)
+
+
+def at_link(raw: Raw, reading: str, *, index: int) -> object:
+    """What a reading tells of one link."""
+    found = raw.items(reading)
+    value = found[index] if index < len(found) else None
+    return value[0] if isinstance(value, list) and value else value
+
+
+def errors_of(raw: Raw, index: int) -> tuple[tuple[str, int], ...]:
+    """What one link counted, by kind."""
+    told = ((name, at_link(raw, f"links.{name}", index=index)) for name in _COUNTERS)
+    return tuple((name, count) for name, count in told if isinstance(count, int))

@@ -59,7 +59,7 @@ def test_any_bytes_are_no_crash(raw):
 def test_probe_and_sampler_see_it(tmp_path):
     world = amd_tree(tmp_path)
     (tmp_path / "sys/class/drm/card0/device/gpu_metrics").write_bytes(table(HOTSPOT))
-    first, second = dict(amd.read(world).fields)["devices"]
+    first, second = amd.read(world).fields["devices"]
     assert (first.slowed_by, second.slowed_by) == (("sw_thermal",), None)
     reader = DrmReader(world)
     assert [one.slowed_by for one in reader.read(0.0)] == [("sw_thermal",), None]

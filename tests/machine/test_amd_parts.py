@@ -91,7 +91,7 @@ def mi300x(root, *, cards=2, parts=8, mode="CPX", memory="NPS4", kernel=OLDER, b
 @pytest.mark.parametrize("kernel", [OLDER, NEWER])
 @pytest.mark.parametrize("banks", [True, False])
 def test_a_card_in_eight_parts_is_one_card(tmp_path, kernel, banks):
-    fields = dict(amd.read(mi300x(tmp_path, kernel=kernel, banks=banks)).fields)
+    fields = amd.read(mi300x(tmp_path, kernel=kernel, banks=banks)).fields
     first, second = fields["devices"]
     assert (first.pci, second.pci) == ("0000:05:00.0", "0000:15:00.0")
     assert (first.sms, first.mem_total_bytes) == (304, VRAM)
@@ -101,7 +101,7 @@ def test_a_card_in_eight_parts_is_one_card(tmp_path, kernel, banks):
 
 
 def test_a_card_in_one_piece_has_no_parts(tmp_path):
-    (card,) = dict(amd.read(mi300x(tmp_path, cards=1, parts=1, mode="SPX", memory="NPS1")).fields)["devices"]
+    (card,) = amd.read(mi300x(tmp_path, cards=1, parts=1, mode="SPX", memory="NPS1")).fields["devices"]
     assert (card.sms, card.slices) == (304, ())
 
 
@@ -109,7 +109,7 @@ def test_a_container_with_some_of_the_parts_tells_of_those(tmp_path):
     world = mi300x(tmp_path, cards=1)
     for hidden in range(4, 10):  # a node that the container may not use reads as nothing
         (tmp_path / NODES / str(hidden) / "properties").write_text("", encoding="utf-8")
-    (card,) = dict(amd.read(world).fields)["devices"]
+    (card,) = amd.read(world).fields["devices"]
     assert len(card.slices) == 2
     assert {one.mem_total_bytes for one in card.slices} == {VRAM / 8}
     assert card.sms is None  # of the card as a whole nothing is known
@@ -207,7 +207,7 @@ def test_no_listing_loses_a_part(devices):
 
 
 def test_each_part_is_a_card_to_plan_with(tmp_path):
-    devices = dict(amd.read(mi300x(tmp_path)).fields)["devices"]
+    devices = amd.read(mi300x(tmp_path)).fields["devices"]
     saved = tmp_path / "static.json"
     saved.write_text(json.dumps(listed()), encoding="utf-8")
     machine = open_machine(saved)
@@ -287,7 +287,7 @@ def test_bad_pages_of_amd_smi(retired, pending, counts):
 def test_a_step_never_means_a_part_of_another_card(tmp_path, parts, told):
     """amd-smi counts parts: its number 1 would be the second part of the first card."""
     mode = {"mode": "CPX"} if parts > 1 else {"mode": "SPX", "memory": "NPS1"}
-    _, second = dict(amd.read(mi300x(tmp_path, parts=parts, **mode)).fields)["devices"]
+    _, second = amd.read(mi300x(tmp_path, parts=parts, **mode)).fields["devices"]
     assert reset(second).command == f"amd-smi reset --gpureset -g {told}"
     assert bad_pages_line(second) == f"amd-smi bad-pages -g {told}"
 

@@ -164,7 +164,7 @@ def linked(root, at, real):
 @pytest.mark.parametrize(("vram", "gtt", "total"), [(0.5, 62.5, 62.5), (96, 15.4, 96)])
 def test_graphics_inside_a_processor_has_the_larger_of_what_is_set_aside_and_lent(tmp_path, vram, gtt, total):
     world = halo(tmp_path, vram=vram, gtt=gtt)
-    (chip,) = dict(amd.read(world).fields)["devices"]
+    (chip,) = amd.read(world).fields["devices"]
     assert (chip.isa, chip.sms, chip.unified_memory) == ("gfx1151", 40, True)
     assert chip.mem_total_bytes == total * GIB
     assert chip.mem_free_bytes == pytest.approx((total - (2 if gtt > vram else 0.2)) * GIB)
@@ -176,7 +176,7 @@ def test_graphics_inside_a_processor_has_the_larger_of_what_is_set_aside_and_len
 @posix
 def test_a_card_keeps_its_own_memory_however_much_is_lent(tmp_path):
     world = halo(tmp_path, vram=16, gtt=62.5, version=110000)
-    (card,) = dict(amd.read(world).fields)["devices"]
+    (card,) = amd.read(world).fields["devices"]
     assert (card.isa, card.unified_memory, card.mem_total_bytes) == ("gfx1100", False, 16 * GIB)
     (tick,) = DrmReader(world).read(0.0)
     assert tick.mem_total_bytes == 16 * GIB
@@ -232,7 +232,7 @@ XE = {
 @pytest.mark.parametrize(("vendor", "reader"), [("0x1002", amd), ("0x8086", intel)])
 def test_the_link_of_a_card_with_a_switch_is_the_one_to_its_slot(tmp_path, vendor, reader):
     world = on_a_switch(tmp_path, vendor=vendor, sensors=XE)
-    (card,) = dict(reader.read(world).fields)["devices"]
+    (card,) = reader.read(world).fields["devices"]
     assert (card.pci, card.pcie.gen, card.pcie.lanes, card.pcie.lanes_max) == (CARD, 3, 4, 16)
     (tick,) = DrmReader(world).read(0.0)
     assert (tick.pcie_gen, tick.pcie_lanes) == (3, 4)
@@ -246,14 +246,14 @@ def test_the_ports_of_an_intel_board_are_no_switch_of_the_card(tmp_path):
     tree(tmp_path, {f"{port}/{CARD}/{name}": text for name, text in files.items()})
     tree(tmp_path, {f"{port}/vendor": "0x8086\n", f"{port}/class": "0x060400\n"})
     linked(tmp_path, "sys/class/drm/card0/device", f"{port}/{CARD}")
-    (card,) = dict(intel.read(World(root=tmp_path)).fields)["devices"]
+    (card,) = intel.read(World(root=tmp_path)).fields["devices"]
     assert (card.pcie.gen, card.pcie.lanes) == (4, 8)
 
 
 @posix
 def test_xe_tells_of_the_package_second(tmp_path):
     world = on_a_switch(tmp_path, vendor="0x8086", sensors=XE)
-    (card,) = dict(intel.read(world).fields)["devices"]
+    (card,) = intel.read(world).fields["devices"]
     assert (card.power.limit_w, card.thermal.gpu_c, card.thermal.mem_c) == (190, 52, 60)
     (tick,) = DrmReader(world).read(0.0)
     assert (tick.power_limit_w, tick.energy_j, tick.gpu_c, tick.mem_c) == (190, 5, 52, 60)
@@ -269,7 +269,7 @@ def xpu(tmp_path, *, stats, **one):
             "memory_physical_size_byte": str(24 * GIB), **one}  # fmt: skip
     said = {"xpu-smi discovery -j": {"device_list": [card]}, "xpu-smi stats -d 0 -j": stats}
     world = recorded(tmp_path, **{line: json.dumps(answer) for line, answer in said.items()})
-    fields = dict(intel.read(world).fields)
+    fields = intel.read(world).fields
     return fields["devices"][0], fields["software"].driver
 
 
@@ -357,7 +357,7 @@ def test_a_mac_whose_gpu_is_held_to_a_limit_gives_no_more(tmp_path):
         "system_profiler SPHardwareDataType SPDisplaysDataType -json": json.dumps(profile),
         "vm_stat": pages, "sysctl -n iogpu.wired_limit_mb": "65536",
     }  # fmt: skip
-    fields = dict(apple.read(recorded(tmp_path, **said)).fields)
+    fields = apple.read(recorded(tmp_path, **said)).fields
     (chip,) = fields["devices"]
     assert free_bytes(chip, Machine(devices=(chip,), memory=fields["memory"])) == 64 * GIB
 

@@ -243,7 +243,7 @@ def test_torn_limits_harm_nobody(tmp_path_factory, rest):
     """A line that ends early, or bears a word: what else the system tells is still read."""
     host = {"files": {"/proc/self/limits": f"Max open files{rest}\n", "/proc/sys/kernel/osrelease": "6.8.0"}}
     world = planted(tmp_path_factory.mktemp("t"), host)
-    (found,) = [value for name, value in system.read(world).fields if name == "system"]
+    (found,) = [value for name, value in system.read(world).fields.items() if name == "system"]
     assert found.kernel == "6.8.0"
     assert all(isinstance(value, float) for _, value in found.limits)
 

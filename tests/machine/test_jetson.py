@@ -36,7 +36,7 @@ def board(root, compatible, gib):
     ],
 )  # fmt: skip
 def test_a_board_without_the_library_is_known_by_its_tree(tmp_path, compatible, gib, chip):
-    (module,) = dict(nvidia.read(board(tmp_path, compatible, gib)).fields)["devices"]
+    (module,) = nvidia.read(board(tmp_path, compatible, gib)).fields["devices"]
     assert chip_of(module).id == chip
     assert (module.unified_memory, module.mem_total_bytes) == (True, pytest.approx(gib * GIB, rel=1e-6))
     assert module.mem_free_bytes == pytest.approx(gib * GIB / 2, rel=1e-6)
@@ -45,7 +45,7 @@ def test_a_board_without_the_library_is_known_by_its_tree(tmp_path, compatible, 
 def test_what_the_library_calls_orin_is_named(tmp_path):
     seen = Device(index=0, vendor="nvidia", name="Orin (nvgpu)", busy_share=0.4)
     card = Device(index=1, vendor="nvidia", name="NVIDIA RTX A2000", pci="0005:01:00.0")
-    read = with_board(board(tmp_path, ORIN, 61.4), Read(fields=(("devices", (seen, card)),)))
+    read = with_board(board(tmp_path, ORIN, 61.4), Read(fields={"devices": (seen, card)}))
     module, other = dict(read.fields)["devices"]
     assert (module.name, module.isa, module.busy_share) == ("Jetson AGX Orin 64GB", "8.7", 0.4)
     assert other == card
@@ -55,6 +55,6 @@ def test_what_the_library_calls_orin_is_named(tmp_path):
     "compatible", ["", "raspberrypi,5-model-b\0brcm,bcm2712\0", "nvidia,p3701\0", "\0\0"]
 )
 def test_any_other_board_is_left_alone(tmp_path, compatible):
-    read = Read(fields=(("devices", ()),))
+    read = Read(fields={"devices": ()})
     assert with_board(board(tmp_path, compatible, 8), read) is read
-    assert dict(nvidia.read(World(root=tmp_path)).fields).get("devices", ()) == ()
+    assert nvidia.read(World(root=tmp_path)).fields.get("devices", ()) == ()

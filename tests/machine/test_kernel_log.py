@@ -192,7 +192,7 @@ def test_the_journal_goes_before_dmesg_and_files(tmp_path):
 
     def codes(name, commands):
         world = planted(tmp_path / name, {"files": files, "commands": commands})
-        return [one.code for one in dict(part.read(world).fields)["events"]]
+        return [one.code for one in part.read(world).fields["events"]]
 
     assert codes("a", journal | dmesg) == [79]
     assert codes("b", dmesg) == [43]
@@ -201,7 +201,7 @@ def test_the_journal_goes_before_dmesg_and_files(tmp_path):
 
 def test_a_log_that_is_closed_is_not_an_empty_one(tmp_path):
     read = part.read(World(root=tmp_path))
-    assert read.fields == ()
+    assert read.fields == {}
     assert read.unseen[0].see == "sudo dmesg"
 
 

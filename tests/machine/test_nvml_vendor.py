@@ -65,7 +65,7 @@ def test_without_the_matrix_paths_are_unknown_not_absent(tmp_path):
 
 
 def test_a_recorded_machine_without_nvidia_says_nothing(tmp_path):
-    assert read(stored(tmp_path, {})).fields == ()
+    assert read(stored(tmp_path, {})).fields == {}
     assert read(stored(tmp_path, {})).unseen == ()
 
 
@@ -109,7 +109,7 @@ def test_a_driver_that_fails_says_so_and_the_tool_cannot_help(tmp_path):
 def test_a_machine_that_has_nothing_of_nvidia_is_not_told_of_a_driver(tmp_path):
     world = scenes.scene("mismatch", tmp_path)
     bare = replace(world, root=tmp_path / "nothing", env={**world.env, **scenes.no_driver(tmp_path)})
-    assert read(bare).fields == ()
+    assert read(bare).fields == {}
     assert read(bare).unseen == ()
 
 

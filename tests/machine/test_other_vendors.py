@@ -152,7 +152,7 @@ def test_amd_smi_of_any_version_fills_in_what_the_kernel_lacks(tmp_path, monkeyp
     root.mkdir()
     world = amd_tree(root)
     live = World(root=world.root, env=dict(os.environ), is_live=True)
-    fields = dict(amd.read(live).fields)
+    fields = amd.read(live).fields
     first = fields["devices"][0]
     assert first.name == "AMD Instinct MI300X"
     assert first.mem_total_bytes == 196592 * MIB
@@ -178,7 +178,7 @@ def test_a_machine_without_their_cards_starts_none_of_their_tools(tmp_path, monk
     started = []
     monkeypatch.setattr(World, "run", lambda _self, *argv, **_: started.append(argv))
     world = World(root=tmp_path, is_live=True)
-    assert amd.read(world).fields == intel.read(world).fields == ()
+    assert amd.read(world).fields == intel.read(world).fields == {}
     assert started == []
 
 
@@ -236,7 +236,7 @@ def test_xpu_smi_tells_of_intels_cards(tmp_path):
             "xpu-smi stats -d 0 -j": json.dumps(STATS),
         },
     )
-    (card,) = dict(intel.read(world).fields)["devices"]
+    (card,) = intel.read(world).fields["devices"]
     assert (card.name, card.pci, card.pci_id) == (
         "Intel Data Center GPU Max 1550",
         "0000:4d:00.0",
@@ -284,7 +284,7 @@ def test_a_mac_is_one_chip_with_one_memory(tmp_path, wired, free):
             "sysctl -n iogpu.wired_limit_mb": wired,
         },
     )
-    fields = dict(apple.read(world).fields)
+    fields = apple.read(world).fields
     (chip,) = fields["devices"]
     assert (chip.name, chip.cores, chip.isa, chip.unified_memory) == ("Apple M3 Ultra", 80, "metal", True)
     assert (chip.mem_total_bytes, chip.mem_free_bytes) == (256 * GIB, free)
@@ -297,7 +297,7 @@ def test_a_mac_of_intels_time_has_no_accelerator(tmp_path):
     world = recorded(
         tmp_path, **{"system_profiler SPHardwareDataType SPDisplaysDataType -json": json.dumps(old)}
     )
-    assert apple.read(world).fields == ()
+    assert apple.read(world).fields == {}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no links without leave on Windows")
@@ -306,5 +306,5 @@ def test_broken_trees_are_read_as_far_as_they_go(tmp_path):
     card = tmp_path / "sys/class/drm/card0/device"
     for name, rubbish in (("mem_info_vram_total", "lots"), ("current_link_width", "∞"), ("numa_node", "")):
         (card / name).write_text(rubbish, encoding="utf-8")
-    (device,) = dict(amd.read(world).fields)["devices"]
+    (device,) = amd.read(world).fields["devices"]
     assert (device.mem_total_bytes, device.mem_free_bytes, device.pcie.lanes, device.numa_node) == (None,) * 4

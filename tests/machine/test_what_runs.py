@@ -35,12 +35,12 @@ SERVICES = (
 def system_of(tmp_path, told, **host):
     """The System that a host's [system] reads as."""
     world = planted(tmp_path, {"system": told, **host})
-    return dict(system_part.read(world).fields)["system"]
+    return system_part.read(world).fields["system"]
 
 
 def software_of(tmp_path, env=None, **host):
     """The Software of a host."""
-    return dict(software_part.read(planted(tmp_path, host, env)).fields)["software"]
+    return software_part.read(planted(tmp_path, host, env)).fields["software"]
 
 
 def test_a_server_is_read_whole(tmp_path):
@@ -80,7 +80,7 @@ def test_nothing_there_is_nothing_observed(tmp_path):
     assert system.kernel is system.modules is system.secure_boot is system.clock_synced is system.up_s is None
     assert system.settings == system.limits == system.stuck == ()
     assert {one.what for one in read.unseen} >= {"system.modules", "system.secure_boot", "system.services"}
-    software = dict(software_part.read(World(root=tmp_path)).fields)["software"]
+    software = software_part.read(World(root=tmp_path)).fields["software"]
     assert software.kernel_driver is software.device_files is software.cdi is None
     assert software.pythons == ()
 
@@ -202,7 +202,7 @@ def test_who_keeps_the_time(tmp_path):
 
 def test_this_machine_agrees_with_uname_and_python():
     world = here({"PATH": os.environ["PATH"]})
-    found = dict(system_part.read(world).fields)["system"]
+    found = system_part.read(world).fields["system"]
     assert found.kernel == os.uname().release
     assert found.arch == os.uname().machine
     assert found.as_root is (os.geteuid() == 0)
@@ -217,7 +217,7 @@ def test_files_of_another_root_are_not_mixed_with_this_machines_commands(tmp_pat
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/os-release").write_text("ID=rocky\nVERSION_ID=9.4\n")
     world = here({**os.environ, ROOT: str(tmp_path)})
-    found = dict(system_part.read(world).fields)["system"]
+    found = system_part.read(world).fields["system"]
     assert found.os_id == "rocky"
     assert found.services == ()
 
@@ -351,7 +351,7 @@ def test_the_torch_here_is_read_as_it_says_itself():
     world = here(dict(os.environ))
     told = [
         one
-        for python in dict(software_part.read(world).fields)["software"].pythons
+        for python in software_part.read(world).fields["software"].pythons
         for one in python.frameworks
         if one.name == "torch"
     ]
@@ -366,9 +366,7 @@ def test_packages_are_those_that_importlib_finds():
 
     world = here(dict(os.environ))
     mine = next(
-        one
-        for one in dict(software_part.read(world).fields)["software"].pythons
-        if one.path.startswith(sys.prefix)
+        one for one in software_part.read(world).fields["software"].pythons if one.path.startswith(sys.prefix)
     )
     theirs = {one.metadata["Name"].lower().replace("_", "-"): one.version for one in distributions()}
     assert {one.name: one.version for one in mine.packages}.items() <= theirs.items()

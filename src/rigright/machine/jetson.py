@@ -26,8 +26,7 @@ def with_board(world: World, read: Read) -> Read:
     row = _row(told) if _SOC in told else None
     if row is None:
         return read
-    fields = dict(read.fields)
-    found: tuple[Device, ...] = fields.get("devices", ())  # type: ignore[assignment]
+    found: tuple[Device, ...] = read.fields.get("devices", ())
     # with its memory, which the system tells a little less of than is soldered
     name = row["name"]
     total = meminfo(world).get("MemTotal")
@@ -39,7 +38,7 @@ def with_board(world: World, read: Read) -> Read:
         if one.pci is None
     )
     cards = tuple(one for one in found if one.pci is not None)
-    return Read(fields=tuple({**fields, "devices": (*boards, *cards)}.items()), unseen=read.unseen)
+    return Read(fields={**read.fields, "devices": (*boards, *cards)}, unseen=read.unseen)
 
 
 def _row(told: str) -> dict[str, str] | None:

@@ -46,7 +46,7 @@ def read_tegrastats(text: str) -> Read:
         thermal=Thermal(gpu_c=float(heat[1]) if heat else None),
         power=Power(draw_w=int(watts[1]) / KILO if watts else None),
     )
-    return Read(fields=(("devices", (device,)), ("memory", Memory(total_bytes=total))))
+    return Read(fields={"devices": (device,), "memory": Memory(total_bytes=total)})
 
 
 def is_release(text: str) -> bool:
@@ -71,4 +71,4 @@ def read_release(text: str) -> Read:
     system = System(
         product=model or None, kernel=said.get("Release"), arch="aarch64", os_name=said.get("Distribution")
     )
-    return Read(fields=(("devices", (device,)), ("system", system)))
+    return Read(fields={"devices": (device,), "system": system})

@@ -39,8 +39,7 @@ def node_power(world: World) -> NodePower | None:
         told = _DCMI.search(said.out) if said is not None and said.code == 0 else None
         if told is not None and 0 < float(told[1]) < MOST_W:
             return NodePower(watts=float(told[1]), source="dcmi")
-    found = dict(sensors.read(world).fields).get("sensors")
-    return of_sensors(found if isinstance(found, tuple) else ())
+    return of_sensors(sensors.read(world).fields.get("sensors") or ())
 
 
 def of_sensors(found: Sequence[Sensor]) -> NodePower | None:

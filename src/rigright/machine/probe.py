@@ -59,7 +59,7 @@ def joined(reads: list[Read], *, origin: str = "live") -> Machine:
     """One machine from what each part read: lists one after another, records laid over each other."""
     found: dict[str, Any] = {}
     for read in reads:
-        for name, value in read.fields:
+        for name, value in read.fields.items():
             found[name] = _over(found.get(name), value)
     unseen = tuple(one for read in reads for one in read.unseen)
     return Machine(**found, origin=origin, unseen=unseen)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
@@ -57,7 +59,10 @@ class Machine:
 class Read:
     """What one part or vendor read: fields of `Machine`, and what it could not see."""
 
-    fields: tuple[
-        tuple[str, object], ...
-    ] = ()  # a tuple is joined to what others read, a record is laid over
+    fields: Mapping[str, Any] = field(default_factory=dict)  # a tuple goes on, a record is laid over
     unseen: tuple[Unseen, ...] = ()
+
+
+def telling(**fields: Any) -> dict[str, Any]:
+    """Fields without those that say nothing: None, or an empty list."""
+    return {name: value for name, value in fields.items() if value}

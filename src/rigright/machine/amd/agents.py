@@ -9,7 +9,7 @@ from rigright.machine.amd.isa import shares_memory
 from rigright.machine.amd.parts import whole_cards
 from rigright.machine.device import Clocks, Device
 from rigright.machine.host import Cpu
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.told.values import read_value
 
 _MOST_AGENTS = 512
@@ -31,8 +31,8 @@ def read_agents(text: str) -> Read:
     cards = [(said, block) for said, block in blocks if said.get("Device Type") == "GPU"]
     devices = [_card(said, block, index=index) for index, (said, block) in enumerate(cards)]
     name = next((said["Marketing Name"] for said, _ in blocks if _is_processor(said)), None)
-    cpu = (("cpu", Cpu(name=name)),) if name else ()
-    return Read(fields=(("devices", whole_cards(devices)[0]), *cpu))
+    cpu = Cpu(name=name) if name else None
+    return Read(fields={"devices": whole_cards(devices)[0], **telling(cpu=cpu)})
 
 
 def _is_processor(said: dict[str, str]) -> bool:

@@ -12,7 +12,7 @@ from rigright.machine.amd.nodes import WHOLE
 from rigright.machine.amd.parts import whole_cards
 from rigright.machine.device import Device, Program, Slice
 from rigright.machine.host import Path
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.system import Software
 from rigright.machine.told.device import device_from
 from rigright.machine.told.fields import read_fields
@@ -86,9 +86,8 @@ def read_answers(*answers: Any) -> Read:
         _device(fields, index, programs=programs.get(index)) for index, fields in found.items()
     )
     driver = next((fields["driver"] for fields in found.values() if "driver" in fields), None)
-    paths = _paths(links, places)
-    rest = (("paths", paths),) if paths else ()
-    return Read(fields=(("devices", devices), ("software", Software(driver=driver)), *rest))
+    paths = telling(paths=_paths(links, places))
+    return Read(fields={"devices": devices, "software": Software(driver=driver), **paths})
 
 
 def read_rocm(document: Mapping[str, Any]) -> Read:
@@ -105,7 +104,7 @@ def read_rocm(document: Mapping[str, Any]) -> Read:
     version = system.get("Driver version") if isinstance(system, dict) else None
     driver: Any = read_value("version", version if isinstance(version, str) else None)
     software = Software(driver=driver)
-    return Read(fields=(("devices", whole_cards(devices)[0]), ("software", software)))
+    return Read(fields={"devices": whole_cards(devices)[0], "software": software})
 
 
 def _device(fields: dict[str, Any], index: int, *, programs: tuple[Program, ...] | None) -> Device:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from rigright.base.units import GIGA
 from rigright.machine.device import Device, DirectLink
@@ -47,7 +46,7 @@ def is_table(text: str) -> bool:
 
 def laid_over(read: Read, text: str) -> Read:
     """What the matrices add to the cards that are known."""
-    fields: dict[str, Any] = dict(read.fields)
+    fields = dict(read.fields)
     places: dict[str, int] = {}
     kinds: dict[tuple[str, str], str] = {}
     for title, part in _parts(text):
@@ -90,7 +89,7 @@ def laid_over(read: Read, text: str) -> Read:
     sockets = set(_SOCKET.findall(text))
     if sockets:
         fields["cpu"] = Cpu(vendor="amd", sockets=len(sockets))
-    return replace(read, fields=tuple(fields.items()))
+    return replace(read, fields=fields)
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:

@@ -50,12 +50,12 @@ def read_profile(
         unified_memory=True,
     )
     return Read(
-        fields=(
-            ("devices", (device,)),
-            ("memory", Memory(total_bytes=total, available_bytes=free_bytes)),
-            ("cpu", _cpu(name, _text(hardware, "number_processors"))),
-            ("system", System(product=_text(hardware, "machine_model"), maker="Apple")),
-        )
+        fields={
+            "devices": (device,),
+            "memory": Memory(total_bytes=total, available_bytes=free_bytes),
+            "cpu": _cpu(name, _text(hardware, "number_processors")),
+            "system": System(product=_text(hardware, "machine_model"), maker="Apple"),
+        }
     )
 
 

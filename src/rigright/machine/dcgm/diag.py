@@ -39,4 +39,4 @@ def _read(told: tuple[Diagnosed, ...], driver: str | None, *, ids: dict[int, str
         for card in cards
     )
     software = replace(software_of(driver=driver), diagnosed=told)
-    return Read(fields=(("devices", devices), ("software", software)))
+    return Read(fields={"devices": devices, "software": software})

@@ -52,7 +52,7 @@ def read_list(*documents: Any, now: Mapping[int, Any] | None = None) -> Read:
     )
     versions = (_VERSION.match(str(one.get("driver_version", ""))) for one in told.values())
     driver = next((match[1] for match in versions if match), None)
-    return Read(fields=(("devices", devices), ("software", Software(driver=driver))))
+    return Read(fields={"devices": devices, "software": Software(driver=driver)})
 
 
 def _stats(document: Any) -> dict[str, float]:

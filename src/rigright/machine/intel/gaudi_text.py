@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rigright.base.units import MIB
 from rigright.machine.device import Device, Ecc, Power, Program, Thermal
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.system import Software
 from rigright.machine.told.values import address
 
@@ -61,8 +61,7 @@ def read_hl_smi(text: str) -> Read:
             devices[int(index)] = replace(device, programs=(*(device.programs or ()), program))
     found = tuple(devices[index] for index in sorted(devices)) or _of_query(text)
     driver = _DRIVER.search(text)
-    software = (("software", Software(driver=driver[1])),) if driver else ()
-    return Read(fields=(*((("devices", found),) if found else ()), *software))
+    return Read(fields=telling(devices=found, software=Software(driver=driver[1]) if driver else None))
 
 
 def _of_query(text: str) -> tuple[Device, ...]:

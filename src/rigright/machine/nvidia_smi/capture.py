@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from rigright.machine.device import Device, Slice
 from rigright.machine.filled import devices_filled, filled
 from rigright.machine.host import Path
 from rigright.machine.nvidia_smi import complaints, log, monitors, picture, sheets, text, xml
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.system import System
 
 _COMMAND = re.compile(
@@ -46,18 +45,18 @@ def read_capture(told: str) -> Read:
     ]
     if not known and not text.is_peers(told):
         return complaints.read_complaint(told)
-    found = Read(fields=(("paths", peers),)) if (peers := text.peers_of(told)) else Read()
+    found = Read(fields=telling(paths=text.peers_of(told)))
     for reader, section in sorted(known, key=lambda one: _RANKS[one[0]]):
         found = laid(found, reader(section))
     # with the cards that nvidia-smi names only to say that it cannot reach them
-    fields: dict[str, Any] = dict(found.fields)
+    fields = dict(found.fields)
     if _WINDOWS.search(told):
         fields["system"] = System(os_id="windows")
     devices: tuple[Device, ...] = fields.get("devices", ())
     seen = {one.pci for one in devices}
     first = max((one.index for one in devices), default=-1) + 1
     gone = [one for one in complaints.lost(told, first=first) if one.pci not in seen]
-    return replace(found, fields=tuple({**fields, "devices": (*devices, *gone)}.items()))
+    return replace(found, fields={**fields, "devices": (*devices, *gone)})
 
 
 def sections(told: str) -> list[str]:
@@ -83,14 +82,14 @@ def _topo(section: str) -> Read:
         Device(index=index, vendor="nvidia", numa_node=numa.get(index), nics=nics.get(index, ()))
         for index in sorted({*numa, *nics})
     )
-    return Read(fields=(("devices", devices), ("paths", text.paths_of(section))))
+    return Read(fields={"devices": devices, "paths": text.paths_of(section)})
 
 
 def _links(section: str) -> Read:
     devices = tuple(
         replace(device, links=text.links_of(section).get(device.index)) for device in text.listed(section)
     )
-    return Read(fields=(("devices", devices),))
+    return Read(fields={"devices": devices})
 
 
 _LINKS = re.compile(r"^[ \t]{0,40}Link \d{1,3}: |NVLink information|support N[vV][lL]ink", re.MULTILINE)
@@ -101,7 +100,7 @@ _READERS: tuple[tuple[Callable[[str], object], Reader], ...] = (  # the closest 
     (sheets.is_sheet, sheets.read_sheet),
     (lambda told: "CPU Affinity" in told or text.paths_of(told), _topo),
     (_LINKS.search, _links),
-    (_LIST.search, lambda section: Read(fields=(("devices", text.listed(section)),))),
+    (_LIST.search, lambda section: Read(fields={"devices": text.listed(section)})),
     (picture.is_picture, picture.read_picture),
     (monitors.is_monitor, monitors.read_monitor),
 )
@@ -110,9 +109,8 @@ _RANKS = {reader: rank for rank, (_, reader) in enumerate(_READERS)}
 
 def laid(first: Read, then: Read) -> Read:
     """Two readings of the same cards as one."""
-    one: dict[str, Any] = dict(first.fields)
-    other: dict[str, Any] = dict(then.fields)
-    both: dict[str, Any] = {**other, **one}
+    one, other = first.fields, then.fields
+    both = {**other, **one}
     both["devices"] = tuple(
         sorted(_joined(one.get("devices", ()), other.get("devices", ())), key=lambda device: device.index)
     )
@@ -120,7 +118,7 @@ def laid(first: Read, then: Read) -> Read:
         both["paths"] = _ways(one["paths"], other["paths"])
     if "software" in one and "software" in other:
         both["software"] = filled(one["software"], other["software"])
-    return Read(fields=tuple(both.items()), unseen=(*first.unseen, *then.unseen))
+    return Read(fields=both, unseen=(*first.unseen, *then.unseen))
 
 
 def _ways(first: tuple[Path, ...], then: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -40,12 +40,12 @@ def read_complaint(text: str) -> Read:
     gone = lost(text, first=0)
     if failed is None:
         shown = Unseen(what="devices", why=say("nvidia-smi tells only of what it lost"), see="nvidia-smi")
-        return Read(fields=(("devices", gone),), unseen=(shown,))
+        return Read(fields={"devices": gone}, unseen=(shown,))
     said = failed.group(1).strip()
     code = next((code for words, code in _MEANT if words in said.lower()), None)
     told = say("{text}", text=said) if code is None else why(code)
     unseen = Unseen(what="devices", why=told, see="nvidia-smi")
-    return Read(fields=(("devices", gone), ("software", Software(driver_error=str(told)))), unseen=(unseen,))
+    return Read(fields={"devices": gone, "software": Software(driver_error=str(told))}, unseen=(unseen,))
 
 
 def lost(text: str, *, first: int) -> tuple[Device, ...]:

@@ -58,7 +58,7 @@ def read_log(text: str) -> Read:
         driver=head.get("KMD Version", head.get("Driver Version")),
         cuda=head.get("CUDA UMD Version", head.get("CUDA Version")),
     )
-    return Read(fields=(("devices", devices), ("software", software)))
+    return Read(fields={"devices": devices, "software": software})
 
 
 def _put(block: _Block, where: str, *, value: str) -> None:

@@ -57,7 +57,7 @@ def read_monitor(text: str) -> Read:
     versions = {name.lower(): told for name, told in _VERSION.findall(text) if _SMI_VERSION.search(text)}
     driver = versions.get("kmd", versions.get("driver"))
     software = software_of(driver=driver, cuda=versions.get("cuda umd", versions.get("cuda")))
-    return Read(fields=(("devices", (*devices, *held)), ("software", software)))
+    return Read(fields={"devices": (*devices, *held), "software": software})
 
 
 def _tables(text: str, wanted: Callable[[list[str]], bool]) -> Iterator[tuple[list[str], int, list[str]]]:

@@ -65,7 +65,7 @@ def read_picture(text: str) -> Read:
             replace(one, programs=()) if one.programs is None and one.index not in silent else one
             for one in devices
         )
-    return Read(fields=(("devices", devices), ("software", software_of(driver=driver, cuda=cuda))))
+    return Read(fields={"devices": devices, "software": software_of(driver=driver, cuda=cuda)})
 
 
 def _rows(lines: list[str]) -> list[_Row]:

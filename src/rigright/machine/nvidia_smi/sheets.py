@@ -51,7 +51,7 @@ def read_sheet(text: str) -> Read:
     )
     first = rows[0] if rows else {}
     software = software_of(driver=first.get("kmd_version") or first.get("driver_version"))
-    return Read(fields=(("devices", devices), ("software", software)))
+    return Read(fields={"devices": devices, "software": software})
 
 
 def headed(told: str) -> str:

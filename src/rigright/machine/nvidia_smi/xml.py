@@ -107,7 +107,7 @@ def read_xml(text: str) -> Read:
         why = say("nvidia-smi counts {count} cards, and tells of {shown}", count=attached, shown=shown)
         missing = (Unseen(what="devices", why=why, see="nvidia-smi -q -x"),)
     return Read(
-        fields=(("devices", (*devices, *gone)), ("software", software)),
+        fields={"devices": (*devices, *gone), "software": software},
         unseen=missing,
     )
 

@@ -39,12 +39,9 @@ def read_of(whole: Whole, asking: Asking, *, owner: Owner) -> Read:
     if trouble is not None:
         code = None if asking.trouble is None else asking.trouble.code
         unseen = (Unseen(what="devices", why=trouble, see=_see("handle", code)), *unseen)
-    fields = (
-        ("devices", devices),
-        ("paths", paths_of(devices, whole.together.get("paths") or ())),
-        ("software", software),
-    )
-    return Read(fields=fields if devices else fields[2:], unseen=unseen)
+    paths = paths_of(devices, whole.together.get("paths") or ())
+    cards = {"devices": devices, "paths": paths} if devices else {}
+    return Read(fields={**cards, "software": software}, unseen=unseen)
 
 
 def trouble_of(trouble: NvmlTrouble) -> Sentence:

@@ -8,7 +8,7 @@ from rigright.base.units import MIB
 from rigright.machine.bench.logs import json_table
 from rigright.machine.device import Device
 from rigright.machine.nvidia_smi.cards import software_of
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 
 _RANK = re.compile(
     r"^#\s{1,8}Rank\s{1,6}\d{1,5} .{0,120}? device\s{1,4}(\d{1,3}) "
@@ -41,9 +41,8 @@ def read_benchmark(text: str) -> Read:
     for match in [*_DEVICE.finditer(text)][:_MOST_CARDS]:
         found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[2]), name=match[2]))
     driver = _DRIVER.search(text)
-    software = (("software", software_of(driver=driver[1])),) if driver else ()
     devices = tuple(found[index] for index in sorted(found))
-    return Read(fields=(*((("devices", devices),) if devices else ()), *software))
+    return Read(fields=telling(devices=devices, software=software_of(driver=driver[1]) if driver else None))
 
 
 def _vendor(name: str) -> str:

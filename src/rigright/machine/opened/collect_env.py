@@ -59,20 +59,17 @@ def read(text: str) -> Read:
     python = Python(path="python", version=ran[0] if ran else None, frameworks=(framework,))
     name = said["os"].partition(" (")[0] if "os" in said else None
     own = Read(
-        fields=(
-            ("devices", tuple(found[index] for index in sorted(found))),
-            ("software", software_of(driver=_first(said, _DRIVER), pythons=(python,))),
-            (
-                "system",
-                System(
-                    os_id="windows" if name and "Windows" in name else None,
-                    os_name=name,
-                    kernel=kernel.group(1) if kernel else None,
-                    arch=kernel.group(2) if kernel else None,
-                    virtual="wsl2" if kernel and "microsoft" in kernel.group(1).lower() else None,
-                ),
+        fields={
+            "devices": tuple(found[index] for index in sorted(found)),
+            "software": software_of(driver=_first(said, _DRIVER), pythons=(python,)),
+            "system": System(
+                os_id="windows" if name and "Windows" in name else None,
+                os_name=name,
+                kernel=kernel.group(1) if kernel else None,
+                arch=kernel.group(2) if kernel else None,
+                virtual="wsl2" if kernel and "microsoft" in kernel.group(1).lower() else None,
             ),
-        )
+        }
     )
     return laid(read_capture(text), own) if is_capture(text) else own
 

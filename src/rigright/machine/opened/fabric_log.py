@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.system import Event, Software
 from rigright.machine.told.values import address
 
@@ -36,8 +36,8 @@ def read_log(text: str) -> Read:
                     code=int(match[1]),
                 )
             )
-    software = (("software", Software(fabric_manager=version[1])),) if version else ()
-    return Read(fields=(*((("events", tuple(events[-MOST_EVENTS:])),) if events else ()), *software))
+    software = Software(fabric_manager=version[1]) if version else None
+    return Read(fields=telling(events=tuple(events[-MOST_EVENTS:]), software=software))
 
 
 def _seconds(stamp: str) -> float | None:

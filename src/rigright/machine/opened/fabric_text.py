@@ -10,7 +10,7 @@ from rigright.machine.filled import filled
 from rigright.machine.host import Port
 from rigright.machine.opened.sections import Section, sections
 from rigright.machine.parts.network import rdma_kind
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.system import Event
 from rigright.machine.told.values import address
 
@@ -97,8 +97,7 @@ def read_fabric(text: str) -> Read:
     for section in sections(text):
         for port in _counted(section, places):
             found[port.name] = filled(found[port.name], port) if port.name in found else port
-    fields: tuple[tuple[str, object], ...] = (("ports", tuple(found.values())),)
-    return Read(fields=(*fields, *((("events", tuple(events)),) if events else ())))
+    return Read(fields={"ports": tuple(found.values()), **telling(events=tuple(events))})
 
 
 def _ports(section: Section) -> Iterator[tuple[Port, str]]:

@@ -73,7 +73,7 @@ def read_kernel_log(section: Section) -> Read:
         text = "\n".join(line for line in text.splitlines() if _is_kernels(line))
     found = events_of(parsed(text, wanted=is_worth_a_look))
     events = tuple(replace(one, earlier=True) for one in found) if crashed else found
-    return Read(fields=(("events", events),))
+    return Read(fields={"events": events})
 
 
 def _log_text(section: Section) -> str:
@@ -120,7 +120,7 @@ FORMS: tuple[PastedForm, ...] = (
     PastedForm(
         name="lspci",
         matches=lambda one: _LSPCI.search(one.text),
-        read=lambda one: Read(fields=(("pci", read_lspci(one.text)),)),
+        read=lambda one: Read(fields={"pci": read_lspci(one.text)}),
     ),
     PastedForm(
         name="amd-smi",

@@ -12,7 +12,7 @@ from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
 from rigright.machine.disk_health import Health, health_in, with_health
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.running.release import meant
 from rigright.machine.smbios.text import read_modules, read_slots, title_fields
 from rigright.machine.system import System
@@ -69,8 +69,7 @@ def read_lscpu(text: str) -> Read:
     )
     maker = said.get("Hypervisor vendor", "").lower()
     virtual = {"vmware": "vmware", "microsoft": "hyperv", "xen": "xen"}.get(maker, maker) or None
-    lent = (("system", System(virtual=virtual)),) if virtual else ()
-    return Read(fields=(("cpu", cpu), *lent))
+    return Read(fields={"cpu": cpu, **telling(system=System(virtual=virtual) if virtual else None)})
 
 
 def _fields(listed: Any, depth: int) -> Iterator[tuple[str, str]]:
@@ -109,7 +108,7 @@ def read_free(text: str, head: str) -> Read:
         swap_total_bytes=size(swap_total),
         swap_used_bytes=size(swap_used),
     )
-    return Read(fields=(("memory", memory),))
+    return Read(fields={"memory": memory})
 
 
 def read_uname(text: str) -> Read:
@@ -118,7 +117,7 @@ def read_uname(text: str) -> Read:
     if match is None:
         return Read()
     virtual = "wsl2" if "microsoft" in match[2].lower() else None
-    return Read(fields=(("system", System(host=match[1], kernel=match[2], arch=match[3], virtual=virtual)),))
+    return Read(fields={"system": System(host=match[1], kernel=match[2], arch=match[3], virtual=virtual)})
 
 
 def read_df(text: str, head: str) -> Read:
@@ -139,7 +138,7 @@ def read_df(text: str, head: str) -> Read:
                 free_bytes=free,
             )
         )
-    return Read(fields=(("mounts", tuple(found)),))
+    return Read(fields={"mounts": tuple(found)})
 
 
 def read_hostnamectl(text: str) -> Read:
@@ -154,7 +153,7 @@ def read_hostnamectl(text: str) -> Read:
         maker=said.get("Hardware Vendor"),
         product=said.get("Hardware Model"),
     )
-    return Read(fields=(("system", system),))
+    return Read(fields={"system": system})
 
 
 def read_lsblk(text: str) -> Read:
@@ -171,7 +170,7 @@ def read_lsblk(text: str) -> Read:
             if one.get("type", "disk") == "disk" and not bare.startswith(_PASSED_DISKS):
                 disks.append(_disk(bare, one))
             mounts += _mounts(bare, one, depth=0)
-    return Read(fields=(("disks", tuple(disks)), *((("mounts", tuple(mounts)),) if mounts else ())))
+    return Read(fields={"disks": tuple(disks), **telling(mounts=tuple(mounts))})
 
 
 def _disk(name: str, one: Mapping[str, Any]) -> Disk:
@@ -276,7 +275,7 @@ def read_smart(text: str, head: str) -> Read:
         model=model if isinstance(model, str) else None,
         size_bytes=_size(size.get("bytes")) if isinstance(size, dict) else None,
     )
-    return Read(fields=(("disks", (with_health(disk, health or Health()),)),))
+    return Read(fields={"disks": (with_health(disk, health or Health()),)})
 
 
 def read_dmidecode(text: str) -> Read:
@@ -290,5 +289,5 @@ def read_dmidecode(text: str) -> Read:
         bios=meant(said.get("BIOS Information", {}).get("Version")),
         bios_date=meant(said.get("BIOS Information", {}).get("Release Date")),
     )
-    memory = (("memory", Memory(modules=modules)),) if modules else ()
-    return Read(fields=(("system", system), *memory, *((("slots", slots),) if slots else ())))
+    memory = Memory(modules=modules) if modules else None
+    return Read(fields={"system": system, **telling(memory=memory, slots=slots)})

@@ -10,7 +10,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.units import parse_bytes
 from rigright.machine.cells import whole
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, PciDevice
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.running.release import meant
 from rigright.machine.smbios.modules import channel_of
 from rigright.machine.system import System
@@ -61,25 +61,22 @@ def read_lshw(text: str) -> Read:
     total = next(
         (_size(one) for one in nodes if _is(one, "memory") and "System" in _word(one, "description")), None
     )
-    fields: list[tuple[str, Any]] = [("system", system)]
+    fields: dict[str, Any] = {"system": system}
     if modules or total:
-        fields.append(("memory", Memory(total_bytes=total, modules=modules or None)))
+        fields["memory"] = Memory(total_bytes=total, modules=modules or None)
     cpus = [one for one in kinds["cpu"] if _word(one, "product")]
     if cpus:
         cores, threads = (
             sum(whole(_config(one, name)) or 0 for one in cpus) for name in ("cores", "threads")
         )
-        cpu = Cpu(
+        fields["cpu"] = Cpu(
             name=_word(cpus[0], "product"), sockets=len(cpus), cores=cores or None, threads=threads or None
         )
-        fields.append(("cpu", cpu))
     functions = [_function(one) for name in ("display", "network") for one in kinds[name]]
     pci = {one.address: one for one in functions if one is not None}
-    if pci:
-        fields.append(("pci", tuple(pci.values())))
     disks = [_disk(one) for one in nodes if one.get("class") in {"disk", "storage"} or _is(one, "nvme")]
     named = {one.name: one for one in disks if one is not None}
-    return Read(fields=(*fields, *((("disks", tuple(named.values())),) if named else ())))
+    return Read(fields={**fields, **telling(pci=tuple(pci.values()), disks=tuple(named.values()))})
 
 
 def _is(node: Mapping[str, Any], kind: str) -> bool:

@@ -160,18 +160,18 @@ def _laid(reads: list[Read]) -> list[Read]:
     lists: dict[str, tuple[Any, ...]] = {}
     rest: list[Read] = []
     for read in reads:
-        kept = []
-        for name, value in read.fields:
+        kept = {}
+        for name, value in read.fields.items():
             if name == "devices":
-                lists[name] = devices_filled(lists.get(name, ()), value)  # type: ignore[arg-type]
+                lists[name] = devices_filled(lists.get(name, ()), value)
             elif name == "events":
-                lists[name] = together(lists.get(name, ()), value)  # type: ignore[arg-type]
+                lists[name] = together(lists.get(name, ()), value)
             elif name in _KEYS and isinstance(value, tuple):
                 lists[name] = _keyed((*lists.get(name, ()), *value), _KEYS[name])
             else:
-                kept.append((name, value))
-        rest.append(replace(read, fields=tuple(kept)))
-    return [*rest, Read(fields=tuple(lists.items()))]
+                kept[name] = value
+        rest.append(replace(read, fields=kept))
+    return [*rest, Read(fields=lists)]
 
 
 def _keyed(told: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.machine.cells import real
 from rigright.machine.host import Sensor
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 
 _MOST = 512
 _CHIP = re.compile(r"^([\w-]{1,60})\n(?:Adapter: .{1,80})\n", re.MULTILINE)
@@ -30,7 +30,7 @@ def is_sensors(text: str) -> bool:
 def read_text(text: str) -> Read:
     """Every sensor with a reading, of its text or its JSON."""
     found = list(_of_json(text)) or list(_of_text(text))
-    return Read(fields=(("sensors", tuple(found[:_MOST])),) if found else ())
+    return Read(fields=telling(sensors=tuple(found[:_MOST])))
 
 
 def _of_text(text: str) -> Iterator[Sensor]:

@@ -105,10 +105,10 @@ def read_tree(files: Mapping[str, bytes], commands: Mapping[tuple[str, ...], str
 def told_by(machine: Machine) -> Read:
     """A machine as what was read of it: fields that say something."""
     bare = Machine()
-    return Read(fields=tuple(
-        (one.name, value)
+    return Read(fields={
+        one.name: value
         for one in fields(Machine)
         if one.name not in {"schema", "origin", "unseen"}
         and (value := getattr(machine, one.name)) != getattr(bare, one.name)
         and value != ()
-    ))  # fmt: skip
+    })  # fmt: skip

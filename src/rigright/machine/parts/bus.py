@@ -26,7 +26,7 @@ def read(world: World) -> Read:
         found = read_lspci(answer.out) if answer is not None and answer.code == 0 else ()
     slots = board_slots(world)
     return Read(
-        fields=(("pci", found or (() if world.names(FOLDER) else None)), ("slots", slots)),
+        fields={"pci": found or (() if world.names(FOLDER) else None), "slots": slots},
         unseen=(
             *_unseen_bus(world, found),
             *(() if slots is not None else (Unseen(what="slots", why=why_no_table(world), see=SEE_SLOTS),)),

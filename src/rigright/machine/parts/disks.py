@@ -46,7 +46,7 @@ def read(world: World) -> Read:
         )
     unseen = [*_unseen_health(asked, told), *unseen_list, *mounts.unseen]
     listed = tuple(disks) if world.has(FOLDER) else None
-    return Read(fields=(("disks", listed), ("mounts", mounts.found)), unseen=tuple(unseen))
+    return Read(fields={"disks": listed, "mounts": mounts.found}, unseen=tuple(unseen))
 
 
 def _unseen_health(asked: list[Disk], told: dict[str, Health | None]) -> tuple[Unseen, ...]:

@@ -15,4 +15,4 @@ def read(world: World) -> Read:
     if lines is None:
         why = say("the kernel's log is closed to this user")
         return Read(unseen=(Unseen(what="events", why=why, see="sudo dmesg"),))
-    return Read(fields=(("events", events_of(lines)),))
+    return Read(fields={"events": events_of(lines)})

@@ -35,7 +35,7 @@ def read(world: World) -> Read:
             )
         else:
             elsewhere = _by_psutil(world)
-        return Read(fields=(("memory", elsewhere),))
+        return Read(fields={"memory": elsewhere})
     total = told["MemTotal"]
     modules = memory_modules(world) or _by_edac(world)
     corrected, uncorrected = _errors(world)
@@ -61,7 +61,7 @@ def read(world: World) -> Read:
         uncorrected_errors=uncorrected,
     )
     unseen = () if modules else (Unseen(what="memory.modules", why=why_no_table(world), see=SEE_MODULES),)
-    return Read(fields=(("memory", memory),), unseen=unseen)
+    return Read(fields={"memory": memory}, unseen=unseen)
 
 
 def _shared(world: World, total: float) -> float | None:

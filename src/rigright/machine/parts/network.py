@@ -41,7 +41,7 @@ def read(world: World) -> Read:
         why = say("this system does not list its network ports in /sys")
         return Read(unseen=(Unseen(what="ports", why=why, see="ifconfig -a"),))
     ports = [_port(world, name) for name in world.names(NET)[:_MOST] if _is_wanted(world, name)]
-    return Read(fields=(("ports", (*ports, *rdma_ports(world))),))
+    return Read(fields={"ports": (*ports, *rdma_ports(world))})
 
 
 def rdma_ports(world: World) -> list[Port]:

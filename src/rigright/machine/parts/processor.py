@@ -38,7 +38,7 @@ def read(world: World) -> Read:
     files = ("core_throttle_count", "package_throttle_count")
     counts = [whole_of(world, f"{FOLDER}/{name}/thermal_throttle/{file}") for name in names for file in files]
     return Read(
-        fields=(("cpu", Cpu(
+        fields={"cpu": Cpu(
             name=told.name,
             vendor=told.vendor,
             arch=told.arch,
@@ -57,7 +57,7 @@ def read(world: World) -> Read:
             nodes=_nodes(world),
             throttled=max((count for count in counts if count is not None), default=None),
             microcode=told.microcode,
-        )),),
+        )},
         unseen=() if policies else (_no_clocks(),),
     )  # fmt: skip
 
@@ -136,8 +136,8 @@ def _elsewhere(world: World) -> Read:
             usable=whole(told.get("hw.logicalcpu")),
             max_hz=real(told.get("hw.cpufrequency_max")),
         )
-        return Read(fields=(("cpu", cpu),))
-    return Read(fields=(("cpu", _by_psutil(world)),), unseen=(_no_clocks(),))
+        return Read(fields={"cpu": cpu})
+    return Read(fields={"cpu": _by_psutil(world)}, unseen=(_no_clocks(),))
 
 
 def _by_psutil(world: World) -> Cpu:

@@ -29,7 +29,7 @@ def read(world: World) -> Read:
     found = [sensor for name in world.names(HWMON)[:_MOST] for sensor in _chip(world, f"{HWMON}/{name}")]
     board, unseen = _board(world)
     seen = world.has(HWMON) or bool(board)
-    return Read(fields=(("sensors", (*found, *board) if seen else None),), unseen=unseen)
+    return Read(fields={"sensors": (*found, *board) if seen else None}, unseen=unseen)
 
 
 def _chip(world: World, at: str) -> list[Sensor]:

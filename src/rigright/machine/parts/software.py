@@ -29,4 +29,4 @@ def read(world: World) -> Read:
     if software.docker is not None and software.docker_runtimes is None:
         why = say("the container engine does not answer to this user")
         unseen.append(Unseen(what="software.docker_runtimes", why=why, see="sudo docker info"))
-    return Read(fields=(("software", software),), unseen=tuple(unseen))
+    return Read(fields={"software": software}, unseen=tuple(unseen))

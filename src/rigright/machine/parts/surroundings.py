@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rigright.machine.record import Read
+from rigright.machine.record import Read, telling
 from rigright.machine.world import World
 
 NAMED = {
@@ -31,7 +31,7 @@ HIDDEN = "(set)"
 def read(world: World) -> Read:
     """Those that are set, sorted; a secret is told as set."""
     found = tuple((name, shown(name, value)) for name, value in sorted(world.env.items()) if matters(name))
-    return Read(fields=(("environment", found),) if found else ())
+    return Read(fields=telling(environment=found))
 
 
 def matters(name: str) -> bool:

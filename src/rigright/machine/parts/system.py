@@ -43,7 +43,7 @@ def read(world: World) -> Read:
         stuck=stuck(world),
         pressure=pressure(world),
     )
-    return Read(fields=(("system", system),), unseen=tuple(_unseen(system, asked=found is not None)))
+    return Read(fields={"system": system}, unseen=tuple(_unseen(system, asked=found is not None)))
 
 
 def _unseen(system: System, *, asked: bool) -> list[Unseen]:

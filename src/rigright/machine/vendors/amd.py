@@ -12,7 +12,7 @@ from rigright.machine.amd.nodes import KFD, paths, topology
 from rigright.machine.at_once import at_once
 from rigright.machine.device import Device
 from rigright.machine.filled import devices_filled
-from rigright.machine.record import Read, Unseen
+from rigright.machine.record import Read, Unseen, telling
 from rigright.machine.system import Software
 from rigright.machine.world import Said, World
 
@@ -32,8 +32,8 @@ def read(world: World) -> Read:
     seen = cards(world)
     if world.is_live and not seen and not world.has(KFD):
         return Read()
-    told = dict(_told(world).fields)
-    listed: tuple[Device, ...] = told.get("devices", ())  # type: ignore[assignment]
+    told = _told(world).fields
+    listed: tuple[Device, ...] = told.get("devices", ())
     # the tools first; of cards that are cut the kernel: the tools' totals differ by their version
     if any(one.slices for one in seen):
         whole = devices_filled(seen, listed)
@@ -42,15 +42,13 @@ def read(world: World) -> Read:
     if not whole:
         return Read()
     devices = tuple(replace(device, index=place) for place, device in enumerate(whole))
-    joined: Any = told.get("paths") or paths(world, devices, known=topology(world))
+    joined = told.get("paths") or paths(world, devices, known=topology(world))
     driver = world.text(_MODULE) or getattr(told.get("software"), "driver", None)
-    fields: list[tuple[str, object]] = [("devices", devices), ("software", Software(driver=driver))]
-    if joined:
-        fields.append(("paths", joined))
+    fields = {"devices": devices, "software": Software(driver=driver), **telling(paths=joined)}
     told_enough = bool(listed) or all(one.unified_memory for one in devices)
     why = say("neither amd-smi nor rocm-smi is here: names and limits of AMD's cards may be missing")
     missing = () if told_enough else (Unseen(what="devices", why=why, see="amd-smi static"),)
-    return Read(fields=tuple(fields), unseen=missing)
+    return Read(fields=fields, unseen=missing)
 
 
 def _told(world: World) -> Read:

@@ -34,7 +34,7 @@ def read(world: World) -> Read:
     if not listed(first):
         why = say("xpu-smi is not here: names and memory of Intel's cards are not seen without it")
         missing = Unseen(what="devices", why=why, see="xpu-smi discovery")
-        return Read(fields=(("devices", seen),), unseen=(missing,)) if seen else Read()
+        return Read(fields={"devices": seen}, unseen=(missing,)) if seen else Read()
     # the list, each device in full, and its figures
     more, now = [], {}
     for place, one in enumerate(listed(first)):
@@ -44,9 +44,8 @@ def read(world: World) -> Read:
         more += [] if full is None else [parsed(full.out)]
         if stats is not None and isinstance(index, int):
             now[index] = parsed(stats.out)
-    told = dict(read_list(first, *more, now=now).fields)
-    devices: tuple[Device, ...] = told["devices"]  # type: ignore[assignment]
-    return Read(fields=tuple({**told, "devices": devices_filled(devices, seen)}.items()))
+    told = read_list(first, *more, now=now).fields
+    return Read(fields={**told, "devices": devices_filled(told["devices"], seen)})
 
 
 def _cards(world: World) -> tuple[Device, ...]:

@@ -24,8 +24,7 @@ def read(world: World) -> Read:
     read = with_board(world, told)
     from rigright.machine.meminfo import meminfo
 
-    fields = dict(read.fields)
-    devices: tuple[Device, ...] = fields.get("devices", ())  # type: ignore[assignment]
+    devices: tuple[Device, ...] = read.fields.get("devices", ())
     if not any(one.unified_memory and one.mem_total_bytes is None for one in devices):
         return read
     memory = meminfo(world)
@@ -36,7 +35,7 @@ def read(world: World) -> Read:
         else one
         for one in devices
     )
-    return Read(fields=tuple({**fields, "devices": shared}.items()), unseen=read.unseen)
+    return Read(fields={**read.fields, "devices": shared}, unseen=read.unseen)
 
 
 def _live(world: World) -> Read:
@@ -49,7 +48,7 @@ def _live(world: World) -> Read:
     if error is None or hangs:
         return found
     told = _recorded(world)
-    if dict(told.fields).get("devices"):
+    if told.fields.get("devices"):
         return told
     # whether anything here is NVIDIA's: its module, a card on the bus, its tool
     if world.has(_MODULE) or world.run(_SMI, "-L") is not None:
@@ -66,7 +65,7 @@ def _recorded(world: World) -> Read:
     said = world.run(_SMI, "-q", "-x")
     if said is None or not said.out.strip():
         return Read()
-    from rigright.machine.nvidia_smi.text import numa_of
+    from rigright.machine.nvidia_smi.text import links_of, numa_of, paths_of
     from rigright.machine.nvidia_smi.xml import read_xml
 
     try:
@@ -75,25 +74,18 @@ def _recorded(world: World) -> Read:
         first = said.out.strip().splitlines()[0][:200]
         software = Software(driver_error=first)
         unseen = Unseen(what="devices", why=error.sentence, see="nvidia-smi -q -x")
-        return Read(fields=(("software", software),), unseen=(unseen,))
+        return Read(fields={"software": software}, unseen=(unseen,))
     topo = _out(world, "topo", "-m")
-    fields = dict(read.fields)
-    devices: tuple[Device, ...] = tuple(fields["devices"])  # type: ignore[arg-type]
-    status = _out(world, "nvlink", "-s")
-    from rigright.machine.nvidia_smi.text import links_of
-
-    links = links_of(status)
+    devices: tuple[Device, ...] = read.fields["devices"]
+    links = links_of(_out(world, "nvlink", "-s"))
     devices = tuple(replace(one, links=links[one.index]) if one.index in links else one for one in devices)
     numa = numa_of(topo)
     devices = tuple(
         replace(one, numa_node=numa[one.index]) if one.numa_node is None and one.index in numa else one
         for one in devices
     )
-    from rigright.machine.nvidia_smi.text import paths_of
-
-    paths = paths_of(topo) if topo.strip() else None
-    rest = () if paths is None else (("paths", paths),)
-    return Read(fields=(*{**fields, "devices": devices}.items(), *rest), unseen=read.unseen)
+    paths = {"paths": paths_of(topo)} if topo.strip() else {}
+    return Read(fields={**read.fields, "devices": devices, **paths}, unseen=read.unseen)
 
 
 def _out(world: World, *argv: str) -> str:

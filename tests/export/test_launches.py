@@ -7,6 +7,8 @@ import json
 import re
 import shlex
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -230,6 +232,9 @@ def test_a_server_is_held_against_its_plan_under_every_name_of_a_flag():
 
 def test_the_command_of_a_process_is_read():
     with subprocess.Popen(["sleep", "9"]) as process:
+        until = time.monotonic() + 20
+        while not Path(f"/proc/{process.pid}/cmdline").read_bytes() and time.monotonic() < until:
+            time.sleep(0.01)  # between its start and its program it has no words
         assert running_words(str(process.pid)) == ["sleep", "9"]
         process.kill()
     with pytest.raises(RigError, match="no process"):

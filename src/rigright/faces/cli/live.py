@@ -31,6 +31,7 @@ class Live:
         self._mode: list[Any] | None = None
         self._before: dict[int, Any] = {}
         self._drawn: tuple[tuple[int, int], list[str]] | None = None  # size of the window, and its lines
+        self._draws = self._wants_pause = False
 
     def __enter__(self) -> Self:
         try:
@@ -73,9 +74,15 @@ class Live:
             pairs = enumerate(zip_longest(lines, before, fillvalue=""))
             told = "".join(f"\x1b[{row + 1};1H{now}\x1b[K" for row, (now, was) in pairs if now != was)
         if told:
-            sys.stdout.write(_BEGIN + told + _END)
-            sys.stdout.flush()
+            self._draws = True
+            try:
+                sys.stdout.write(_BEGIN + told + _END)
+                sys.stdout.flush()
+            finally:
+                self._draws = False
         self._drawn = size, list(lines)
+        if self._wants_pause:
+            self._pause()
 
     def wait(self, rest_s: float, *, redraw: Callable[[], object]) -> str | None:
         """Wait for a key; drawn anew when the window changes its size."""
@@ -112,8 +119,11 @@ class Live:
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._mode)
             self._mode = None
 
-    def _pause(self, _number: int, _frame: object) -> None:
-        """Ctrl-Z: the terminal as it was while we sleep, ours again when we wake."""
+    def _pause(self, _number: int = 0, _frame: object = None) -> None:
+        """Ctrl-Z: the terminal as it was while we sleep, ours again when we wake; a drawing ends before."""
+        self._wants_pause = self._draws
+        if self._draws:
+            return
         self._give()
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)

@@ -1,8 +1,8 @@
 """`make bench`: whole processes against their targets and peers; then arrays and requests in one process.
 
-`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, machine, watch.
-Without any: all but those that take minutes: `runs` refits from measured runs, in `machine` drivers hang, and
-`watch` plays a day.
+`python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, machine, watch,
+agents, page. Without any: all but those that take minutes: `runs` refits from measured runs, in `machine`
+drivers hang, and `watch` plays a day.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ PARTS = {  # imported when their turn comes: what this process holds counts as h
     "trainings": lambda: import_module("training_layouts").main(),
     "search": lambda: import_module("search").main(),
     "simulator": lambda: import_module("simulator").main(),
+    "agents": lambda: import_module("agents").main(),
+    "page": lambda: import_module("page").main(),
     "machine": lambda: import_module("machine").main(),
     "watch": lambda: import_module("watch").main(),
 }

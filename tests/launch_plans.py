@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import shlex
 from functools import cache
 
 from rigright.facts.launching import programs
@@ -110,3 +111,12 @@ def drawn(target: str, count: int, *, seed: int = 14):
     dice = random.Random(f"{target} {seed}")  # noqa: S311 - no secret hangs on it
     draw = serving if programs()[target].kind == "serve" else training
     return [draw(target, dice) for _ in range(count)]
+
+
+def argv_of(script):
+    """The command of a script, as a shell splits it."""
+    lines = [line for line in script.split("\n") if not line.startswith(("#", "export ", "set ", ": "))]
+    words = shlex.split("\n".join(lines).replace("\\\n", " "))
+    assert words[0] == "exec"
+    assert words[-1] == "$@"
+    return words[1:-1]

@@ -23,8 +23,11 @@ class Signed(int):
     """A number that a GGUF file stores with its sign."""
 
 
-def gguf_bytes(metadata, tensors, *, order="<", version=3, alignment=32, data=True):
-    """A GGUF file: metadata {key: int | float | bool | str | list}, tensors [(name, torch shape, type)]."""
+def gguf_bytes(metadata, tensors, *, order="<", version=3, alignment=32, data=True, filled=()):
+    """A GGUF file: metadata {key: int | float | bool | str | list}, tensors [(name, torch shape, type)].
+
+    Weights are zero, but for those `filled`: {name: the bytes it begins with}.
+    """
 
     def text(word):
         raw = word.encode()
@@ -44,8 +47,9 @@ def gguf_bytes(metadata, tensors, *, order="<", version=3, alignment=32, data=Tr
 
     head = b"GGUF" + struct.pack(f"{order}IQQ", version, len(tensors), len(metadata))
     head += b"".join(text(key) + value(item) for key, item in metadata.items())
-    place = 0
+    place, places = 0, {}
     for name, shape, kind in tensors:
+        places[name] = place
         number, block, size = TYPES[kind]
         head += text(name) + struct.pack(f"{order}I", len(shape))
         head += b"".join(struct.pack(f"{order}Q", dim) for dim in reversed(shape))
@@ -53,7 +57,10 @@ def gguf_bytes(metadata, tensors, *, order="<", version=3, alignment=32, data=Tr
         place += -(-(math.prod(shape) // block * size) // alignment) * alignment
     if not data:
         return head
-    return head + b"\0" * (-len(head) % alignment + place)
+    body = bytearray(place)
+    for name, raw in dict(filled).items():
+        body[places[name] : places[name] + len(raw)] = raw
+    return head + b"\0" * (-len(head) % alignment) + body
 
 
 def write_gguf(path: Path, metadata, tensors, **how):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -16,6 +17,7 @@ import time
 import unicodedata
 
 _SEQUENCE = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])")
+_BEGUN = re.compile(r"\x1b(?:\[[?\d;]*)?\Z")  # the rest of it comes with the next bytes
 PATIENCE_S = 30
 # A shell in short: the terminal is its own, the program a job in the foreground; one that stops is woken,
 # and a signal is handed on
@@ -53,7 +55,8 @@ class Terminal:
         )  # fmt: skip
         self.cells, self.at = {}, (1, 1)
         self.is_apart = self.is_hidden = False  # on a screen of its own, without a cursor
-        self.sent = ""
+        self.sent = self.begun = ""
+        self.letters = codecs.getincrementaldecoder("utf-8")("replace")
 
     def __enter__(self):
         return self
@@ -93,7 +96,7 @@ class Terminal:
 
     def read(self, wait_s):
         if select.select([self.master], [], [], wait_s)[0]:
-            self._take(os.read(self.master, 65536).decode("utf-8", "replace"))
+            self._take(self.letters.decode(os.read(self.master, 65536)))
 
     def ended(self):
         """The exit code, after all that was still written."""
@@ -113,6 +116,10 @@ class Terminal:
 
     def _take(self, text):
         self.sent += text
+        text = self.begun + text
+        rest = _BEGUN.search(text)
+        self.begun = rest[0] if rest else ""
+        text = text.removesuffix(self.begun)
         place = 0
         while place < len(text):
             match = _SEQUENCE.match(text, place)

@@ -28,6 +28,7 @@ MAY_IMPORT_ONLY = {  # narrower than the floors
 }
 
 EXCEPTIONS = {  # (rule, place) -> why
+    ("arguments", "faces/web.py:Door.__call__"): "servers call it with these",
     ("arguments", "faces/cli/options.py:Once.__call__"): "argparse calls it with these",
     ("arguments", "faces/cli/parser.py:Formatter.add_usage"): "argparse calls it with these",
     ("arguments", "faces/cli/parser.py:Formatter._fill_text"): "argparse calls it with these",
@@ -77,6 +78,7 @@ THIRD_PARTY = {"numpy"}
 EXTRAS = {  # only inside functions
     *("torch", "huggingface_hub", "transformers"),
     *("pynvml", "psutil", "prometheus_client", "ray", "yaml"),
+    *("mcp", "mcp_types", "anyio", "uvicorn", "starlette"),
 }
 
 SHELVES = {

@@ -1,7 +1,8 @@
 """The right rig for your model, and your rig set right.
 
-Each verb of the command line is a function here: `rigright.explain("llama-3.1-70b", "8x h100")`.
-It lives in `verbs/<name>.py`, or in `verbs/<name>/frame.py` once it outgrew a file, and is loaded when used.
+Each verb of the command line is a function here, loaded when used, and its options are named arguments:
+`rigright.explain("llama-3.1-70b", on="8x h100")`. What it calls, with typed wishes instead of words, lives
+in `verbs/<name>.py`, or in `verbs/<name>/frame.py` once it outgrew a file.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ sys.modules[__name__].__class__ = _Package
 
 def __getattr__(name: str) -> Any:
     """A verb, on first use."""
-    from importlib import import_module
-
     if name.startswith("_") or name not in __dir__():
         raise AttributeError(f"rigright has no {name!r}; it has {', '.join(__dir__())}")
-    home = import_module(f"rigright.verbs.{name}")
-    verb = getattr(home, name, None) or getattr(import_module(f"{home.__name__}.frame"), name)
+    from rigright.faces.python import function
+
+    verb: Any = function(name)
+    if name == "watch":  # which does not answer, but goes on
+        from rigright.verbs.watch.frame import watch as verb
     globals()[name] = verb
     return verb
 

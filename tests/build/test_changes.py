@@ -122,7 +122,7 @@ def test_a_newer_disk_in_an_old_slot_is_as_fast_as_the_slot():
 
 
 def moved(**more):
-    return [change for change in proposed(changed(**more)) if "there already" in str(change.title)]
+    return [change for change in proposed(changed(**more)) if "already installed" in str(change.title)]
 
 
 def test_nothing_is_bought_before_the_data_lie_on_the_faster_disk_that_is_there():

@@ -417,6 +417,15 @@ ROWS = {
         unseen=told_by("supply_units"),
         apart={"sensors": ()},
     ),
+    "supply_load": Row(
+        finds=(
+            (sensor("PSU1 Input Power", "power", 2900.0, high=3000.0), "warning", "PSU1 Input Power"),
+            (sensor("Total Power", "power", 9600.0, high=10_000.0), "warning", "Total Power"),
+        ),
+        fine=sensor("PSU1 Input Power", "power", 1500.0, high=3000.0),
+        unseen={"sensors": ()} | closed("sensors.ipmi"),
+        apart={"sensors": (), "unseen": ()},
+    ),
     "supply_units": Row(
         finds=(
             (sensor("PSU2 Status", "supply", status="failed"), "fault", "PSU2 Status"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from functools import cache
 
@@ -11,7 +12,9 @@ import pytest
 import housetree as house
 from rigright.base.tables import DATA
 from rigright.base.words import CHINESE, placeholders, tell
+from rigright.doctor import xid_asked
 from rigright.doctor.advice import SHARED, advise, advised_step, subject_of
+from rigright.facts.xids import xids
 
 FOLDER = DATA / "advice"
 SUBJECTS = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != SHARED)
@@ -46,9 +49,15 @@ def asked():
 
 
 def names_in(node):
-    """A literal, either of two, or all steps that begin alike; none where a variable holds it."""
-    if isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-        return [name for name in subject_of(SHARED) if name.startswith(node.values[0].value)]
+    """A literal, either of two, or the steps that XIDs ask for; none where a variable holds it.
+
+    An XID asks by its row of the catalog, or by what its line says (xid_asked).
+    """
+    if isinstance(node, ast.JoinedStr) and node.values[0].value == "xid_":
+        asks = {ask for xid in xids().values() for ask in (xid.action, f"then_{xid.next}")}
+        told = ast.walk(ast.parse(inspect.getsource(xid_asked)))
+        asks |= {str(one.value) for one in told if isinstance(one, ast.Constant)}
+        return [name for ask in asks if (name := f"xid_{ask}") in subject_of(SHARED)]
     if isinstance(node, ast.IfExp):
         return names_in(node.body) + names_in(node.orelse)
     return [node.value] if isinstance(node, ast.Constant) else []

@@ -163,10 +163,10 @@ def test_wrong_values_lead_the_page_and_the_json():
     told = plain(made, "en")
     assert (told["wrong"], told["slow"], told["results"][0]["verdict"]) == (1, 0, "wrong")
     assert any("7 values came out wrong" in note for note in told["results"][0]["notes"])
-    first = page(made).parts[0]
-    assert first.tone == "bad"
-    assert "1 figure with wrong values" in tell(first.said, "en")
-    assert "数据受损" in tell(first.said, "zh")
+    verdict = page(made)
+    assert verdict.tone == "bad"
+    assert "data corruption: 1 figure came with wrong values" in tell(verdict.title, "en")
+    assert "数据损坏：1 项结果数值错误" in tell(verdict.title, "zh")
 
 
 def test_the_doctor_tells_them_as_a_fault():

@@ -120,7 +120,7 @@ def test_what_a_driver_does_not_tell_is_not_observed_and_blames_nobody():
     diagnosis = judge(ticks(silent, {"busiest_core_share": None}), CASE)
     assert names(diagnosis) == ["compute"]
     told = " ".join(map(str, diagnosis.unseen))
-    assert all(word in told for word in ("power", "cooling", "bandwidth", "PCIe", "one core"))
+    assert all(word in told for word in ("power", "cooling", "bandwidth", "PCIe", "single core"))
 
 
 def test_a_full_memory_is_told_beside_the_bottleneck():

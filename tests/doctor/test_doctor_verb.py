@@ -8,11 +8,11 @@ import subprocess
 import pytest
 from boxes import eight, two
 
-import rigright
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, checks, chosen, group_of
 from rigright.faces.cli.main import main
 from rigright.machine.stored import plain
+from rigright.verbs.doctor.frame import doctor as doctor_verb
 from rigright.verbs.doctor.wanted import wanted_of
 
 LEAST_CHECKS = 60
@@ -56,7 +56,7 @@ def test_one_screen_tells_what_where_why_and_how(capsys, saved):
     code, out, _ = run(capsys, "--from", saved(eight({3: {"recovery": "gpu reset"}})), "--width", "100")
     assert code == EXIT_FAULT
     first, verdict = [line for line in out.splitlines() if line][:2]
-    assert first == "✗ gpu 3: the driver asks for a recovery: reset"
+    assert first == "✗ gpu 3: driver requests recovery: reset"
     assert verdict.startswith("box: 8x NVIDIA H100 80GB HBM3; 1 fault, ")
     for part in ("gpu 3", "why it matters", "$ sudo nvidia-smi --gpu-reset -i 3", "verify", "gpu_recovery"):
         assert part in out
@@ -66,15 +66,15 @@ def test_notes_are_short_until_all_is_asked_for(capsys, saved):
     file = saved(eight({3: {"ecc__uncorrected_aggregate": 4}}))
     short, long = run(capsys, "--from", file)[1], run(capsys, "--from", file, "--all")[1]
     assert "worth knowing" in short
-    assert "in the life of the card" not in short
-    assert "in the life of the card" in long
+    assert "in its lifetime" not in short
+    assert "in its lifetime" in long
     assert len(long) > 3 * len(short)
 
 
 def test_the_same_on_many_cards_is_told_once(capsys, saved):
     file = saved(eight({index: {"recovery": "node reboot"} for index in range(8)}))
     out = run(capsys, "--from", file)[1]
-    assert out.count("an earlier fault has left the card") == 1
+    assert out.count("an earlier fault left the GPU") == 1
     assert "gpu 0, gpu 1, gpu 2" in out
 
 
@@ -114,7 +114,7 @@ def test_wrong_questions_get_a_sentence(capsys, words, said):
 def test_what_is_unseen_on_every_card_is_told_once(capsys, saved):
     file = saved(eight({index: {"recovery": None} for index in range(8)}))
     out = run(capsys, "--from", file, "--only", "gpu_recovery")[1]
-    assert " ".join(out.split()).count("drivers from 550 on do") == 1
+    assert " ".join(out.split()).count("drivers from 550 on report") == 1
     told = json.loads(run(capsys, "--from", file, "--only", "gpu_recovery", "--json")[1])
     assert [one["about"] for one in told["not_observed"]] == [f"gpu {index}" for index in range(8)]
 
@@ -185,8 +185,8 @@ def test_a_script_of_a_healthy_machine_says_so(capsys, saved, tmp_path):
 
 def test_examining_changes_nothing(saved, tmp_path, monkeypatch):
     monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path / "home"))
-    rigright.doctor(saved(eight()))
-    rigright.doctor(only=("gpu",))
+    doctor_verb(saved(eight()))
+    doctor_verb(only=("gpu",))
     assert not (tmp_path / "home").exists()
 
 

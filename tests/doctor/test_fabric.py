@@ -168,10 +168,10 @@ def test_the_keeper_of_the_network_tells_of_lost_carriers_and_no_other_program_d
     [
         ({"state": "not started"}, "has not joined"),
         ({"state": "in progress"}, "still joining"),
-        ({"status": "error 4"}, "ended in an error"),
-        ({"health": "unhealthy"}, "the fabric is unhealthy"),
-        ({"route_broken": True}, "the fabric is unhealthy"),
-        ({"health": "limited capacity"}, "less than its bandwidth"),
+        ({"status": "error 4"}, "failed to join"),
+        ({"health": "unhealthy"}, "NVLink fabric is unhealthy"),
+        ({"route_broken": True}, "NVLink fabric is unhealthy"),
+        ({"health": "limited capacity"}, "degraded NVLink fabric bandwidth"),
     ],
 )
 def test_each_state_of_the_fabric_has_its_name(fabric, words):

@@ -200,6 +200,13 @@ PLANTED = [  # check, severity, about whom, what differs on the server, what dif
     ),
     ("ib_firmware", "note", None, {"infiniband": {"mlx5_3": {"firmware": "28.35.1012"}}}, {}),
     (
+        "supply_load",
+        "warning",
+        "PSU2 Input Power",
+        ipmi(name="PSU2 Input Power", value="3050.000", unit="Watts", high="3100.000"),
+        {},
+    ),
+    (
         "supply_units",
         "fault",
         "PSU2 Status",
@@ -382,7 +389,7 @@ def test_a_server_with_a_quarter_of_its_channels(tmp_path):
     ]
     machine = machine_of(tmp_path, {"like": "server", "dmi": {"modules": modules}})
     one = only(machine, "memory_channels")
-    assert (one.severity, str(one.title)) == ("warning", "4 of 16 memory channels are filled")
+    assert (one.severity, str(one.title)) == ("warning", "only 4 of 16 memory channels are populated")
     assert "38.4 GB/s" in str(one.why) or "38 GB/s" in str(one.why)
 
 

@@ -143,7 +143,7 @@ def test_a_copy_is_held_against_the_link_as_it_is():
 def test_a_link_on_half_its_lanes_is_noted():
     there = Machine(devices=(card(0, pcie=PcieLink(lanes=8, lanes_max=16)),))
     notes = [str(note) for note in judged(transfer(27, lanes=8), there).notes]
-    assert notes == ["the link runs on 8 of 16 lanes"]
+    assert notes == ["PCIe link is x8 instead of x16"]
 
 
 def test_without_a_look_at_the_link_operators_minima_hold():
@@ -251,7 +251,7 @@ def test_pairs_that_reach_each_other_otherwise_are_not_held_against_each_other()
 
 def test_other_programs_on_the_card_are_noted():
     there = Machine(devices=(card(0, programs=(Program(pid=7, name="python"),)),))
-    assert [str(note) for note in judged(gemm(780), there).notes] == ["other programs hold memory of gpu 0"]
+    assert [str(note) for note in judged(gemm(780), there).notes] == ["other processes hold memory on gpu 0"]
 
 
 def test_wrong_values_are_noted():

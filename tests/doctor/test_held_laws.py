@@ -243,7 +243,7 @@ def test_a_card_that_is_slow_by_its_facts_is_told_how_it_stands_beside_the_other
     found = held_all(node("gemm", "bf16 square", [100e12] * 7 + [400e12]), SERVER)
     assert found[0].verdict == "slow"
     assert found[0].basis == "measured"
-    assert "100% of the other cards' median" in str(found[0].notes[-1])
+    assert "100% of the other GPUs' median" in str(found[0].notes[-1])
 
 
 def test_a_spread_wide_figure_counts_as_behind_only_by_its_best_repeat():

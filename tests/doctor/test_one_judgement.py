@@ -16,6 +16,7 @@ from rigright.doctor.binding.judgement import conclude, tick_of, watched
 from rigright.doctor.examine import case_of, examine
 from rigright.faces.cli.main import main
 from rigright.facts.xids import xids
+from rigright.machine.host import Sensor
 from rigright.machine.opened import open_machine
 from rigright.machine.stored import plain
 from rigright.verbs.diagnose import in_file
@@ -95,7 +96,7 @@ def test_a_file_is_diagnosed_as_the_doctor_sees_it(name, tmp_path, capsys):
     for verb in ("diagnose", "upgrade"):
         assert (told[verb]["lead"] or {}).get("check") == check
     if check is None:
-        assert "no work in this file" in told["diagnose"]["verdict"]
+        assert "no load in this file" in told["diagnose"]["verdict"]
     else:
         title = told["doctor"]["causes"][0]["title"]
         assert title in told["diagnose"]["verdict"]
@@ -163,3 +164,11 @@ def test_a_lost_card_explains_what_is_missing_with_it():
     (root,) = [one for one in found.bad if one.check == "xid_events"]
     assert "gpu_answers" in {check for check, _ in root.follows}
     assert concluded(two()).bad == ()
+
+
+def test_a_supply_at_its_limit_is_told_beside_the_brake_that_it_leads_to():
+    meter = Sensor(name="PSU1 Input Power", kind="power", value=3250.0, high=3300.0, source="ipmi")
+    found = concluded(eight({3: {"slowed_by": ("hw_power_brake",)}}, sensors=(meter,)))
+    assert [one.check for one in found.causes][:2] == ["gpu_throttled", "supply_load"]
+    assert "3.2 kW of 3.3 kW" in str(found.causes[1].finding.title)
+    assert concluded(eight(sensors=(replace(meter, value=3000.0),))).bad == ()

@@ -161,8 +161,8 @@ def test_what_a_reboot_mended_asks_for_no_other_and_what_it_did_not_goes_further
     assert REBOOT not in commands_of(eight(events=(old,)))
     again = finding(eight(events=(old, new)), "xid_events")
     assert again.severity == "fault"
-    assert "another start does not mend it" in str(again.fix[0].says)
-    assert "replace the card" in str(again.fix[1].says)
+    assert "another reboot will not fix it" in str(again.fix[0].says)
+    assert "RMA the GPU" in str(again.fix[1].says)
 
 
 def test_a_silent_firmware_is_tied_to_its_card():

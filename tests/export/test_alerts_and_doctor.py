@@ -15,11 +15,14 @@ from debian import needs
 from rigright.doctor.binding.judgement import tick_of
 from rigright.doctor.examine import case_of, examine
 from rigright.export.targets import alerts as rules
+from rigright.facts.judged import nvlink_errors
 from rigright.facts.monitoring import alerts
 from rigright.facts.slowdowns import slowdowns
 from rigright.facts.xids import repeated, xids
+from rigright.machine.device import DirectLink
 from rigright.machine.exporter.page import Pages
 from rigright.machine.exporter.tally import Settings, Tally
+from rigright.machine.tick import LinkTick
 from rigright.machine.world import World
 from rigright.verbs.export import export, write
 
@@ -32,6 +35,7 @@ WELL, ILL = 30, 60  # minutes
 LEVELS = {"critical": "fault", "warning": "warning"}
 WATCHED = {  # checks whose reading is a metric: what they find must raise an alert of that weight
     *("gpu_answers", "gpu_recovery", "ecc_uncorrected", "nvlink_down", "gpu_throttled", "xid_events"),
+    *("nvlink_errors", "fabric_state", "ecc_corrected", "pcie_width", "pcie_gen"),
 }
 OF_THE_WATCH = {"RigCollectorStale", "RigCollectorGone", "RigKernelLogClosed", "RigBaselineDiffers"}
 KEPT = ("ecc_uncorrected", "note"), ("gpu_recovery", "note")  # of the past: a counter that stands still
@@ -59,6 +63,13 @@ def seen(machine):
                 rows_pending=card.retired and bool(card.retired.rows_pending),
                 rows_failed=card.retired and bool(card.retired.rows_failed),
                 links_active=sum(bool(link.active) for link in card.links or ()),
+                links=tuple(
+                    LinkTick(index=link.index, is_up=link.active, errors=link.errors)
+                    for link in card.links or ()
+                ),
+                fabric=card.fabric,
+                slices=card.slices or None,
+                pcie_replays=card.pcie.replays,
                 programs=(),
             )
         )
@@ -84,7 +95,8 @@ def series(well, ill):
         elif name == "rigright_collected_timestamp_seconds":
             values = f"0+60x{WELL + ILL + 1}"
         else:
-            first = "_" if before is None else f"{before:g}"
+            is_link = name == "rigright_gpu_nvlink_errors_total"  # which is told from the first on
+            first = f"{before or 0:g}" if is_link else "_" if before is None else f"{before:g}"
             then = "_" if after is None else f"{after:g}"
             values = f"{first}x{WELL} {then}x{ILL}"
         found.append({"series": shown, "values": values})
@@ -133,12 +145,26 @@ def raised(tmp_path_factory):
     return asked
 
 
+def noisy(kind, count):
+    """Links of which one counted errors of a kind."""
+    return tuple(DirectLink(index=n, active=True, errors=((kind, count * (n == 4)),)) for n in range(18))
+
+
 def machines():
     """Every fault that is planted on one card, every reason to be slow, an XID of each kind, and repeats."""
     found = {"sound": eight()}
     for check, severity, changes in planted.PLANTED:
         if check in WATCHED | {"rows_remapped"}:
             found[f"{check} {severity} {changes}"] = eight({3: changes})
+    many = [(kind, nvlink_errors()[kind]) for kind in ("recovery_failed", "replay", "effective")]
+    for changes in (
+        {"pcie__lanes": 8},
+        {"pcie__gen": 1, "busy_share": 1.0},
+        {"fabric__health": "limited capacity"},
+        {"links": tuple(DirectLink(index=n, active=n > 0) for n in range(18))},
+        *({"links": noisy(kind, count)} for kind, times in many for count in {1, times - 1, times}),
+    ):
+        found[str(changes)] = eight({3: changes})
     found |= {f"slow: {word}": eight({3: {"slowed_by": (word,)}}) for word in slowdowns() if word != "idle"}
     kinds = {(one.action, one.next, one.hardware): code for code, one in xids().items()}
     for code in {*kinds.values(), 63, 79, 94, 119}:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from launch_plans import HOSTILE, base, drawn
+from launch_plans import HOSTILE, argv_of, base, drawn
 from rigright.base.errors import AskError, RigError
 from rigright.export.commands import command_of
 from rigright.export.text import flat
@@ -25,15 +25,6 @@ from rigright.verbs.launch_check import held, running_words
 SERVERS = [name for name, one in programs().items() if one.kind == "serve"]
 COUNT = 300
 CONFIGURED = {"axolotl", "llama-factory", "transformers"}  # by a file, whose keys their tables hold
-
-
-def argv_of(script):
-    """The command of a script, as a shell splits it."""
-    lines = [line for line in script.split("\n") if not line.startswith(("#", "export ", "set ", ": "))]
-    words = shlex.split("\n".join(lines).replace("\\\n", " "))
-    assert words[0] == "exec"
-    assert words[-1] == "$@"
-    return words[1:-1]
 
 
 def checked(argv, table):

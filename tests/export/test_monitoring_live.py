@@ -29,6 +29,10 @@ pytestmark = pytest.mark.live
 
 PATIENCE_S = 60.0
 QUIET = {  # exprs that a healthy machine has no samples of
+    "rigright_gpu_sm_active_ratio",
+    "rigright_mig_sm_active_ratio",
+    "rigright_gpu_tensor_active_ratio",
+    "rigright_host_power_watts",
     "rigright_gpu_xids_total",
     "rigright_gpu_slowed_seconds_total",
     "rigright_gpu_memory_temperature_celsius",
@@ -205,4 +209,4 @@ def test_a_card_that_is_lost_reaches_whoever_listens(tmp_path):
         )
     assert told[0]["labels"]["gpu"] == "3"
     assert told[0]["annotations"]["summary"].startswith("GPU 3 ")
-    assert "reset the card" in told[0]["annotations"]["fix"]
+    assert "reset the GPU" in told[0]["annotations"]["fix"]

@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -169,3 +170,22 @@ def test_no_warning_of_any_library_reaches_a_person():
     ):
         code, _, err = run(*line, environment={"PYTHONWARNINGS": "error"})
         assert (code, err) == (0, ""), line
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_thread_that_still_reads_is_not_torn_apart_at_the_end(monkeypatch, waits):
+    """The interpreter is not taken down beneath it: that ended in a crash now and then."""
+    from rigright import __main__ as module
+    from rigright.faces.cli import main as cli
+
+    over, left = threading.Event(), []
+    monkeypatch.setattr(cli, "main", lambda: 3)
+    monkeypatch.setattr(module.os, "_exit", left.append)
+    known = threading.enumerate
+    monkeypatch.setattr(module.threading, "enumerate", lambda: [known()[0], *([thread] if waits else [])])
+    thread = threading.Thread(target=over.wait, daemon=True)
+    thread.start()
+    assert module.main() == 3
+    assert left == ([3] if waits else [])
+    over.set()
+    thread.join()

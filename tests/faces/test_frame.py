@@ -55,6 +55,7 @@ def answer(options):
         "disk": OSError(28, "No space left on device", "out.csv"),
         "system": OSError("odd"),
         "memory": MemoryError(),
+        "compiled": EOFError("marshal data too short"),
         "bug": ZeroDivisionError("division by zero"),
         "deep": RecursionError("maximum recursion depth exceeded"),
         "stop": KeyboardInterrupt(),
@@ -205,6 +206,7 @@ TROUBLE = [
     ("disk", 5, "out.csv: No space left on device"),
     ("system", 5, "the system refused: odd"),
     ("memory", 5, "not enough free memory"),
+    ("compiled", 5, "delete __pycache__ under "),
     ("bug", 70, "this is a bug"),
     ("deep", 70, "this is a bug"),
 ]
@@ -222,7 +224,7 @@ def test_whatever_goes_wrong_is_one_sentence_and_a_code(run, how, code, words):
 @pytest.mark.parametrize(("how", "code", "words"), TROUBLE)
 def test_a_script_is_told_too(run, how, code, words):
     done, out, err = run("--json", "fail", how)
-    kind = {"disk": "system", "memory": "system", "deep": "bug"}.get(how, how)
+    kind = {"disk": "system", "memory": "system", "compiled": "system", "deep": "bug"}.get(how, how)
     error = json.loads(out)["error"]
     assert (done, error["exit_code"], error["kind"]) == (code, code, kind)
     assert words in error["message"]

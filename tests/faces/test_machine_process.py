@@ -27,6 +27,7 @@ def start(tmp_path):
 
     def starting(line, scene="healthy_2x4090", **more):
         env = {**os.environ, **machine(scene).env, "RIGRIGHT_HOME": str(tmp_path / "home"), "LC_ALL": "C"}
+        env["PYTHONDONTWRITEBYTECODE"] = "1"  # Python would keep half a file
         env["PATH"] += os.pathsep + os.environ["PATH"]
         process = subprocess.Popen(
             [sys.executable, "-m", "rigright", *shlex.split(line.format(folder=tmp_path))],

@@ -31,18 +31,18 @@ WRONG = """
 2  is there already           | doctor --fix-script {folder}/file --from {folder}/h100.txt
 2  unknown GPU                | setup --on nosuch
 2  one of them                | setup --on h100 --from {folder}/junk.json
-2  no system of our table     | setup --on h100 --os 'plan 9'
-2  is in no table             | setup --on h100 --framework nosuch
-2  is in no table             | setup --on h100 --for nosuch
-2  one file at a time         | setup --on h100 --script --docker
+2  unknown system             | setup --on h100 --os 'plan 9'
+2  no requirements known      | setup --on h100 --framework nosuch
+2  no requirements known      | setup --on h100 --for nosuch
+2  only one file can          | setup --on h100 --script --docker
 3  cannot write               | setup --on h100 --script {folder}/file/x.sh
 2  is there already           | setup --on h100 --requirements {folder}/file
 2  no part                    | bench nosuch
 2  too short to measure       | bench ram --time 0.1s
 2  as a time                  | bench --time x
 4  there is no file           | bench --from {folder}/none
-3  neither what               | bench --from {folder}/junk.json
-3  neither what               | bench --from {folder}/bytes
+3  as a benchmark             | bench --from {folder}/junk.json
+3  as a benchmark             | bench --from {folder}/bytes
 2  no address                 | bench --endpoint ftp://x
 2  is a folder                | bench ram --save {folder}/emptyfolder
 4  there is no folder         | bench ram --save {folder}/none/x.json

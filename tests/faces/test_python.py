@@ -1,41 +1,245 @@
-"""The verbs as functions of the package."""
+"""The verbs as functions of the package: the same words, the same answers, in the forms a notebook wants."""
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-import rigright
+import rigright as rig
 from rigright.base import shelf
+from rigright.base.errors import AskError, MissingError
+from rigright.faces.cli.main import main
 
 VERBS = shelf.names("rigright.faces.cli.asks")
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.ipynb"))
+SAME = {  # as typed -> the same from Python
+    "plan qwen3-32b --mode chat --budget 8000usd --lang en": lambda: rig.plan(
+        "qwen3-32b", mode="chat", budget="8000usd", lang="en"
+    ),
+    "plan llama-3.1-8b --on '2x 4090' --users 8 --plans 2 --lang zh": lambda: rig.plan(
+        model="llama-3.1-8b", on="2x 4090", users=8, plans=2, lang="zh"
+    ),
+    "plan qwen3-8b --chips '4090, 3090' --used --tpot 0.05": lambda: rig.plan(
+        "qwen3-8b", chips=["4090", "3090"], used=True, rent=False, tpot=0.05
+    ),
+    "explain llama-3.1-8b --on 4090 --context 2048": lambda: rig.explain(
+        "llama-3.1-8b", on="4090", context=2048, kv=None
+    ),
+    "explain llama-2-7b --on 4090 --train lora": lambda: rig.explain("llama-2-7b", on="4090", train="lora"),
+    "explain llama-2-7b --on 8xh100 --train": lambda: rig.explain("llama-2-7b", on="8xh100", train=True),
+    "fit 4090 --limit 3": lambda: rig.fit("4090", limit=3),
+    "compare 4090 5090 --for llama-3.1-8b --users 8": lambda: rig.compare(
+        ["4090", "5090"], for_="llama-3.1-8b", users=8
+    ),
+    "build '2x rtx 4090' --room '230V 16A'": lambda: rig.build("2x rtx 4090", room="230V 16A"),
+    "cost '2x rtx 4090' --place US-CA --years 3": lambda: rig.cost("2x rtx 4090", place="US-CA", years=3),
+    "look-up chips 4090": lambda: rig.look_up("chips", "4090"),
+    "look-up chips --where memory>=100GB --where vendor=AMD --sort bw": lambda: rig.look_up(
+        "chips", where=["memory>=100GB", "vendor=AMD"], sort="bw"
+    ),
+    "look-up xid 79": lambda: rig.look_up("xid", 79),
+    "simulate llama-3.1-8b --on h100 --rate 5 --requests 30": lambda: rig.simulate(
+        "llama-3.1-8b", on="h100", rate=5, requests=30
+    ),
+    "doctor --from {box}": lambda box: rig.doctor(from_=box),
+    "probe --from {box}": lambda box: rig.probe(from_=box),
+    "validate {runs}": lambda runs: rig.validate([runs]),
+}
+RUNS = (
+    "id,source,engine,model,chip,n_chips,weights,kv,mode,load,prompt_tok,output_tok,metric,value\n"
+    "a,mine,llama.cpp,meta-llama/Meta-Llama-3-8B,rtx-4090,1,gguf:Q4_K_M,f16,single,1,0,512,decode_tok_s_per_user,99\n"
+)
+BOX = {"schema": 1, "devices": [{"index": 0, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3"}]}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "box.json").write_text(json.dumps(BOX), encoding="utf-8")
+    (folder / "runs.csv").write_text(RUNS, encoding="utf-8")
+    return {"box": folder / "box.json", "runs": folder / "runs.csv"}
+
+
+def timeless(thing):
+    """Without the seconds that an examination took."""
+    if isinstance(thing, dict):
+        return {key: timeless(value) for key, value in thing.items() if key != "seconds"}
+    return [timeless(one) for one in thing] if isinstance(thing, list) else thing
+
+
+@pytest.mark.parametrize("line", SAME)
+def test_the_data_are_what_json_prints(line, files, capsys):
+    import shlex
+
+    code = main([*shlex.split(line.format(**files)), "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    names = re.findall(r"{(\w+)}", line)
+    found = SAME[line](*(files[name] for name in names))
+    assert timeless(found.to_dict()) == timeless(printed)
+    assert code in {0, 10, 20}
+    assert str(found).splitlines()[0] in found.to_html() or repr(found)[:9] == "<rigright"
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_of_the_command_line_is_a_function(verb):
-    function = getattr(rigright, verb)
+    function = getattr(rig, verb)
     assert callable(function)
     assert function.__doc__
-    assert function.__module__.startswith(f"rigright.verbs.{verb}")
+    assert function.__name__ == verb
 
 
 def test_a_room_of_the_same_name_does_not_hide_the_verb():
     importlib.import_module("rigright.doctor.examine")
-    assert rigright.doctor.__module__ == "rigright.verbs.doctor.frame"
+    assert not isinstance(rig.doctor, ModuleType)
     assert importlib.import_module("rigright.doctor").__doc__.startswith("Whether a machine is healthy")
 
 
 def test_the_package_tells_what_it_has():
-    assert set(dir(rigright)) == {"__version__", *VERBS}
+    assert set(dir(rig)) == {"__version__", *VERBS}
 
 
 def test_what_is_not_there_is_an_attribute_error_that_says_what_is():
     with pytest.raises(AttributeError, match="explain"):
-        rigright.explian  # noqa: B018 - reading it is the test
-    assert not hasattr(rigright, "__wrapped__")
+        rig.explian  # noqa: B018 - reading it is the test
+    assert not hasattr(rig, "__wrapped__")
 
 
-def test_a_verb_answers():
-    answer = rigright.explain("llama-3.1-8b", "rtx 4090")
-    assert "Llama-3.1-8B" in answer.model
+@pytest.fixture(scope="module")
+def explained():
+    return rig.explain("llama-3.1-8b", on="rtx 4090")
+
+
+def test_an_answer_is_its_record(explained):
+    assert "Llama-3.1-8B" in explained.model
+    assert explained.fullest.used_bytes == explained.record.fullest.used_bytes
+    assert {"to_dict", "fullest"} <= set(dir(explained))
+    with pytest.raises(AttributeError):
+        explained.nosuch  # noqa: B018 - reading it is the test
+
+
+def test_a_notebook_shows_the_page_and_its_style_stays_inside(explained):
+    shown = explained._repr_html_()
+    assert "Llama-3.1-8B" in shown
+    assert "<html" not in shown
+    assert "body {" not in shown
+    style = shown.split("<style>")[1].split("</style>")[0]
+    assert style.strip().startswith(".rigright {")
+    assert style.count("{") == style.count("}")
+    (picture,) = explained.pictures
+    assert 'class="bars"' in picture._repr_html_()
+    assert "<h1>" not in picture._repr_html_()
+
+
+def test_the_signature_names_the_options():
+    parameters = inspect.signature(rig.compare).parameters
+    assert parameters["things"].kind is inspect.Parameter.VAR_POSITIONAL
+    assert {"for_", "users", "max_chips"} <= set(parameters)
+    assert inspect.signature(rig.plan).parameters["model"].default is inspect.Parameter.empty
+
+
+@pytest.mark.parametrize(
+    ("ask", "said", "hint"),
+    [
+        (lambda: rig.plan("qwen3-8b", bugdet=5), 'unknown option "bugdet"', "did you mean budget"),
+        (rig.plan, "missing: model", "--help"),
+        (lambda: rig.plan("qwen3-8b", mode="foo"), 'unknown mode "foo"', "choose serve, chat"),
+        (lambda: rig.plan("qwen3-8b", users=-1), "--concurrency is -1", "above zero"),
+        (lambda: rig.plan("--from=/etc/passwd"), "unexpected argument", "dash"),
+        (lambda: rig.plan("qwen3-8b", form="html"), 'unknown option "form"', ""),
+        (lambda: rig.plan("qwen3-8b", budget=True), "--budget has no value", "write one"),
+        (lambda: rig.plan("qwen3-8b", buy="no such"), "--buy takes no value", ""),
+        (lambda: rig.explain("nosuch-7q", on="4090"), "nosuch-7q", ""),
+        (lambda: rig.fit("4090", to=1), 'unknown option "to"', ""),
+    ],
+)
+def test_wrong_words_are_refused_as_the_command_line_does(ask, said, hint):
+    with pytest.raises(AskError) as error:
+        ask()
+    assert said in str(error.value)
+    assert hint in " ".join(getattr(error.value, "__notes__", [""]))
+
+
+class Frame(dict):
+    """A DataFrame, as far as these tests look."""
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Of the two libraries only these are installed."""
+
+    def put(*names):
+        for name in ("pandas", "polars"):
+            library = ModuleType(name) if name in names else None
+            if library is not None:
+                library.DataFrame = Frame
+                library.__spec__ = importlib.machinery.ModuleSpec(name, None)
+            monkeypatch.setitem(sys.modules, name, library)
+        find = importlib.util.find_spec
+        monkeypatch.setattr(
+            "importlib.util.find_spec",
+            lambda name, *more: (
+                (name in names or None) if name in {"pandas", "polars"} else find(name, *more)
+            ),
+        )
+
+    return put
+
+
+def test_a_table_has_numbers_where_all_cells_are(only):
+    only("polars")
+    frame = rig.plan("llama-3.1-8b", on="2x 4090", users=8).to_frame()
+    assert isinstance(frame, Frame)
+    assert set(frame["chip"]) == {"rtx-4090"}
+    assert all(isinstance(one, int) for one in frame["n_chips"])
+    assert all(low <= high for low, high in zip(frame["tpot_s_low"], frame["tpot_s_high"], strict=True))
+    assert len({len(column) for column in frame.values()}) == 1
+
+
+def test_cells_for_eyes_are_numbers_too_where_all_of_them_are(only):
+    only("pandas")
+    frame = rig.look_up("chips", "4090").to_frame()
+    assert all(isinstance(one, int) and one >= 1008 for one in frame["bandwidth GB/s"][:1])
+    assert all(isinstance(one, str) for one in frame["chip"])
+
+
+def test_without_a_library_the_error_says_what_to_install(only, explained):
+    only()
+    with pytest.raises(MissingError, match="pandas or polars") as error:
+        explained.to_frame()
+    assert "pip install pandas" in error.value.__notes__[0]
+    only("pandas")
+    with pytest.raises(MissingError) as error:
+        explained.to_frame("polars")
+    assert "pip install polars" in error.value.__notes__[0]
+    with pytest.raises(AskError, match="excel"):
+        explained.to_frame("excel")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebook_runs_from_top_to_bottom(path):
+    """Each cell in turn, as a kernel does it; what a cell ends with must have something to show."""
+    cells = [
+        cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
+    ]
+    space, shown = {}, []
+    for cell in cells:
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, str(path), "exec"), space)  # noqa: S102 - our own notebook
+        if last is not None:
+            shown.append(eval(compile(ast.Expression(last.value), str(path), "eval"), space))  # noqa: S307
+    assert len(cells) > 4
+    assert sum(hasattr(one, "_repr_html_") for one in shown) > 2
+    assert all(cell.get("outputs") == [] for cell in cells), "a notebook is kept without outputs"
+
+
+def test_there_is_a_notebook():
+    assert NOTEBOOKS

@@ -254,7 +254,7 @@ def test_every_engine_can_be_set_up_or_is_refused_with_what_can(engine):
     if engine in names:
         assert find_name(engine) == engine
     else:
-        with pytest.raises(AskError, match=rf"{re.escape(engine)}.* there are \w"):
+        with pytest.raises(AskError, match=rf"{re.escape(engine)}.* known: \w"):
             find_name(engine)
 
 

@@ -168,6 +168,10 @@ static const struct { u32 id; const char *key; } FIELDS[] = {
     {164, "link.mbps"}, {165, "link.state"}, {185, "power.draw"}, {186, "power.draw"},
     {187, "power.min"}, {188, "power.max"}, {189, "power.default"}, {190, "power.limit"},
     {193, "tlimit.shutdown"}, {194, "tlimit.slowdown"}, {195, "tlimit.mem"}, {196, "tlimit.gpu"},
+    {202, "link.tx_bytes"}, {204, "link.rx_bytes"}, {206, "link.malformed"}, {207, "link.overrun"},
+    {208, "link.rx"}, {209, "link.rx_remote"}, {210, "link.rx_general"}, {211, "link.integrity"},
+    {212, "link.discards"}, {214, "link.recovery_failed"}, {215, "link.recovery_events"},
+    {219, "link.effective"}, {221, "link.symbol"},
     {197, "pcie.tx_bytes"}, {198, "pcie.rx_bytes"}, {230, "recovery"},
 };
 
@@ -179,7 +183,7 @@ static void fill(Handle handle, Field *field)
     for (size_t place = 0; place < sizeof FIELDS / sizeof *FIELDS; place++)
         if (FIELDS[place].id == field->id)
             snprintf(key, sizeof key, "%s", FIELDS[place].key);
-    if (field->id == 138 || field->id == 139 || field->id == 164 || field->id == 165 || field->id == 171 || field->id == 172) {
+    if ((field->id > 200 && field->id < 223) || field->id == 138 || field->id == 139 || field->id == 164 || field->id == 165 || field->id == 171 || field->id == 172) {
         char its[160];
         snprintf(its, sizeof its, "%s.%u", key, field->scope);
         if (has(device_of(handle), its))

@@ -35,7 +35,9 @@ for _path in (TESTS, TESTS / "doctor", TESTS.parent / "src"):
     if str(_path) not in sys.path:
         sys.path.append(str(_path))
 
-import rigright  # noqa: E402 - the paths above come first
+import doors  # noqa: E402 - the paths above come first
+
+import rigright  # noqa: E402
 from rigright.arch import count  # noqa: E402
 from rigright.arch.read import read_config  # noqa: E402
 from rigright.arch.sources import zoo  # noqa: E402
@@ -237,13 +239,19 @@ def config(dice: random.Random) -> None:
         count.params(read_config(raw, "mutant"))
 
 
+def door(dice: random.Random) -> None:
+    """A command with a mutant of a file that it takes."""
+    doors.any_door(mutant, dice)
+
+
 KINDS = (front_door, front_door, front_door, any_reader, any_reader, benchmark, config, config)
+COMMAND_EACH = 50  # a whole command takes as long as many readings
 
 
 def one(number: int, seed: int) -> None:
     """One input; only a RigError may come out of a reader, and it says something."""
     dice = random.Random(seed * 1_000_003 + number)  # noqa: S311 - it plays, it hides nothing
-    kind = KINDS[number % len(KINDS)]
+    kind = door if number % COMMAND_EACH == COMMAND_EACH - 1 else KINDS[number % len(KINDS)]
     try:
         kind(dice)
     except RigError as error:

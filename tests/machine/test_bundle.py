@@ -7,6 +7,8 @@ import io
 import json
 import os
 import tarfile
+import tracemalloc
+import zipfile
 from dataclasses import replace
 
 import pytest
@@ -18,10 +20,12 @@ from rigright.base.errors import DataError, RigError
 from rigright.base.units import MIB
 from rigright.machine.bundle.heard import Replay, overheard
 from rigright.machine.bundle.marks import Marks
+from rigright.machine.bundle.open import most_unpacked
 from rigright.machine.bundle.rules import Rules, private_names
 from rigright.machine.bundle.tables import hide_config, hide_firmware
 from rigright.machine.bundle.write import hidden, hidden_machine, rules_of, write_bundle
 from rigright.machine.opened import open_machine, read_machine
+from rigright.machine.opened.archive import unpacked
 from rigright.machine.parts.surroundings import HIDDEN
 from rigright.machine.probe import probe
 from rigright.machine.running import pip_settings
@@ -296,7 +300,7 @@ def test_paths_links_and_devices_in_it_reach_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (gzip.compress(b"\0" * (200 * MIB), mtime=0), "more than 128 MiB"),
+        (gzip.compress(b"\0" * (200 * MIB), mtime=0), "there are zero bytes in it"),
         (gzip.compress(b"x" * 1000, mtime=0)[:-20], "too early"),
         (b"\x1f\x8bnot gzip at all", "no bundle"),
         (tar_of(("machine.json", b"[]")), "not recognised"),
@@ -345,3 +349,28 @@ def test_places_that_are_no_files_are_refused_unopened(tmp_path):
         open_machine(pipe)
     with pytest.raises(RigError, match="there is no file"):
         open_machine(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("pack", ["gz", "tar.gz", "zip"])
+def test_what_unpacks_to_a_flood_is_read_up_to_its_bound_and_said_to_be_cut(pack):
+    """A log packs thirty to one, a flood a thousand to one: a hundred KB of it never take a hundred MB."""
+    text = LOG.encode() + b"# nothing more is said here\n" * (40 * MIB // 28)
+    packed = {"gz": gzip.compress, "tar.gz": lambda whole: tar_of(("f.txt", whole)), "zip": zip_of}
+    raw = packed[pack](text)
+    assert len(raw) < MIB
+    tracemalloc.start()
+    try:
+        members = unpacked(raw, name="given")
+        assert tracemalloc.get_traced_memory()[1] < 100 * MIB
+    finally:
+        tracemalloc.stop()
+    assert [one.is_cut for one in members if one.raw] == [True]
+    assert max(len(one.raw) for one in members) <= most_unpacked(len(raw))
+    assert members[-1].raw.startswith(LOG.encode())
+
+
+def zip_of(raw):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("f.txt", raw)
+    return file.getvalue()

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rigright.base.errors import RigError
+from rigright.doctor.examine import case_of, examine
 from rigright.machine.far.shell import MARK, script
 from rigright.machine.opened import read_machine
 from rigright.machine.opened.collected import host_of, is_collected, read_collected
@@ -28,13 +29,28 @@ OF_HEALTH = {"worn_share", "spare_share", "temperature_c", "unsafe_shutdowns", "
 ELSEWHERE = {"size_bytes", "free_bytes", "files_free_share"}  # the played `df` knows other words
 
 
-def collected(world, shell="sh"):
+def collected(world, shell="sh", *, hurried=False):
     env = {**world.env, "PATH": f"{world.env['PATH']}:/usr/bin:/bin", "VLLM_API_KEY": "hush"}
     words = [shell, "sh", "-s"] if shell == "busybox" else [shell, "-s"]
-    done = subprocess.run(
-        words, input=script().encode(), env=env, capture_output=True, timeout=60, check=True
-    )
+    text = script()
+    if hurried:
+        text = text.replace("'timeout 8'", "'timeout 0.2'").replace("'timeout 10'", "'timeout 0.5'")
+        assert text != script()
+    done = subprocess.run(words, input=text.encode(), env=env, capture_output=True, timeout=60, check=True)
     return done.stdout
+
+
+def plays(folder, name, text):
+    """A program of the played machine."""
+    (folder / "bin").mkdir(exist_ok=True)
+    file = folder / "bin" / name
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+def found_by(machine, *checks):
+    """What these checks find, by title and card."""
+    return [(str(one.title), str(one.about)) for _, one in examine(case_of(machine), checks).findings]
 
 
 @pytest.fixture(scope="module", params=["healthy_8xh100", "healthy_2x4090", "xids"])
@@ -88,7 +104,7 @@ def test_it_is_known_behind_a_banner_and_read_up_to_where_it_ends(played):
 def test_nobody_plays_a_part_without_the_mark(played):
     """A file or a command that prints our marks cannot say more than its own content."""
     text = script(f"{MARK}-0123456789abcdef")
-    assert f"MARK=${{MARK:-{MARK}-0123456789abcdef}}" in text
+    assert f"\nMARK={MARK}-0123456789abcdef\n" in text
     _, raw = played
     evil = b"\nrigright-collect folder /etc/evil\nx\n"
     marked = raw.replace(MARK.encode(), b"rigright-collect-0123456789abcdef").replace(
@@ -126,6 +142,56 @@ def test_whatever_comes_is_read_or_refused(lines):
     raw = f"{MARK} 1\n{chr(10).join(lines)}\n".encode("utf-8", "replace")
     with suppress(RigError):
         assert read_collected(raw, name="box").origin == "box"
+
+
+DRIVER = ("gpu_driver", "gpu_answers", "driver_loaded", "driver_packages")
+
+
+def test_cards_without_a_driver_are_found_as_on_the_machine_itself(tmp_path):
+    world = scene("no_library", tmp_path)
+    live = found_by(probe(world), *DRIVER)
+    assert ("NVIDIA driver is not working", "None") in [(title, about) for title, about in live]
+    assert found_by(read_machine(collected(world), name="box"), *DRIVER) == live
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        (
+            'echo "NVIDIA-SMI has failed because it couldn\'t communicate with the NVIDIA driver."; exit 9',
+            "NVIDIA driver is not working",
+        ),
+        (
+            "echo 'Unable to determine the device handle for GPU0000:41:00.0: GPU is lost.'; exit 15",
+            "GPU is lost: the driver can no longer reach it",
+        ),
+        ("trap '' TERM; exec sleep 5", "NVIDIA driver hangs"),
+    ],
+)
+def test_what_nvidia_smi_complains_of_is_found_and_costs_nothing_else(tmp_path, said, title):
+    world = scene("healthy_8xh100", tmp_path)
+    plays(tmp_path, "nvidia-smi", said)
+    found = read_machine(collected(world, hurried=True), name="box")
+    assert title in [one for one, _ in found_by(found, *DRIVER)]
+    assert found.cut == ()
+    assert len(found.pci) > 8
+    assert found.events is not None
+
+
+def test_a_card_that_only_the_library_would_show_is_not_called_missing(tmp_path):
+    world = scene("no_library", tmp_path)
+    folder = world.root / "usr/lib/x86_64-linux-gnu"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "libnvidia-ml.so.570.86.15").touch()
+    found = read_machine(collected(world), name="box")
+    assert not found_by(found, "gpu_driver")
+    assert [one.what for one in found.unseen if one.what == "devices"] == ["devices"]
+
+
+def test_the_path_is_the_users(tmp_path):
+    world = scene("healthy_2x4090", tmp_path)
+    found = read_machine(collected(replace(world, env={**world.env, "MARK": "evil"})), name="box")
+    assert dict(found.environment)["PATH"].endswith(":/usr/bin:/bin")
 
 
 def test_a_command_that_no_shell_could_read_is_passed_over():

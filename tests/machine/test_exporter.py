@@ -17,7 +17,7 @@ from moments import BEGAN_S, card, moment, ticks
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import CHINESE, sentences
-from rigright.machine.device import Program
+from rigright.machine.device import Fabric, Program, Slice
 from rigright.machine.exporter.page import RECOVERIES, Pages
 from rigright.machine.exporter.programs import MOST, Owners, job_of
 from rigright.machine.exporter.server import Place, Server, read_place, read_token
@@ -26,7 +26,7 @@ from rigright.machine.exporter.tally import Settings, Tally, reasons
 from rigright.machine.exporter.text import chosen, figure
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
-from rigright.machine.tick import DeviceTick, HostTick, LinkTick
+from rigright.machine.tick import Activity, DeviceTick, HostTick, LinkTick
 from rigright.machine.world import World
 
 prometheus = pytest.importorskip("prometheus_client.parser", reason="prometheus-client is not installed")
@@ -78,6 +78,10 @@ def of(samples, name, **labels):
 def test_every_reading_of_a_card_and_of_the_host_is_a_metric():
     told = {one.field for one in metrics() if one.of == "device"} | KEPT_OUT
     told |= {"links"} if {"link_up", "link_rx", "link_tx", "link_errors"} <= told else set()
+    told |= {"fabric"} if {"fabric_states", "fabric_healthy"} <= told else set()
+    of_parts = {one.field for one in metrics() if one.of == "activity"} | {"gpu_instance"}
+    told |= {"activity"} if of_parts == {one.name for one in fields(Activity)} else set()
+    told |= {"slices"} if any(one.of == "mig" for one in metrics()) else set()
     assert {one.name for one in fields(DeviceTick)} - told == set()
     host = {one.field for one in metrics() if one.of == "host"}
     assert {one.name for one in fields(HostTick)} == host
@@ -109,6 +113,9 @@ def test_no_metric_has_a_pid_among_its_labels():
         "counter",
         "source",
         "link",
+        "gpu_instance",
+        "compute_instance",
+        "profile",
         "program",
         "user",
         "job",
@@ -173,8 +180,15 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
         LinkTick(index=index, is_up=index > 0, rx_bytes=2e9, tx_bytes=1e9, errors=(("replay", index),))
         for index in range(2)
     )
+    done = dict.fromkeys((one.name for one in fields(Activity) if one.name != "gpu_instance"), 0.25)
+    cut = Slice(
+        gpu_instance=5, compute_instance=0, profile="2g.20gb", mem_used_bytes=1e9, mem_total_bytes=2e9
+    )
     more = {
         "links": links,
+        "fabric": Fabric(state="in progress", health="unhealthy"),
+        "slices": (cut,),
+        "activity": (Activity(**done), Activity(gpu_instance=5, **done | {"sm_share": 0.75})),
         "mem_c": 70.0,
         "fan_share": 0.4,
         "pcie_rx_bytes_per_s": 1e9,
@@ -192,6 +206,12 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
     assert [of(samples, "rigright_gpu_nvlink_up", gpu="1", link=link) for link in "01"] == [0, 1]
     assert of(samples, "rigright_gpu_nvlink_received_bytes_total", gpu="0", link="1") == 2e9
     assert of(samples, "rigright_gpu_nvlink_errors_total", gpu="0", link="1", kind="replay") == 1
+    assert of(samples, "rigright_gpu_fabric_state", gpu="1", state="in progress") == 1
+    assert of(samples, "rigright_gpu_fabric_state", gpu="1", state="completed") == 0
+    assert of(samples, "rigright_gpu_fabric_healthy", gpu="1") == 0
+    assert of(samples, "rigright_gpu_sm_active_ratio", gpu="0") == 0.25
+    assert of(samples, "rigright_mig_sm_active_ratio", gpu="0", gpu_instance="5") == 0.75
+    assert of(samples, "rigright_mig_memory_used_bytes", gpu="0", profile="2g.20gb") == 1e9
     assert of(samples, "rigright_gpu_last_xid", gpu="0") == 31
     assert of(samples, "rigright_baseline_differs", trait="driver") == 1
     assert of(samples, "rigright_gpu_last_xid", gpu="1") == 0

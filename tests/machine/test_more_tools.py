@@ -145,7 +145,7 @@ def test_a_tar_in_a_gzip_that_is_cut_off_gives_its_first_files():
     raw = gzip.compress(file.getvalue())
     machine = read_machine(raw[: len(raw) // 2], name="logs.tar.gz")
     assert [one.code for one in machine.events] == [79]
-    assert machine.cut == ("logs.tar.gz",)
+    assert machine.cut == ("logs.tar.gz", "big.txt")
 
 
 def test_the_json_of_nccl_tests(tmp_path):

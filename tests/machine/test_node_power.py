@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from rigright.machine.device import Device, Power
 from rigright.machine.host import Sensor
-from rigright.machine.node_power import node_power, of_sensors
+from rigright.machine.parts.node_power import node_power, of_sensors, read
+from rigright.machine.record import Machine
 from rigright.machine.world import World, command_file
+from rigright.report.pages.probe_host import host_rows
 
 DCMI = """
     Instantaneous power reading:                  3184 Watts
@@ -59,3 +64,20 @@ def test_without_a_controller_nothing_is_asked(tmp_path):
 def test_a_sensor_of_the_whole_else_the_supplies(told, expected):
     found = of_sensors(watts(**told))
     assert (None if found is None else (found.watts, found.source)) == expected
+
+
+def test_the_machine_that_is_probed_bears_it_and_a_sensor_says_it_where_no_controller_does(tmp_path):
+    told = read(box(tmp_path, DCMI)).fields["node_power"]
+    assert (told.watts, told.source) == (3184, "dcmi")
+    machine = replace(two(), node_power=told)
+    rows = {str(name): str(said) for name, said in host_rows(machine)}
+    assert rows["power draw"] == "node 3.2 kW, its GPUs 1.3 kW"
+    of_sensor = replace(machine, node_power=None, sensors=watts(Total__Power=2000.0))
+    rows = {str(name): str(said) for name, said in host_rows(of_sensor)}
+    assert rows["power draw"] == "node 2.0 kW, its GPUs 1.3 kW"
+    assert "power draw" not in {str(name) for name, _ in host_rows(replace(machine, node_power=None))}
+
+
+def two():
+    power = Power(draw_w=650.0)
+    return Machine(devices=tuple(Device(index=n, vendor="nvidia", power=power) for n in range(2)))

@@ -381,3 +381,38 @@ def test_eight_cards_of_a_status_of_links(shared):
     text = (shared / "captures" / "pci" / "nvidia-smi.nvlink.status.a100.txt").read_text(encoding="utf-8")
     cards = dict(read_capture(text).fields)["devices"]
     assert [len(card.links) for card in cards] == [12] * 8
+
+
+def test_error_counters_of_links_in_the_words_of_hopper_and_of_blackwell():
+    old = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n" + "".join(
+        f"\t Link {n}: Replay Errors: {n}\n\t Link {n}: Recovery Errors: 0\n\t Link {n}: CRC Errors: 9\n\n"
+        for n in range(18)
+    )
+    (links,) = links_of(old).values()
+    assert [one.index for one in links] == list(range(18))
+    assert {one.active for one in links} == {None}
+    assert links[5].errors == (("replay", 5), ("recovery", 0), ("crc", 9))
+    status = "GPU 0: NVIDIA B200 (UUID: GPU-1)\n\t Link 0: 53.125 GB/s\n\t Link 1: <inactive>\n"
+    new = (
+        "GPU 0: NVIDIA B200 (UUID: GPU-1)\n"
+        "\t Link 0: Tx packets: 8219\n\t Link 0: Rx Errors: 4\n\t Link 0: Total link recovery events: 2\n"
+        "\t Link 0: Effective Errors: 12\n\t Link 0: Effective BER: 15e-255\n\t Link 0: FEC Errors - 0: 9\n"
+        "\t Link 1: Symbol Errors: 0\n"
+    )
+    (links,) = links_of(status + new).values()
+    assert links[0].errors == (("rx", 4), ("recovery", 2), ("effective", 12))
+    assert links[0].bytes_per_s == 53.125e9
+    assert (links[1].active, links[1].errors) == (False, (("symbol", 0),))
+    assert links_of(new + status)[0][0].errors == links[0].errors
+
+
+def test_links_and_their_errors_of_two_commands_are_one_card():
+    head = "GPU 0: NVIDIA B200 (UUID: GPU-1)\n"
+    told = (
+        f"$ nvidia-smi nvlink -s\n{head}\t Link 0: 53.125 GB/s\n"
+        f"$ nvidia-smi nvlink -e\n{head}\t Link 0: Total link recovery events: 2\n"
+    )
+    for order in (told, "$" + "$".join(reversed(told.split("$")[1:]))):
+        (device,) = read_capture(order).fields["devices"]
+        (link,) = device.links
+        assert (link.active, link.errors) == (True, (("recovery", 2),))

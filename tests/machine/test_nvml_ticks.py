@@ -191,7 +191,9 @@ def test_a_tick_asks_little():
     fast = {row[0] for row in plans()["tick"]}
     assert len(fast) <= 10
     assert not fast & {row[0] for name in ("rare", "moved") for row in plans()[name]}
-    assert {one.reading for one in readings()} == {row[0] for row in plans()["full"]}
+    asked_for = {row[0] for row in plans()["activity"]}
+    assert asked_for == {"activity"}
+    assert {one.reading for one in readings()} == {row[0] for row in plans()["full"]} | asked_for
 
 
 def test_readings_by_number_are_laid_out_as_the_library_has_them():

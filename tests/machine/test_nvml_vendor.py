@@ -70,16 +70,23 @@ def test_a_recorded_machine_without_nvidia_says_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "meant"),
     [
-        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
-        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.54",
-        "<nvidia_smi_log><gpu>",
+        (
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+            "the kernel's nvidia module is not loaded",
+        ),
+        (
+            "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.54",
+            "the driver's library and the kernel's module are of different versions",
+        ),
+        ("Failed to initialize NVML: Unknown Error", "Failed to initialize NVML: Unknown Error"),
+        ("<nvidia_smi_log><gpu>", "<nvidia_smi_log><gpu>"),
     ],
 )
-def test_a_tool_that_failed_is_quoted(tmp_path, said):
+def test_what_a_tool_that_failed_says_is_said_as_it_is_meant_or_quoted(tmp_path, said, meant):
     answer = read(stored(tmp_path, {f"{SMI} -q -x": said}))
-    assert dict(answer.fields)["software"].driver_error == said.splitlines()[0]
+    assert dict(answer.fields)["software"].driver_error == meant
     assert [one.what for one in answer.unseen] == ["devices"]
 
 

@@ -463,3 +463,17 @@ def test_a_sampler_of_a_recorded_machine_asks_no_driver(tmp_path):
         tick = sampler.tick()
     assert (tick.devices, tick.host) == ((), HostTick())
     assert replace(tick, at_s=0, clock_s=0).tree is None
+
+
+def test_an_interrupt_while_its_thread_starts_leaves_a_reader_that_can_be_closed(monkeypatch):
+    """SIGTERM and Ctrl-C may come at any place; the end that follows is still clean."""
+
+    def interrupted(_thread):
+        raise KeyboardInterrupt
+
+    reader = DriverReader(lambda: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reader.read()
+    reader.close()

@@ -13,11 +13,17 @@ from rigright.machine.host import Memory
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import plain, restored
 
+LATE = say("the file system did not respond in time")
 MACHINE = Machine(
     devices=(Device(index=0, vendor="nvidia", pcie=PcieLink(gen=4, lanes=8), slowed_by=("hw_thermal",)),),
     memory=Memory(total_bytes=1e12, locked_limit_bytes=float("inf")),
     environment=(("CUDA_VISIBLE_DEVICES", "0"),),
-    unseen=(Unseen(what="slots", why=say("reading it failed: {why}", why=say("it did not answer in time"))),),
+    unseen=(
+        Unseen(
+            what="slots",
+            why=say("reading it failed: {why}", why=LATE),
+        ),
+    ),
 )
 
 
@@ -26,7 +32,12 @@ def test_a_machine_comes_back_as_it_went():
 
 
 def test_sentences_are_told_in_the_language_of_who_asks():
-    assert plain(MACHINE, "zh")["unseen"][0]["why"] == "读取失败：未在限定时间内应答"
+    assert plain(MACHINE, "zh")["unseen"][0]["why"] == "读取失败：文件系统未及时响应"
+
+
+def test_what_a_sentence_quotes_is_told_as_words():
+    quoted = plain(say("reading it failed: {why}", why=ConnectionRefusedError(111, "Connection refused")))
+    assert json.loads(json.dumps(quoted))["values"] == {"why": "[Errno 111] Connection refused"}
 
 
 @pytest.mark.parametrize(

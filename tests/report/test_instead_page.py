@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import rigright
 from rigright.demand import PlanWish
 from rigright.report.page import Commands
 from rigright.report.pages.plan import page
+from rigright.verbs.plan import plan as plan_verb
 
 
 def test_the_page_says_what_would_do_and_the_command():
     asked = "rigright plan llama-3.3-70b --on '1x rtx 3090'"
-    result = rigright.plan("llama-3.3-70b", wish=PlanWish(on="1x rtx 3090"), asked=asked)
+    result = plan_verb("llama-3.3-70b", wish=PlanWish(on="1x rtx 3090"), asked=asked)
     found = page(result)
     assert str(found.title).startswith("does not fit: 1x RTX 3090, ")
     assert "1 more GeForce RTX 3090 does" in str(found.title)

@@ -156,15 +156,15 @@ def said(*devices, times=1, **more):
 @pytest.mark.parametrize(
     ("ill", "times", "line", "tone"),
     [
-        ({}, 1, "4 cards fine; 90 % busy, hottest 50 °C", "good"),
+        ({}, 1, "4 GPUs fine: 90 % busy, hottest 50 °C", "good"),
         ({"slowed_by": ("sw_thermal",)}, 1, "gpu1 held back: heat; other 3 fine", "warn"),
         ({"slowed_by": ("hw_thermal",)}, 121, "gpu1 held back for 2.0 min: overheated; other 3 fine", "bad"),
-        ({"slowed_by": ("sw_power_cap",)}, 9, "4 cards fine; 90 % busy, hottest 50 °C", "good"),
+        ({"slowed_by": ("sw_power_cap",)}, 9, "4 GPUs fine: 90 % busy, hottest 50 °C", "good"),
         ({"state": "lost"}, 1, "gpu1: lost: the driver cannot reach it any more; other 3 fine", "bad"),
         ({"rows_failed": True}, 1, "gpu1: a memory row cannot be replaced; other 3 fine", "bad"),
         (
             {"slowed_by": None}, 1,
-            "4 cards seen; slowdowns are not reported; 90 % busy, hottest 50 °C", "plain",
+            "4 GPUs: 90 % busy, hottest 50 °C; slowdowns are not reported", "plain",
         ),
     ],
 )  # fmt: skip

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from rigright.base.words import say
 from rigright.machine.device import Program
+from rigright.machine.host import NodePower
 from rigright.machine.system import Event
-from rigright.machine.tick import DeviceTick, HostTick, Tick
+from rigright.machine.tick import Activity, DeviceTick, HostTick, Tick
 from rigright.report.live import log
 from rigright.report.live.recent import EVENTS, KEPT, Recent
 from rigright.report.live.state import PANES, View
@@ -21,7 +22,7 @@ from rigright.report.live.view import draw
 from rigright.report.page import Table
 from rigright.report.pages import watch as pages
 from rigright.report.screen import Screen
-from rigright.report.watched import Moment
+from rigright.report.watched import Detail, Moment
 
 CARD = DeviceTick(
     index=0, name="NVIDIA H100 80GB HBM3", vendor="nvidia", busy_share=0.97, mem_used_bytes=62.5 * 2**30,
@@ -131,7 +132,7 @@ def test_a_hot_card_says_so_on_any_screen(size, unicode):
 def test_on_a_wide_screen_small_cards_have_a_long_past():
     cards = [replace(CARD, index=n) for n in range(16)]
     (line,) = [one for one in drawn(*cards, width=200, height=50, times=70) if one.startswith("gpu3 ")]
-    assert line.count("█") == 60
+    assert line.endswith("  " + "█" * 60)
 
 
 def test_what_is_wrong_stands_beside_the_card():
@@ -224,3 +225,21 @@ def test_a_moment_for_scripts_has_every_reading_in_si_units():
     assert told["devices"][0]["power_w"] == 612.0
     assert told["devices"][0]["fan_share"] is None
     assert set(told) >= {"host_name", "at_s", "devices", "host", "events", "notes", "on_bus"}
+
+
+def test_where_the_driver_counts_no_activity_it_is_said_how_to_get_it():
+    seen = View(pane="cards")
+    for width in (40, 100):
+        told = " ".join(drawn(*eight(), view=seen, detail=Detail(), width=width, height=40))
+        assert "dcgmi dmon -e 1002,1003,1004,1005" in told
+    counted = eight(activity=(Activity(sm_share=0.5),))
+    for cards, detail in ((counted, Detail()), (eight(activity=()), Detail()), (eight(), None)):
+        assert not any("dcgmi" in one for one in drawn(*cards, view=seen, detail=detail, height=40))
+
+
+def test_the_host_pane_tells_what_the_node_draws():
+    power = NodePower(watts=5980.0, source="dcmi")
+    for language, said in (("en", "node 6.0 kW, its GPUs 4.9 kW"), ("zh", "整机 6.0 kW，其中 GPU 4.9 kW")):
+        shown = drawn(*eight(), view=View(pane="host"), height=24, language=language, power=power)
+        assert any(line.startswith(said) for line in shown), shown
+    assert not any("node" in line for line in drawn(*eight(), view=View(pane="host"), height=24)[3:])

@@ -63,11 +63,11 @@ def test_what_no_driver_shows_is_no_good_news():
     """A user who may not ask the driver, or a container without a card, must not read "no fault found"."""
     text = examined(replace(LIVE, pci=(CARD,)), "swappiness")
     (verdict,) = [line for line in text.splitlines() if "GeForce RTX 4090" in line]
-    assert verdict.startswith("! the bus shows 1x GeForce RTX 4090, and no driver shows any of them here")
+    assert verdict.startswith("! 1x GeForce RTX 4090 on the PCI bus, but no driver lists them here")
     assert verdict == text.splitlines()[0]
     assert "no fault" not in text
     bare = examined(LIVE, "swappiness")
-    assert "the bus shows" not in bare
+    assert "on the PCI bus" not in bare
 
 
 def test_counts_of_nothing_are_left_out():

@@ -19,12 +19,12 @@ def strip(values, **more):
 
 
 def test_a_line_a_quantity_and_its_time_below():
-    shown = Strips(strips=(strip((0, 1, 2, 4)), strip((None, 4.0))), span=say("it did not answer in time"))
+    shown = Strips(strips=(strip((0, 1, 2, 4)), strip((None, 4.0))), span=say("timed out"))
     first, second, span = draw_strips(shown, Screen(width=80))
     assert first.startswith("GPU 0  ▁▂▄█")
     assert first.endswith("41 GiB")
     assert second.startswith("GPU 0   █")
-    assert span == "it did not answer in time"
+    assert span == "timed out"
 
 
 def test_zero_is_drawn_and_unknown_is_not():

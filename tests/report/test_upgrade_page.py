@@ -23,7 +23,7 @@ from scenes import scene
 NOTHING = Upgraded(
     n_machines=1,
     baseline=0,
-    shares=(("cores", say("CPU, all cores"), 1.0),),
+    shares=(("cores", say("CPU (all cores)"), 1.0),),
     diagnosed=None,
     judgement=Judgement(),
     worth=(),
@@ -91,7 +91,7 @@ def test_without_a_change_there_are_no_stages_of_it(asked):
     """Roll-out of nothing and cost of nothing only hide that there is nothing to do."""
     assert "5. roll-out" in asked("--bound", "disk=60%")
     nothing = render(page(NOTHING), Screen(width=80))
-    assert "no change known here would make this work faster" in nothing
+    assert "no known upgrade makes this workload faster" in nothing
     assert not {"3. does it fit", "4. cost", "5. roll-out"} & set(nothing.splitlines())
     dear = render(page(replace(NOTHING, over_budget=3)), Screen(width=80))
     assert "3 changes cost more than the budget" in dear

@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.sim.load import Load
 from rigright.sim.pace import Pace
-from rigright.sim.server import STRETCH, Shop
+from rigright.sim.server import Shop
 
 POLICIES = ("vllm", "vllm_sync", "static", "sglang", "tensorrt_llm", "tensorrt_llm_max")
 BASE_S, TOKEN_S, CONTEXT_S, PAIR_S = 0.01, 1e-5, 1e-7, 1e-9
@@ -55,8 +55,7 @@ def make_load(rows, *, users=None, think_s=0.0):
 
 
 def log_of(server):
-    rows = np.array(server.log).reshape(-1, len(STRETCH))
-    return dict(zip(STRETCH, rows.T, strict=True))
+    return server.log.columns()
 
 
 def slow_replay(load, shop):

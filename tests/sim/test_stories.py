@@ -8,8 +8,6 @@ from players import BASE_S, CONTEXT_S, PAIR_S, TOKEN_S, log_of, make_load, make_
 
 from rigright.sim.fleet import Fleet, play
 from rigright.sim.tally import Targets, tally
-from rigright.sim.tally import _server_gaps as gaps_of
-from rigright.sim.tally import log_of as log_columns
 
 
 def played(rows, policy="vllm", **more):
@@ -65,7 +63,7 @@ def test_sglang_reads_prompts_alone_while_others_stand_still():
 def test_every_token_after_a_first_one_has_its_gap(policy):
     rows = [(0.03 * one, 50 + 11 * one, 3 + one % 25) for one in range(40)]
     load, found = played(rows, policy)
-    gaps, weights = gaps_of(log_columns(found.servers[0]))
+    gaps, weights = found.servers[0].log.gaps()
     assert weights.sum() == load.output_tok.sum() - load.count
     assert (weights >= 0).all()
     between = np.array(found.book.last_s) - np.array(found.book.first_s)

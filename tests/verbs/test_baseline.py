@@ -170,7 +170,7 @@ def test_save_then_check_then_doctor_bench_and_fleet_agree(tmp_path, capsys):
     bad = saved(tmp_path, "n2.json", node(cards=7, driver="570.1"), (figure(500e12),))
     base = str(tmp_path / "h100.toml")
     assert main(["baseline", "--save", base, "--bench", good]) == 0
-    assert "9 traits and 1 benchmark" in " ".join(capsys.readouterr().out.split())
+    assert "9 settings and 1 benchmark" in " ".join(capsys.readouterr().out.split())
     assert tomllib.loads(Path(base).read_text())["expect"]["cards"] == f"8x {H100}"
     assert main(["baseline", "--check", base, "--bench", good]) == 0
     assert main(["baseline", "--check", base, "--bench", bad, "--json"]) == 20
@@ -193,8 +193,8 @@ def test_save_then_check_then_doctor_bench_and_fleet_agree(tmp_path, capsys):
     main(["fleet", "doctor", "--from", str(folder), "--baseline", base, "--only", "baseline", "--json"])
     nodes = json.loads(capsys.readouterr().out)["nodes"]
     worst = {one["node"]: json.dumps(one) for one in nodes}
-    assert "unlike the baseline" in worst["n2"]
-    assert "unlike the baseline" not in worst["n1"]
+    assert "baseline mismatch" in worst["n2"]
+    assert "baseline mismatch" not in worst["n1"]
 
 
 @pytest.mark.parametrize("argv", [[], ["--save", "a", "--check", "b"], ["--check", "/nowhere.toml"]])

@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-import rigright
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.verbs.clock import today
+from rigright.verbs.plan import plan as plan_verb
 
 
 def test_a_day_may_be_named(monkeypatch):
@@ -28,7 +28,7 @@ def test_a_price_grows_stale_and_its_band_wider(monkeypatch):
     found = []
     for day in ("2025-08-01", "2027-08-01"):
         monkeypatch.setenv("RIGRIGHT_TODAY", day)
-        found.append(rigright.plan("qwen3-8b", wish=asked).first.supply)
+        found.append(plan_verb("qwen3-8b", wish=asked).first.supply)
     fresh, old = found
     assert (fresh.stale, old.stale) == (False, True)
     assert old.usd.high - old.usd.low > fresh.usd.high - fresh.usd.low

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rigright
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
 from rigright.report.compared import LESS, MORE
+from rigright.verbs.compare import compare as compare_verb
 from rigright.verbs.comparing.roof import _touched, stated_flops_per_s
 
 USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
@@ -19,7 +19,7 @@ USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)
 
 @pytest.fixture(scope="module")
 def machines():
-    return rigright.compare(("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=USERS)
+    return compare_verb(("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=USERS)
 
 
 def test_the_newer_machine_writes_faster(machines):
@@ -59,8 +59,8 @@ def test_prompts_compute_more_for_each_byte_than_tokens(machines):
 
 def test_a_bare_name_takes_as_few_cards_as_will_do():
     small, large = (
-        rigright.compare(("3090", "4090"), model="qwen2.5-7b", wish=USERS),
-        rigright.compare(
+        compare_verb(("3090", "4090"), model="qwen2.5-7b", wish=USERS),
+        compare_verb(
             ("3090", "4090"), model="llama-3.1-70b", wish=PlanWish(prompt_tok=1024, output_tok=256, users=1)
         ),
     )
@@ -69,7 +69,7 @@ def test_a_bare_name_takes_as_few_cards_as_will_do():
 
 
 def test_an_instance_costs_its_own_price():
-    found = rigright.compare(("aws:p5.48xlarge", "8x h100"), model="llama-3.1-70b", wish=USERS)
+    found = compare_verb(("aws:p5.48xlarge", "8x h100"), model="llama-3.1-70b", wish=USERS)
     rented = found.contenders[0].plan
     assert rented.supply.label == "aws p5.48xlarge"
     assert rented.chip.id == "h100-sxm5-80gb"
@@ -77,12 +77,12 @@ def test_an_instance_costs_its_own_price():
 
 
 def test_clouds_are_compared_by_their_cheapest():
-    found = rigright.compare(("aws", "gcp"), model="llama-3.1-8b", wish=USERS)
+    found = compare_verb(("aws", "gcp"), model="llama-3.1-8b", wish=USERS)
     assert [one.plan.supply.label.split()[0].removesuffix("x") for one in found.contenders] == ["aws", "gcp"]
 
 
 def test_what_cannot_do_it_stays_in_the_row_with_its_reason():
-    found = rigright.compare(("1x 3060", "2x h100"), model="llama-3.1-70b", wish=USERS)
+    found = compare_verb(("1x 3060", "2x h100"), model="llama-3.1-70b", wish=USERS)
     small, large = found.contenders
     assert small.plan is None
     assert not small.fits
@@ -91,9 +91,7 @@ def test_what_cannot_do_it_stays_in_the_row_with_its_reason():
 
 
 def test_equals_share_a_win():
-    found = rigright.compare(
-        ("8x h100", "aws:p5.48xlarge", "8x a100 80gb"), model="llama-3.1-70b", wish=USERS
-    )
+    found = compare_verb(("8x h100", "aws:p5.48xlarge", "8x a100 80gb"), model="llama-3.1-70b", wish=USERS)
     assert {0, 1} <= set(found.wins["power_w"]) | set(found.wins.get("tpot_s", ()))
 
 
@@ -109,7 +107,7 @@ def test_equals_share_a_win():
 )
 def test_what_cannot_be_compared_says_why(things, said):
     with pytest.raises(AskError, match=said):
-        rigright.compare(things, model="llama-3.1-8b")
+        compare_verb(things, model="llama-3.1-8b")
 
 
 def test_a_shared_card_is_no_thing_to_compare():
@@ -117,7 +115,7 @@ def test_a_shared_card_is_no_thing_to_compare():
 
     part = next(one for one in offers() if one.n_chips < 1)
     with pytest.raises(AskError, match="slice of one"):
-        rigright.compare((f"{part.provider}:{part.instance}", "4090"), model="llama-3.1-8b")
+        compare_verb((f"{part.provider}:{part.instance}", "4090"), model="llama-3.1-8b")
 
 
 def test_a_stated_peak_is_of_the_format():
@@ -138,19 +136,19 @@ def test_more_tokens_touch_no_fewer_experts(one, other):
 def test_buying_pays_off_as_cost_has_it():
     """One bought, one rented: the price over what a month of renting costs more than its power."""
     wish = PlanWish(prompt_tok=1024, output_tok=256, users=8, tariff_usd_per_kwh=0.3, duty=0.5)
-    found = rigright.compare(("1x rtx 4090", "aws:g6e.xlarge"), model="llama-3.1-8b", wish=wish)
+    found = compare_verb(("1x rtx 4090", "aws:g6e.xlarge"), model="llama-3.1-8b", wish=wish)
     place, paid = found.payback
     own, rent = found.contenders[place].figures, found.contenders[1 - place].figures
     hours = 730.5 * 0.5
     power = own["power_w"].value / 1000 * hours * 0.3
     assert paid.months == pytest.approx(own["usd"].value / (rent["usd_per_h"].value * hours - power))
     assert paid.low < paid.months < paid.high
-    assert rigright.compare(("1x rtx 4090", "1x rtx 5090"), model="llama-3.1-8b", wish=wish).payback is None
+    assert compare_verb(("1x rtx 4090", "1x rtx 5090"), model="llama-3.1-8b", wish=wish).payback is None
 
 
 def test_a_cloud_that_bills_in_yuan_has_its_price():
     wish = PlanWish(prompt_tok=1024, output_tok=256, users=4, currency="CNY")
-    found = rigright.compare(("1x rtx 4090", "autodl:RTX 4090"), model="qwen3-8b", wish=wish)
+    found = compare_verb(("1x rtx 4090", "autodl:RTX 4090"), model="qwen3-8b", wish=wish)
     rent = found.contenders[1].figures["usd_per_h"]
     assert rent.value == pytest.approx(1.98 / 7.1)
     assert found.payback is not None

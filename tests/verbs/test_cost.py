@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-import rigright
 from rigright.base.errors import AskError
 from rigright.demand import CostWish, PlanWish
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
 from rigright.report.pages import cost as pages
+from rigright.verbs.cost import cost as cost_verb
 
 HOURS = 730.5  # of a month
 
@@ -26,13 +26,13 @@ def own_prices(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pair():
-    return rigright.cost("2x rtx 4090", wish=PlanWish(place="US-CA", years=3))
+    return cost_verb("2x rtx 4090", wish=PlanWish(place="US-CA", years=3))
 
 
 def test_the_sheet_of_two_cards_by_hand(own_prices):
     """Two cards at 1,500 and the host; watts x 730.5 h x duty x tariff; what waits draws its idle watts."""
     wish = PlanWish(tariff_usd_per_kwh=0.2, pue=1.5, years=2, duty=0.25, prices_file=own_prices)
-    found = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(space_usd=30, people_usd=100, upkeep=0.06))
+    found = cost_verb("2x rtx 4090", wish=wish, spend=CostWish(space_usd=30, people_usd=100, upkeep=0.06))
     own = found.way(BUY)
     (term,) = own.ledger.terms
     assert found.cards.value == pytest.approx(3000)
@@ -66,22 +66,22 @@ def test_every_chance_is_one(pair):
 
 def test_carbon_is_kilowatt_hours_by_the_grams_of_the_place(pair):
     assert pair.carbon_kg == pytest.approx(pair.kwh_per_month * 36 * pair.carbon.value / 1000)
-    assert rigright.cost("rtx 4090").carbon_kg is None
+    assert cost_verb("rtx 4090").carbon_kg is None
 
 
 def test_a_home_and_a_company_pay_their_own_tariffs():
-    home, company = (rigright.cost(name, wish=PlanWish(place="DE")) for name in ("rtx 4090", "8x h100"))
+    home, company = (cost_verb(name, wish=PlanWish(place="DE")) for name in ("rtx 4090", "8x h100"))
     assert home.tariff.usd_per_kwh == pytest.approx(0.356 / 0.86)
     assert company.tariff.usd_per_kwh == pytest.approx(0.18 / 0.86)
 
 
 def test_whose_tariff_it_is_can_be_said():
     wish = PlanWish(place="DE", customer="company")
-    assert rigright.cost("rtx 4090", wish=wish).tariff.usd_per_kwh == pytest.approx(0.18 / 0.86)
+    assert cost_verb("rtx 4090", wish=wish).tariff.usd_per_kwh == pytest.approx(0.18 / 0.86)
 
 
 def test_a_machine_that_is_there_costs_its_power_alone():
-    found = rigright.cost("2x rtx 3090", wish=PlanWish(owned="2x rtx 3090", tariff_usd_per_kwh=0.3))
+    found = cost_verb("2x rtx 3090", wish=PlanWish(owned="2x rtx 3090", tariff_usd_per_kwh=0.3))
     kept = found.way(OWN)
     assert found.way(BUY) is None
     assert kept.ledger.terms[0].upfront.value == 0
@@ -92,7 +92,7 @@ def test_a_machine_that_is_there_costs_its_power_alone():
 def test_buying_is_held_against_the_cheapest_that_lasts():
     wish = PlanWish(users=20, on="2x rtx 4090")
     dear, cheap = (
-        rigright.cost("llama-3.1-8b", wish=wish, spend=CostWish(api_usd_per_mtok=usd))
+        cost_verb("llama-3.1-8b", wish=wish, spend=CostWish(api_usd_per_mtok=usd))
         for usd in ((1.0, 2.0), (0.001, 0.002))
     )
     assert dear.other.kind == RENT
@@ -102,7 +102,7 @@ def test_buying_is_held_against_the_cheapest_that_lasts():
 
 
 def test_contracts_are_paid_for_hours_that_nobody_uses():
-    busy, lazy = (rigright.cost("8x h100", wish=PlanWish(duty=duty)) for duty in (1.0, 0.1))
+    busy, lazy = (cost_verb("8x h100", wish=PlanWish(duty=duty)) for duty in (1.0, 0.1))
     assert lazy.way(RESERVED).ledger.total.value == pytest.approx(busy.way(RESERVED).ledger.total.value)
     assert lazy.way(RENT).ledger.total.value == pytest.approx(busy.way(RENT).ledger.total.value / 10)
     assert lazy.way(RENT).payback.share < busy.way(RENT).payback.share
@@ -111,7 +111,7 @@ def test_contracts_are_paid_for_hours_that_nobody_uses():
 def test_more_years_and_dearer_power_never_cost_less():
     totals = [
         [
-            rigright.cost("8x h100", wish=PlanWish(years=years, tariff_usd_per_kwh=tariff)).way(BUY)
+            cost_verb("8x h100", wish=PlanWish(years=years, tariff_usd_per_kwh=tariff)).way(BUY)
             for tariff in (0.05, 0.4)
         ]
         for years in (1, 2, 5)
@@ -123,19 +123,19 @@ def test_more_years_and_dearer_power_never_cost_less():
 
 def test_replacing_is_buying_twice_and_selling_once(own_prices):
     wish = PlanWish(prices_file=own_prices, years=4)
-    found = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(after_years=2, then="8x h100"))
+    found = cost_verb("2x rtx 4090", wish=wish, spend=CostWish(after_years=2, then="8x h100"))
     first, later = found.way(REPLACE).ledger.terms
     assert later.start == 24
     assert later.upfront.value > 200_000
     assert later.monthly["power"].value > first.monthly["power"].value
-    same = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(after_years=2)).way(REPLACE).ledger.terms[1]
+    same = cost_verb("2x rtx 4090", wish=wish, spend=CostWish(after_years=2)).way(REPLACE).ledger.terms[1]
     assert same.upfront.value == pytest.approx(first.upfront.value)
     assert same.upfront.high > first.upfront.high, "nobody knows the price of 2028"
 
 
 def test_the_same_machine_is_replaced_again_and_again(own_prices):
     wish = PlanWish(prices_file=own_prices, years=5)
-    found = rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(after_years=2))
+    found = cost_verb("2x rtx 4090", wish=wish, spend=CostWish(after_years=2))
     terms = found.way(REPLACE).ledger.terms
     assert [term.start for term in terms] == [0, 24, 48]
     bought, resold = (sum(getattr(term, name).value for term in terms) for name in ("upfront", "resale"))
@@ -154,7 +154,7 @@ def test_worth_falls_year_by_year(pair):
 def test_sixteen_cards_are_two_machines_and_a_network_that_is_not_counted(capsys):
     assert main(["cost", "2 nodes of 8x h100"]) == 0
     assert "network between 2 machines" in capsys.readouterr().out
-    many, eight = (rigright.cost(f"{count}x h100") for count in (16, 8))
+    many, eight = (cost_verb(f"{count}x h100") for count in (16, 8))
     assert many.boxes == 2
     assert many.power_w.value == pytest.approx(2 * eight.power_w.value)
     assert many.host.value == pytest.approx(2 * eight.host.value)
@@ -164,12 +164,12 @@ def test_an_api_is_paid_by_the_token(own_prices):
     """2 million output tokens a month, and 4 prompt tokens for each: 8 x 0.1 + 2 x 0.4 = 1.60 a month."""
     wish = PlanWish(prices_file=own_prices)
     spend = CostWish(api_usd_per_mtok=(0.1, 0.4), mtok_per_month=2)
-    found = rigright.cost("2x rtx 4090", wish=wish, spend=spend)
+    found = cost_verb("2x rtx 4090", wish=wish, spend=spend)
     api = found.way(API)
     assert api.ledger.total.value == pytest.approx(36 * 1.6)
     assert found.usd_per_mtok(api).value == pytest.approx(0.8)
     with pytest.raises(AskError):
-        rigright.cost("2x rtx 4090", wish=wish, spend=CostWish(api_usd_per_mtok=(0.1, 0.4)))
+        cost_verb("2x rtx 4090", wish=wish, spend=CostWish(api_usd_per_mtok=(0.1, 0.4)))
 
 
 def test_a_model_is_costed_by_its_plan(llama_pair):
@@ -177,19 +177,19 @@ def test_a_model_is_costed_by_its_plan(llama_pair):
     own = llama_pair.way(BUY)
     assert llama_pair.usd_per_mtok(own).value == pytest.approx(own.ledger.total.value / (36 * made) * 1e6)
     half = CostWish(mtok_per_month=made / 1e6 / 2)
-    less = rigright.cost("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20), spend=half)
+    less = cost_verb("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20), spend=half)
     assert less.duty == pytest.approx(0.5)
 
 
 @pytest.fixture(scope="module")
 def llama_pair():
-    return rigright.cost("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20))
+    return cost_verb("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20))
 
 
 def test_more_tokens_than_it_makes_are_refused(llama_pair):
     too_many = CostWish(mtok_per_month=llama_pair.output.output_tok / 1e6 * 2)
     with pytest.raises(AskError, match="at most"):
-        rigright.cost("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20), spend=too_many)
+        cost_verb("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20), spend=too_many)
 
 
 def test_a_plan_in_a_file_is_costed_as_the_model(tmp_path, capsys):
@@ -210,7 +210,7 @@ def test_a_plan_in_a_file_is_costed_as_the_model(tmp_path, capsys):
 
 def test_a_training_run_costs_its_hours():
     wish = PlanWish(work="finetune", train_tok=1e9, on="8x h100")
-    found = rigright.cost("llama-3.1-8b", wish=wish)
+    found = cost_verb("llama-3.1-8b", wish=wish)
     rent = found.way(RENT)
     hour = rent.ledger.terms[0].monthly["rent"].value / HOURS
     assert found.usd_per_run(rent).value == pytest.approx(hour * found.output.run_h)
@@ -275,9 +275,9 @@ def test_the_sheet_for_a_spreadsheet_has_a_row_a_month(pair):
 
 
 def test_spot_alone_and_rent_alone():
-    assert {way.kind for way in rigright.cost("8x h100", wish=PlanWish(spot=True, buy=False)).ways} == {SPOT}
-    assert BUY not in {way.kind for way in rigright.cost("8x h100", wish=PlanWish(buy=False)).ways}
-    assert {way.kind for way in rigright.cost("8x h100", wish=PlanWish(buy=True)).ways} == {BUY}
+    assert {way.kind for way in cost_verb("8x h100", wish=PlanWish(spot=True, buy=False)).ways} == {SPOT}
+    assert BUY not in {way.kind for way in cost_verb("8x h100", wish=PlanWish(buy=False)).ways}
+    assert {way.kind for way in cost_verb("8x h100", wish=PlanWish(buy=True)).ways} == {BUY}
 
 
 def test_a_machine_whose_watts_nobody_says_is_costed_without_them(capsys):
@@ -286,7 +286,7 @@ def test_a_machine_whose_watts_nobody_says_is_costed_without_them(capsys):
 
 
 def test_what_is_rented_abroad_alone_is_said_to_be(capsys):
-    found = rigright.cost("8x h20")
+    found = cost_verb("8x h20")
     assert found.way(RENT).currency == "CNY"
     assert main(["cost", "8x h20", "--details"]) == 0
     assert "billed in yuan" in capsys.readouterr().out
@@ -297,14 +297,14 @@ def test_what_is_rented_abroad_alone_is_said_to_be(capsys):
 def test_a_used_price_that_nobody_says_is_reckoned_and_said_to_be(capsys):
     assert main(["cost", "rtx 4060 ti 16gb", "--details"]) == 0
     assert "less the years" in capsys.readouterr().out
-    assert rigright.cost("rtx 4060 ti 16gb").cards.value < 425, "the last new one cost 400 to 450"
+    assert cost_verb("rtx 4060 ti 16gb").cards.value < 425, "the last new one cost 400 to 450"
 
 
 def test_every_machine_with_a_price_can_be_costed():
     """No chip of the market breaks the sum, and no total says less than nothing."""
     for chip in chips()[::3]:
         try:
-            found = rigright.cost(chip.id, wish=PlanWish(place="US"))
+            found = cost_verb(chip.id, wish=PlanWish(place="US"))
         except AskError:
             continue
         for way in found.ways:

@@ -127,7 +127,7 @@ def test_a_machine_at_rest_has_nothing_that_binds(tmp_path):
 
 def test_what_the_history_does_not_hold_is_said_and_not_guessed(tmp_path):
     old = ticks(until_s=time.time() - 7200)
-    with pytest.raises(RigError, match="0 moments"):
+    with pytest.raises(RigError, match="0 samples"):
         diagnose(since_s=600, history=history(tmp_path, *old))
 
 
@@ -214,7 +214,7 @@ def test_full_cores_are_not_told_to_take_more_processes(tmp_path):
     assert "num_workers" not in said
     assert "more workers" not in said
     advised = [str(one.change.title) for one in upgraded(case_of(Machine()), diagnosed=found).worth]
-    assert not [one for one in advised if "more processes" in one]
+    assert not [one for one in advised if "more DataLoader workers" in one]
     free = full | {"cpu_share": 0.2}
     (tmp_path / "b").mkdir()
     other = history(tmp_path / "b", *ticks(STARVED, free, until_s=time.time() - 5))

@@ -7,11 +7,13 @@ import shlex
 
 import pytest
 
-import rigright
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import main
 from rigright.report.pages.plan_words import machine_flag
+from rigright.verbs.compare import compare as compare_verb
+from rigright.verbs.explain import explain as explain_verb
+from rigright.verbs.plan import plan as plan_verb
 
 SERVING = PlanWish(on="8x h100", prompt_tok=2048, output_tok=512, ttft_s=1.0, tpot_s=0.05)
 HOME = PlanWish(work="chat", budget_usd=8000, chips=("4090", "5090", "3090"), buy=True)
@@ -19,12 +21,12 @@ HOME = PlanWish(work="chat", budget_usd=8000, chips=("4090", "5090", "3090"), bu
 
 @pytest.fixture(scope="module")
 def served():
-    return rigright.plan("llama-3.1-70b", wish=SERVING)
+    return plan_verb("llama-3.1-70b", wish=SERVING)
 
 
 @pytest.fixture(scope="module")
 def bought():
-    return rigright.plan("qwen3-32b", wish=HOME)
+    return plan_verb("qwen3-32b", wish=HOME)
 
 
 def test_a_plan_keeps_every_limit(served):
@@ -37,7 +39,7 @@ def test_a_plan_keeps_every_limit(served):
 
 def test_what_it_plans_explain_finds_to_fit(served):
     first = served.first
-    answer = rigright.explain(
+    answer = explain_verb(
         "llama-3.1-70b",
         f"{first.n_chips}x {first.chip.id}",
         wish=_as_asked(first),
@@ -75,9 +77,7 @@ def test_every_plan_says_why_it_is_there_or_stands_by_cost(bought):
 
 
 def test_an_impossible_budget_tells_the_nearest_and_the_limit_with_its_number():
-    found = rigright.plan(
-        "llama-3.1-70b", wish=PlanWish(budget_usd=300, users=100, chips=("4090",), buy=True)
-    )
+    found = plan_verb("llama-3.1-70b", wish=PlanWish(budget_usd=300, users=100, chips=("4090",), buy=True))
     assert not found.fits
     assert found.first is not None
     assert "usd" in {one.limit for one in found.found.broken}
@@ -85,7 +85,7 @@ def test_an_impossible_budget_tells_the_nearest_and_the_limit_with_its_number():
 
 
 def test_a_card_too_small_tells_what_is_missing():
-    found = rigright.plan("llama-3.1-70b", wish=PlanWish(on="1x 4090"))
+    found = plan_verb("llama-3.1-70b", wish=PlanWish(on="1x 4090"))
     assert not found.fits
     assert found.found.broken[0].limit == "memory"
 
@@ -95,7 +95,7 @@ def test_what_was_assumed_while_reading_names_is_told(served):
 
 
 def test_why_tells_formula_numbers_and_sources_of_the_first_plan():
-    rows = rigright.plan("llama-3.1-70b", wish=SERVING, why=True).reasons
+    rows = plan_verb("llama-3.1-70b", wish=SERVING, why=True).reasons
     parts = {row.part for row in rows}
     assert {"weights", "rates", "TPOT", "TTFT", "80 %"} <= parts
     assert all(str(row.formula) and row.source for row in rows)
@@ -105,8 +105,8 @@ def test_own_prices_go_before_ours(tmp_path):
     prices = tmp_path / "mine.csv"
     prices.write_text("chip,usd\n4090,1000\n", encoding="utf-8")
     asked = {"work": "chat", "chips": ("4090",), "buy": True}
-    ours = rigright.plan("qwen3-8b", wish=PlanWish(**asked))
-    mine = rigright.plan("qwen3-8b", wish=PlanWish(**asked, prices_file=str(prices)))
+    ours = plan_verb("qwen3-8b", wish=PlanWish(**asked))
+    mine = plan_verb("qwen3-8b", wish=PlanWish(**asked, prices_file=str(prices)))
     assert mine.first.supply.usd.value == 1000 * mine.first.n_chips
     assert ours.first.supply.usd.value > mine.first.supply.usd.value
     assert not mine.first.supply.stale
@@ -116,7 +116,7 @@ def test_own_prices_in_yuan(tmp_path):
     prices = tmp_path / "mine.csv"
     prices.write_text("chip,price,currency,as_of\nrtx 4090,14200,CNY,2026-11\n", encoding="utf-8")
     wish = PlanWish(work="chat", chips=("4090",), buy=True, prices_file=str(prices))
-    assert 1500 < rigright.plan("qwen3-8b", wish=wish).first.supply.usd.value < 2500
+    assert 1500 < plan_verb("qwen3-8b", wish=wish).first.supply.usd.value < 2500
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_a_broken_price_file_names_the_place(tmp_path, table, said):
     prices = tmp_path / "mine.csv"
     prices.write_text(table, encoding="utf-8")
     with pytest.raises(DataError, match=said):
-        rigright.plan("qwen3-8b", wish=PlanWish(chips=("4090",), prices_file=str(prices)))
+        plan_verb("qwen3-8b", wish=PlanWish(chips=("4090",), prices_file=str(prices)))
 
 
 def test_a_price_file_that_is_not_there():
     with pytest.raises(MissingError, match="no file"):
-        rigright.plan("qwen3-8b", wish=PlanWish(prices_file="nowhere.csv"))
+        plan_verb("qwen3-8b", wish=PlanWish(prices_file="nowhere.csv"))
 
 
 @pytest.mark.parametrize(
@@ -171,12 +171,12 @@ def test_a_price_file_that_is_not_there():
 )
 def test_a_wish_that_cannot_be_says_so(model, wish, said):
     with pytest.raises(AskError, match=said):
-        rigright.plan(model, wish=PlanWish(**wish))
+        plan_verb(model, wish=PlanWish(**wish))
 
 
 def test_explain_tells_the_same_speed_as_the_plan(served):
     for plan in served.found.plans:
-        told = rigright.explain("llama-3.1-70b", machine_flag(plan), wish=_as_asked(plan)).speed
+        told = explain_verb("llama-3.1-70b", machine_flag(plan), wish=_as_asked(plan)).speed
         assert told.tpot_s.value == pytest.approx(plan.figures["tpot_s"].value, rel=1e-9)
         assert told.ttft_s.value == pytest.approx(plan.figures["ttft_s"].value, rel=1e-9)
         assert told.output_tok_per_s.value == pytest.approx(plan.figures["output_tok_per_s"].value, rel=1e-9)
@@ -219,9 +219,7 @@ def test_the_same_question_of_a_larger_machine_keeps_what_was_asked(capsys):
 
 def test_compare_tells_the_same_as_the_plan(served):
     plan = served.first
-    one = rigright.compare(
-        ("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=_work(SERVING)
-    ).contenders[0]
+    one = compare_verb(("8x h100", "8x a100 80gb"), model="llama-3.1-70b", wish=_work(SERVING)).contenders[0]
     assert one.plan.chip == plan.chip
     assert one.plan.figures["tpot_s"].value == pytest.approx(plan.figures["tpot_s"].value)
 
@@ -238,7 +236,7 @@ TUNING = PlanWish(
 
 
 def test_a_tuning_is_planned_within_its_deadline():
-    found = rigright.plan("llama-3.1-8b", wish=TUNING, why=True)
+    found = plan_verb("llama-3.1-8b", wish=TUNING, why=True)
     assert found.fits
     assert all(plan.figures["days"].value <= 2 for plan in found.found.plans)
     assert {"tok/s", "80 %", "memory"} <= {row.part for row in found.reasons}
@@ -249,7 +247,7 @@ def test_a_tuning_planned_is_one_that_explain_finds_to_fit():
     from rigright.demand import TrainingWish
     from rigright.verbs.explain_training import explain_training
 
-    plan = rigright.plan("llama-3.1-8b", wish=TUNING).first
+    plan = plan_verb("llama-3.1-8b", wish=TUNING).first
     work = plan.work
     wish = TrainingWish(
         method=work.method, trainer=work.trainer, seq_tok=work.seq_tok, micro_batch=work.micro_batch,
@@ -260,7 +258,7 @@ def test_a_tuning_planned_is_one_that_explain_finds_to_fit():
 
 
 def test_trainings_are_compared_by_time_and_money():
-    found = rigright.compare(("4090", "h100 sxm"), model="llama-3.1-8b", wish=_bare(TUNING))
+    found = compare_verb(("4090", "h100 sxm"), model="llama-3.1-8b", wish=_bare(TUNING))
     assert {"days", "train_tok_per_s"} <= set(found.wins)
     assert all(one.roof is None for one in found.contenders)
 
@@ -275,7 +273,7 @@ def test_unlike_cards_are_named_and_asked_for_as_they_stand():
     from rigright.facts.nodes import find_node
     from rigright.report.pages.plan_words import machine, machine_flag
 
-    found = rigright.plan("llama-3.1-70b", wish=PlanWish(on="2x 3090 + 1x 4090", work="chat"), why=True)
+    found = plan_verb("llama-3.1-70b", wish=PlanWish(on="2x 3090 + 1x 4090", work="chat"), why=True)
     mixed = [plan for plan in found.found.plans if plan.n_chips == 3]
     assert mixed
     for plan in mixed:
@@ -285,18 +283,18 @@ def test_unlike_cards_are_named_and_asked_for_as_they_stand():
 
 def test_an_image_model_is_planned_told_why_and_compared():
     wish = PlanWish(work="image", chips=("4090", "5090"), buy=True, most_chips=2)
-    found = rigright.plan("sdxl", wish=wish, why=True)
+    found = plan_verb("sdxl", wish=wish, why=True)
     assert found.fits
     assert all(plan.figures["images_per_s"].value > 0 for plan in found.found.plans)
     assert {"images/s", "80 %"} <= {row.part for row in found.reasons}
-    sides = rigright.compare(("1x 4090", "1x 5090"), model="sdxl", wish=PlanWish(work="image"))
+    sides = compare_verb(("1x 4090", "1x 5090"), model="sdxl", wish=PlanWish(work="image"))
     assert sides.wins["images_per_s"] == (1,)
 
 
 @pytest.mark.parametrize(("field", "option"), [("most_chips", "--max-chips"), ("prompt_tok", "--prompt")])
 def test_a_wrong_number_is_told_by_the_option_that_was_typed(field, option):
     with pytest.raises(AskError, match=f"^{option} is 0"):
-        rigright.plan("llama-3.1-8b", wish=PlanWish(**{field: 0}))
+        plan_verb("llama-3.1-8b", wish=PlanWish(**{field: 0}))
 
 
 def test_a_budget_is_told_as_it_was_said_with_the_rate_and_its_date():
@@ -304,13 +302,13 @@ def test_a_budget_is_told_as_it_was_said_with_the_rate_and_its_date():
     from rigright.report.pages.plan_words import work
 
     wish = read_wish({"chips": "rtx 4090", "budget": "60000 CNY"})
-    found = rigright.plan("llama-3.1-8b", wish=wish)
+    found = plan_verb("llama-3.1-8b", wish=wish)
     assert "budget 60000 CNY" in str(work(found.wish))
     assert sum("CNY at 7.1 to the dollar, of 20" in str(note) for note in found.notes) == 1
-    plain = rigright.plan("llama-3.1-8b", wish=read_wish({"chips": "rtx 4090", "budget": "$8000"}))
+    plain = plan_verb("llama-3.1-8b", wish=read_wish({"chips": "rtx 4090", "budget": "$8000"}))
     assert not any("to the dollar" in str(note) for note in plain.notes)
 
 
 def test_a_single_picture_is_told_with_its_steps():
-    found = rigright.plan("sdxl", wish=PlanWish(on="rtx 4090", steps=30)).found
+    found = plan_verb("sdxl", wish=PlanWish(on="rtx 4090", steps=30)).found
     assert all(any("in 30 steps" in str(note) for note in plan.notes) for plan in found.plans)

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rigright
 from rigright.base.errors import DataError, RigError
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import main
 from rigright.facts import own_prices
 from rigright.facts.chips import by_id, chips
 from rigright.facts.own_prices import examine, read_own
+from rigright.verbs.cost import cost as cost_verb
 from rigright.verbs.prices import check, prices
+from rigright.verbs.prices import prices as prices_verb
 
 TODAY = date(2026, 11, 22)
 GOOD = "chip,condition,price,currency,as_of\n4090,new,2100,USD,2026-11-01\n4090,used,11000,CNY,2026-10\n"
@@ -240,23 +241,23 @@ def test_pages_in_yuan_and_chinese(language, capsys):
 
 
 def test_it_is_a_function_too():
-    assert rigright.prices(["h100 sxm"]).chips[0].chip == "h100-sxm5-80gb"
+    assert prices_verb(["h100 sxm"]).chips[0].chip == "h100-sxm5-80gb"
 
 
 def test_a_rent_of_your_own_is_what_renting_costs(home):
     """1.50 an hour of one, agreed with a cloud nobody knows: eight cost 12 an hour, whatever others ask."""
     file = put(home, "chip,condition,price,currency,as_of,provider\nh100 sxm,rent,1.5,USD,2026-11-22,acme\n")
-    found = rigright.cost("8x h100 sxm", wish=PlanWish(prices_file=file))
+    found = cost_verb("8x h100 sxm", wish=PlanWish(prices_file=file))
     rent = found.way("rent")
     assert rent.label == "acme"
     assert rent.ledger.terms[0].monthly["rent"].value == pytest.approx(12 * 730.5)
     assert found.way("buy") is not None, "the price to buy is still ours"
     wish = PlanWish(prices_file=file, currency="CNY")
-    assert rigright.cost("8x h100 sxm", wish=wish).way("rent").label == "acme"
+    assert cost_verb("8x h100 sxm", wish=wish).way("rent").label == "acme"
     assert main(["prices", "import", file]) == 0
     with own_prices.use():
-        assert rigright.cost("h100 sxm").way("rent").label == "acme"
-    assert rigright.cost("h100 sxm").way("rent").label != "acme"
+        assert cost_verb("h100 sxm").way("rent").label == "acme"
+    assert cost_verb("h100 sxm").way("rent").label != "acme"
 
 
 def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home, monkeypatch):
@@ -264,7 +265,7 @@ def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home, m
     monkeypatch.setenv("RIGRIGHT_TODAY", "2026-11-22")
     rows = ("h100 sxm,new,20000,USD,2026-11-22", "h100 sxm,rent,2,USD,2026-11-22")
     file = put(home, "\n".join(["chip,condition,price,currency,as_of", *rows]))
-    found = rigright.cost("8x h100 sxm", wish=PlanWish(prices_file=file))
+    found = cost_verb("8x h100 sxm", wish=PlanWish(prices_file=file))
     assert found.cards.low == found.cards.high == 160_000
     rent = found.way("rent").ledger.terms[0].monthly["rent"]
     assert rent.low == rent.high == pytest.approx(16 * 730.5)

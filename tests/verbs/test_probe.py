@@ -10,7 +10,6 @@ import sys
 
 import pytest
 
-import rigright
 from rigright.faces.cli.main import main
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
@@ -19,6 +18,7 @@ from rigright.report.draw.cells import width
 from rigright.report.formats.text import render
 from rigright.report.pages import probe as pages
 from rigright.report.screen import Screen
+from rigright.verbs.probe import probe as probe_verb
 from scenes import scene
 
 SMI = (
@@ -65,7 +65,7 @@ def test_this_very_machine_is_read_whatever_it_is(ask):
 
 
 def test_the_function_is_there_in_python(smi):
-    machine = rigright.probe(smi)
+    machine = probe_verb(smi)
     assert machine.devices[0].name == "NVIDIA GeForce RTX 4090"
 
 
@@ -121,7 +121,7 @@ def test_a_bundle_is_made_and_opened(ask, tmp_path):
     assert f"arein{file}" in "".join(out.split())
     code, out, _ = ask("probe", "--from", file, "--json")
     assert code == 0
-    assert json.loads(out)["cpu"]["threads"] == rigright.probe().cpu.threads
+    assert json.loads(out)["cpu"]["threads"] == probe_verb().cpu.threads
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,19 @@ import json
 
 import pytest
 
-import rigright
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.faces.cli.main import main
 from rigright.report.pages.plan_words import work
 from rigright.report.pages.samples import learning_lines, plain_samples, sample_lines
+from rigright.verbs.explain import explain as explain_verb
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.fit import FitWish
+from rigright.verbs.fit import fit as fit_verb
 from rigright.verbs.plan import plan
 
 
 def explained(model, on, **wish):
-    return rigright.explain(model, on, wish=ServingWish(**wish)).samples
+    return explain_verb(model, on, wish=ServingWish(**wish)).samples
 
 
 def test_a_class_sorts_pictures_on_one_card():
@@ -76,10 +77,10 @@ def test_scripts_get_the_same(capsys):
 
 
 def test_fit_tells_samples_a_second():
-    rows = rigright.fit("rtx 4090", wish=FitWish(task="vision")).rows
+    rows = fit_verb("rtx 4090", wish=FitWish(task="vision")).rows
     speeds = {row.model.rpartition("/")[2]: row.samples_per_s.value for row in rows}
     assert speeds["resnet-18"] > speeds["resnet-50"] > speeds["resnet-152"]
-    assert all(row.samples_per_s is None for row in rigright.fit("rtx 4090").rows if row.context_tok)
+    assert all(row.samples_per_s is None for row in fit_verb("rtx 4090").rows if row.context_tok)
 
 
 def test_the_page_of_fit_has_the_column_only_where_it_says_something(capsys):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import rigright
+from rigright.verbs.validate.frame import validate as validate_verb
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "measured" / "new"
 HEADER = (
@@ -27,12 +27,12 @@ def told(tmp_path, **values):
     path = tmp_path / "hybrid.csv"
     rows = MADE.strip().format(**{"moe": 10, "mts": 6000} | values)
     path.write_text(f"{HEADER}\n{rows}\n", encoding="utf-8")
-    return {row.id: row.predictions[0] for row in rigright.validate(str(path)).rows}
+    return {row.id: row.predictions[0] for row in validate_verb(str(path)).rows}
 
 
 def runs(name):
     """Rows by id, each with the one figure that it measures."""
-    found = rigright.validate(str(SHARED / name)).rows
+    found = validate_verb(str(SHARED / name)).rows
     return {row.id: row.predictions[0] for row in found if row.predictions}
 
 

@@ -1,16 +1,24 @@
-"""JSON that others wrote, within bounds; what is no finite number in it is unknown."""
+"""JSON, CSV and TOML that others wrote, within bounds; what is no finite number in them is unknown."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import Any
 
 MOST_DEPTH = 100
 MOST_CONTAINERS = 500_000  # each takes some hundred bytes, however short it is written
 MOST_DIGITS = 300  # a float holds no more
+MOST_COLUMNS, MOST_ROWS, MOST_ROW_CHARS = 1000, 200_000, 500_000  # of a table
+SEPARATORS = ",;\t"  # of cells: a comma, or the semicolon or tab that some offices write
+_KEYS = re.compile(r"[^\n=,{}\[\]]+")  # between them a key of TOML stands, with its dots
+_MANY_DIGITS = re.compile(rf"[0-9_]{{{MOST_DIGITS + 1}}}")
+_NO_SPACES = {ord(one): None for one in " \t"}
 
 _Pairs = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 
@@ -38,6 +46,57 @@ def bounded_json_at(text: str, start: int) -> tuple[Any, int]:
     except RecursionError:
         raise TooDeepError from None
     return _shallow(found), end
+
+
+def bounded_csv(lines: Iterable[str], *, most_rows: int = MOST_ROWS) -> Iterator[tuple[int, list[str]]]:
+    """Each row's line and cells, the head among them; a ValueError says why it goes no further."""
+    since_row = 0
+
+    def within() -> Iterator[str]:
+        nonlocal since_row
+        for line in chain([head], unread):
+            since_row += len(line)
+            if since_row > MOST_ROW_CHARS:
+                msg = f"a row of more than {MOST_ROW_CHARS:,} characters"
+                raise ValueError(msg)
+            yield line
+
+    unread = iter(lines)
+    head = next(unread, "")
+    table = csv.reader(within(), delimiter=max(SEPARATORS, key=head.count), strict=True)
+    try:
+        for count, cells in enumerate(table):
+            since_row = 0
+            if count > most_rows:
+                msg = f"more than {most_rows:,} rows"
+                raise ValueError(msg)
+            if len(cells) > MOST_COLUMNS:
+                msg = f"more than {MOST_COLUMNS:,} columns"
+                raise ValueError(msg)
+            yield table.line_num, cells
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def bounded_toml(toml: str) -> dict[str, Any]:
+    """All of it, or a ValueError that says why not."""
+    import tomllib  # Python 3.10 has none
+
+    if any(key[0].count(".") > MOST_DEPTH for key in _KEYS.finditer(toml.translate(_NO_SPACES))):
+        raise TooDeepError  # a key of many parts takes time by the square
+    if _MANY_DIGITS.search(toml):
+        msg = f"a number of more than {MOST_DIGITS} digits"
+        raise ValueError(msg)
+    try:
+        found = tomllib.loads(toml, parse_float=_finite)
+    except RecursionError:
+        raise TooDeepError from None
+    return _shallow(found)  # type: ignore[no-any-return]
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 class TooDeepError(ValueError):

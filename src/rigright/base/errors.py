@@ -17,7 +17,7 @@ class RigError(Exception):
         self.sentence = sentence
         self.hint = hint
         if hint is not None:
-            self.add_note(str(hint))  # for those who see a traceback
+            self.__notes__ = [str(hint)]  # for those who see a traceback
 
     @property
     def whole(self) -> Sentence:

@@ -6,14 +6,12 @@ An empty cell is None before any reader sees it. An error names file, row and co
 
 from __future__ import annotations
 
-import csv
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import MOST_ROWS, bounded_csv, bounded_toml
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.files import read_bounded, too_large
 from rigright.base.units import MIB
@@ -22,6 +20,7 @@ from rigright.base.words import say
 DATA = Path(__file__).parent.parent / "data"
 MAX_TABLE_BYTES = 64 * MIB
 MAX_TOML_BYTES = 4 * MIB
+MOST_WHY_CHARS = 200
 
 CellReader = Callable[[str], object]
 Row = dict[str, Any]
@@ -112,36 +111,50 @@ def raw_rows(path: Path, *, required: tuple[str, ...] = ()) -> Iterator[tuple[in
 
 
 def open_rows(
-    file: Iterable[str], name: str, *, required: tuple[str, ...] = ()
+    file: Iterable[str], name: str, *, required: tuple[str, ...] = (), most_rows: int = MOST_ROWS
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The same of lines that are open already."""
     try:
-        lines = iter(file)
-        head = next(lines, "")
-        table = csv.reader(chain([head], lines), delimiter=delimiter(head), strict=True)
-        columns = next(table, [])
+        table = bounded_csv(file, most_rows=most_rows)
+        _, columns = next(table, (0, []))
         missing = [column for column in required if column not in columns]
         if missing:
             raise DataError(say("{file} lacks the column {column}", file=name, column=", ".join(missing)))
         blank = dict.fromkeys(columns, "")
-        for cells in table:
+        for line, cells in table:
             if cells:
-                yield table.line_num, blank | dict(zip(columns, cells, strict=False))
-    except (csv.Error, UnicodeDecodeError) as error:
+                yield line, blank | dict(zip(columns, cells, strict=False))
+    except ValueError as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=name, why=error)) from None
 
 
-def delimiter(head: str) -> str:
-    """What stands between the cells of a head: a comma, or the semicolon or tab that some offices write."""
-    return max(",;\t", key=head.count)
+def head_of(lines: Iterable[str], name: str) -> list[str]:
+    """The names of a table's columns."""
+    try:
+        _, columns = next(bounded_csv(lines), (0, []))
+    except ValueError as error:
+        raise DataError(say("{file} is not a CSV table: {why}", file=name, why=error)) from None
+    return columns
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read one of our own TOML tables."""
+    import tomllib  # Python 3.10 has none; what runs on other nodes reads no such table
+
+    return _toml(path, tomllib.loads)
+
+
+def foreign_toml(path: Path) -> dict[str, Any]:
+    """Read what others wrote or changed."""
+    return _toml(path, bounded_toml)
+
+
+def _toml(path: Path, loads: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
     try:
-        return tomllib.loads(read_bounded(path, MAX_TOML_BYTES).decode("utf-8"))
+        return loads(read_bounded(path, MAX_TOML_BYTES).decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DataError(say("{file} is not a TOML table: {why}", file=path, why=error)) from None
+        why = str(error)[:MOST_WHY_CHARS]
+        raise DataError(say("{file} is not a TOML table: {why}", file=path, why=why)) from None
 
 
 def frozen(row: Mapping[str, Any]) -> Row:

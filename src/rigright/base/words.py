@@ -123,12 +123,14 @@ def plurals(template: str) -> tuple[tuple[str, str, str], ...]:
 @cache
 def _singular() -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Nouns and verbs of many -> of one."""
-    import tomllib
+    import csv
     from pathlib import Path
 
-    path = Path(__file__).parents[1] / "data" / "singular.toml"
-    told = tomllib.loads(path.read_text(encoding="utf-8"))
-    return told["nouns"], told["verbs"]
+    found: dict[str, dict[str, str]] = {"noun": {}, "verb": {}}
+    with (Path(__file__).parents[1] / "data" / "singular.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found[row["kind"]][row["many"]] = row["one"]
+    return found["noun"], found["verb"]
 
 
 @cache
@@ -136,7 +138,10 @@ def sentences(language: str) -> Mapping[str, str]:
     """English template -> template in the language; empty for English."""
     if language == ENGLISH:
         return {}
-    import tomllib
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10, that only reads and measures for another
+        return {}
     from pathlib import Path
 
     found: dict[str, str] = {}

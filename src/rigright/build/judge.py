@@ -12,7 +12,7 @@ from rigright.build.machine import Rig
 from rigright.build.ruling import DOUBT, ORDER, BuildRule, Ruling
 
 NOUNS = {
-    "cpu": say("processor"),
+    "cpu": say("CPU"),
     "board": say("board"),
     "ram": say("memory"),
     "gpu": say("GPU"),

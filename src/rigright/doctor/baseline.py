@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError
-from rigright.base.files import read_bounded
-from rigright.base.units import MIB
+from rigright.base.tables import foreign_toml
 from rigright.base.words import say
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
@@ -20,7 +18,6 @@ from rigright.machine.traits import TRAITS, Trait
 
 SCHEMA = 1
 TOLERANCE = 0.05  # of a figure: healthy nodes of a type lie within it
-MOST_BYTES = 4 * MIB
 MOST_FIGURES = 10_000
 MOST_TEXT = 2000
 _COUNTED = re.compile(r"(\d{1,4})x(?: |\Z)")  # "7x NVIDIA H100"
@@ -121,14 +118,10 @@ def written(baseline: Baseline, *, node: str, date: str) -> str:
 
 def read_baseline(file: str) -> Baseline:
     """A baseline from a file, which may come from anywhere."""
-    raw = read_bounded(file, MOST_BYTES)
-    try:
-        data = tomllib.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(say("{file} is not a TOML table: {why}", file=file, why=str(error)[:200])) from None
+    data = foreign_toml(Path(file))
     if data.get("rigright_baseline") != SCHEMA:
         raise DataError(
-            say("{file} is no baseline; write one with `rigright baseline --save FILE`", file=file)
+            say("{file} is not a baseline; write one with `rigright baseline --save FILE`", file=file)
         )
     expect, bench = data.get("expect", {}), data.get("bench", [])
     if not isinstance(expect, dict) or not isinstance(bench, list) or len(bench) > MOST_FIGURES:

@@ -70,7 +70,7 @@ def bad_pages_line(device: Device) -> str | None:
 
 def unread(device: Device, command: str | None) -> NotSeen:
     """A reading that the driver did not give."""
-    return NotSeen(why=say("the driver does not tell it"), see=command, about=label(device))
+    return NotSeen(why=say("not reported by the driver"), see=command, about=label(device))
 
 
 def reset(device: Device) -> Step:
@@ -89,7 +89,7 @@ def reset_at(case: Case, pci: str | None) -> Step:
     listed = [one for one in case.machine.devices if one.vendor == "nvidia"]
     if pci is not None and listed and all(one.pci for one in listed):
         return reboot()
-    return advised_step("reset", vendor="nvidia", gpu=pci) if pci else advised_step("reset_cards")
+    return advised_step("reset", vendor="nvidia", gpu=pci) if pci else advised_step("reset_all")
 
 
 def device_at(case: Case, pci: str | None) -> Device | None:

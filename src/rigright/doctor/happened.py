@@ -13,7 +13,7 @@ from rigright.machine.system import Event
 
 OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
 _ANEW = re.compile(r"systemctl reboot|--gpu-?reset")
-_STARTED = step(say("the machine was started anew since: act on it only if it comes again"))
+_STARTED = step(say("the machine has rebooted since: act only if it recurs"))
 _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}
 
 
@@ -71,7 +71,7 @@ def when(event: Event) -> Sentence:
     if event.at_s is not None and 0 <= event.at_s < 100 * KILO * KILO * KILO:
         return say("{date} UTC", date=datetime.fromtimestamp(event.at_s, UTC).strftime("%Y-%m-%d %H:%M:%S"))
     if event.earlier:
-        return say("before the last start of the machine")
+        return say("before the last boot")
     if event.up_s is not None:
-        return say("{seconds} s after the start of the machine", seconds=f"{event.up_s:.0f}")
-    return say("at a time that is not told")
+        return say("{seconds} s after boot", seconds=f"{event.up_s:.0f}")
+    return say("at an unknown time")

@@ -21,7 +21,7 @@ from rigright.facts.bench_expected import Expectation, expected, size_mib_of
 from rigright.machine.bench.record import Result
 
 Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]
-Basis = Literal["other cards", "least", "measured", "stated", "floor"]
+Basis = Literal["other cards", "least", "measured", "stated", "floor", "planned"]
 
 BEHIND, SLOW = 0.95, 0.90  # of the other cards' median
 OF_MEASURED = 0.90  # of what a healthy one was measured at
@@ -82,7 +82,7 @@ def _compared(result: Result, case: Case, *, beside: Sequence[Result]) -> Held:
     if not is_behind or alone.verdict == "slow":
         told = notes
         if alone.verdict == "slow":
-            told += (say("{share} of the other cards' median", share=f"{share:.0%}"),)
+            told += (say("{share} of the other GPUs' median", share=f"{share:.0%}"),)
         fine = alone.verdict == "unknown"
         return _with(alone, notes=told, verdict="expected" if fine else alone.verdict, fine=fine)
     return Held(
@@ -208,14 +208,14 @@ def _notes(result: Result, case: Case) -> tuple[Sentence, ...]:
     cards = cards_of(result, case)
     busy = [device.index for device, _ in cards if device.programs]
     if busy:
-        notes.append(say("other programs hold memory of gpu {numbers}", numbers=", ".join(map(str, busy))))
+        notes.append(say("other processes hold memory on gpu {numbers}", numbers=", ".join(map(str, busy))))
     settings = dict(result.settings)
     if wrong := wrong_values(result):
-        notes.append(say("{count} values came out wrong: data are damaged on the way", count=f"{wrong:g}"))
+        notes.append(say("{count} values came out wrong: data corruption", count=f"{wrong:g}"))
     for device, _ in cards[:1]:
         lanes, most = settings.get("pcie_lanes"), device.pcie.lanes_max
         if lanes is not None and most is not None and int(lanes) < most:
-            notes.append(say("the link runs on {lanes} of {most} lanes", lanes=lanes, most=most))
+            notes.append(say("PCIe link is x{lanes} instead of x{most}", lanes=lanes, most=most))
     return tuple(notes)
 
 

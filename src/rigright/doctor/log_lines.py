@@ -18,7 +18,7 @@ def unseen(case: Case, words: str) -> NotSeen | None:
     """Where the log is closed to us: what would show it."""
     if case.machine.events is not None:
         return None
-    return NotSeen(why=say("the kernel log is closed to us"), see=f"sudo dmesg | grep -iE '{words}'")
+    return NotSeen(why=say("no permission to read the kernel log"), see=f"sudo dmesg | grep -iE '{words}'")
 
 
 def by_place(found: Iterable[Event]) -> dict[str | None, list[Event]]:

@@ -150,4 +150,4 @@ def pip(python: Python, words: str) -> str:
 
 def sysctl_unseen(name: str) -> NotSeen:
     """A sysctl that could not be read."""
-    return NotSeen(why=say("{name} cannot be read", name=name), see=f"sysctl {name}")
+    return NotSeen(why=say("{name} not readable", name=name), see=f"sysctl {name}")

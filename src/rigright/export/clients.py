@@ -8,9 +8,12 @@ from rigright.export.text import comments, given, script
 RESULT = "bench.json"
 
 
-def vllm_bench(launch: Launch, *, backend: str) -> str:
-    """`vllm bench serve`: random tokens of the planned lengths, as many at a time, or as many a second."""
-    load = launch.serving.client
+def vllm_bench(launch: Launch, *, backend: str, header: str | None = None) -> str:
+    """`vllm bench serve`: random tokens of the planned lengths, as many at a time, or as many a second.
+
+    `header` goes with every request.
+    """
+    load = launch.serving.load
     rate = None if load.rate_per_s is None else f"{load.rate_per_s:g}"
     words = (
         ("vllm", "bench", "serve"),
@@ -26,6 +29,7 @@ def vllm_bench(launch: Launch, *, backend: str) -> str:
             ("--num-prompts", load.requests),
             ("--max-concurrency", load.concurrency),
             ("--request-rate", rate),
+            ("--header", header),
         ),
         ("--ignore-eos",),
         ("--percentile-metrics", "ttft,tpot,itl,e2el"),
@@ -33,7 +37,10 @@ def vllm_bench(launch: Launch, *, backend: str) -> str:
         ("--result-filename", RESULT),
     )
     told = "sends the load of the plan, once the server answers; then: rigright measure --plan plan.json"
-    head = (f"{launch.name}: {told} --read {RESULT} -- true",)
+    head = (
+        f"{launch.name}: {told} --read {RESULT} -- true",
+        f"or: rigright bench endpoint --endpoint http://127.0.0.1:{launch.port}/v1 --plan plan.json",
+    )
     return script(words, head=head, environment={})
 
 

@@ -7,17 +7,7 @@ from typing import cast
 
 from rigright.base.record import dataclass
 from rigright.facts.launching import Launcher
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
-    """The load a plan was made for, as a benchmark sends it."""
-
-    prompt_tok: int
-    output_tok: int
-    concurrency: int | None = None  # in flight at the same time
-    rate_per_s: float | None = None  # or requests that arrive
-    requests: int = 100
+from rigright.machine.bench.ask import SentLoad
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +24,7 @@ class ServerSettings:
     budget_tok: int | None
     share: float | None  # of the memory of a GPU
     graphs: bool
-    client: Client
+    load: SentLoad  # the plan was made for, as a client sends it
     gpu_layers: int | None = None
     cpu_moe: int | None = None
     batch_tok: int | None = None  # of a pass where a part of the model lies in main memory

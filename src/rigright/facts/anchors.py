@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar, cast
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import is_file, settings_folder
 from rigright.base.record import dataclass
-from rigright.base.tables import read_toml
+from rigright.base.tables import foreign_toml
 from rigright.base.units import GIGA
 from rigright.base.words import say
 
@@ -133,7 +133,7 @@ def _read(path: Path, written_ns: int) -> tuple[Anchor, ...]:
     """Read a file of anchors as it was last written; what cannot be one is an error that names it."""
     del written_ns
     found = []
-    rows = read_toml(path).get("anchor", [])
+    rows = foreign_toml(path).get("anchor", [])
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
         try:
             one = Anchor(**row)

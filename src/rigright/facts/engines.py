@@ -159,4 +159,4 @@ def at_version(engine: Engine, version: str) -> Engine:
 
 
 def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(digits) for digits in re.findall(r"\d+", version)[:3])
+    return tuple(int(digits) for digits in re.findall(r"\d{1,9}", version)[:3])

@@ -9,6 +9,7 @@ from typing import Any
 
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence
+from rigright.facts import judged
 from rigright.facts.xids import codes_of, repeated, repeated_codes
 
 
@@ -53,6 +54,16 @@ def alerts() -> tuple[Alert, ...]:
     }
     many = repeated()
     codes |= {"repeated_xids": repeated_codes(), "times": many.times, "within_h": many.within_h}
+    worth = judged.nvlink_errors()
+    by_gen = (f"{most} * (GEN == bool {gen})" for gen, most in judged.pcie_replays().items())
+    gen = "max_over_time(rigright_gpu_pcie_generation[7d])"
+    codes |= {
+        "corrected_times": judged.corrected_errors(),
+        "replays": f"({' + '.join(by_gen)})".replace("GEN", gen),
+        "nvlink_any": "|".join(kind for kind, times in worth.items() if times == 1),
+        "nvlink_many": "|".join(kind for kind, times in worth.items() if times > 1),
+        "nvlink_times": max(worth.values()),
+    }
     return tuple(
         Alert(
             **row

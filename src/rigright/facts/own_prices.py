@@ -17,12 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright.base.bounded import bounded_csv, bounded_json
 from rigright.base.errors import DataError, RigError
 from rigright.base.files import is_file, read_bounded, settings_folder, too_large, write_whole
 from rigright.base.money import USD, currency_of, from_currency
 from rigright.base.record import dataclass
-from rigright.base.tables import delimiter
 from rigright.base.units import GIGA, MIB
 from rigright.base.words import Sentence, say
 from rigright.facts.prices import OWN, OWN_RENT, OWN_USED, Price, dated, is_stale
@@ -147,16 +146,15 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     if text.lstrip()[:1] in {"[", "{"}:
         yield from _json_rows(path, text)
         return
-    head, _, _ = text.partition("\n")
     try:
-        table = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(head), strict=True)
-        columns = [_column(cell) for cell in next(table, [])]
+        table = bounded_csv(io.StringIO(text, newline=""))
+        columns = [_column(cell) for cell in next(table, (0, []))[1]]
         if "chip" not in columns:
             raise DataError(say("{file} lacks the column {column}", file=path.name, column="chip"))
-        for cells in table:
+        for line, cells in table:
             if any(cell.strip() for cell in cells):
-                yield table.line_num, dict(zip(columns, (cell.strip() for cell in cells), strict=False))
-    except csv.Error as error:
+                yield line, dict(zip(columns, (cell.strip() for cell in cells), strict=False))
+    except ValueError as error:
         raise DataError(say("{file} is not a CSV table: {why}", file=path.name, why=error)) from None
 
 

@@ -143,6 +143,7 @@ class Program:
     user: str | None = None
     kind: str = "compute"  # "compute", "graphics"
     mem_bytes: float | None = None
+    gpu_instance: int | None = None  # of MIG
     sm_share: float | None = None  # of the card's time in which its kernels ran; watched only
     encoder_share: float | None = None
 

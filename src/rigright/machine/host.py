@@ -188,3 +188,11 @@ class Sensor:
     high: float | None = None
     status: str | None = None  # "ok", or what it says is wrong
     source: str | None = None  # "ipmi", "hwmon", "redfish"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePower:
+    """Watts of the whole node, and who says so."""
+
+    watts: float
+    source: str  # "dcmi", "sensor", "supplies"

@@ -16,7 +16,7 @@ _NVIDIA_SMI = (
 )
 _SHAPES = (
     rf"nvidia-smi(?: (?:{_NVIDIA_SMI}))*",
-    r"nvidia-smi [dp]mon(?: -c \d{1,9})?",
+    r"nvidia-smi [dp]mon(?: --gpm-metrics \d{1,3}(?:,\d{1,3}){0,9})?(?: -c \d{1,9})?",
     r"nvidia-settings -q \w+ -t",
     r"amd-smi static",
     r"xpu-smi discovery",

@@ -78,7 +78,7 @@ def mounts_of(world: World) -> Mounts:
         unseen=tuple(
             Unseen(
                 what=f"mounts.{entry.path}",
-                why=say("{path} ({kind}) did not tell its space in time", path=entry.path, kind=entry.kind),
+                why=say("{path} ({kind}) timed out on df", path=entry.path, kind=entry.kind),
                 see=f"df -h {shlex.quote(entry.path)}",
             )
             for entry in silent

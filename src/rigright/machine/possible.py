@@ -113,4 +113,4 @@ def _told(place: str, value: float) -> Unseen:
 
     whole = isinstance(value, int) and abs(value) > COUNTERS
     shown = "> 2^64" if whole else f"{value:.6g}"
-    return Unseen(what=place, why=say("it reads {value}, which cannot be", value=shown))
+    return Unseen(what=place, why=say("implausible reading: {value}", value=shown))

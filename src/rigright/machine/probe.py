@@ -37,7 +37,7 @@ def probe(world: World, *, patience_s: float = PATIENCE_S, origin: str = "live")
         thread.start()
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    late = say("it did not answer in time")
+    late = say("timed out")
     read = joined([done.get(name) or _lost(name, late) for _, name in parts], origin=origin)
     return possible(with_nics(read))
 

@@ -9,7 +9,7 @@ from typing import Any
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.machine.device import Device
-from rigright.machine.host import Cpu, Disk, Memory, Mount, Path, PciDevice, Port, Sensor, Slot
+from rigright.machine.host import Cpu, Disk, Memory, Mount, NodePower, Path, PciDevice, Port, Sensor, Slot
 from rigright.machine.system import Event, Software, System
 
 SCHEMA = 1  # of a stored machine; raised when a field changes its meaning
@@ -40,6 +40,7 @@ class Machine:
     mounts: tuple[Mount, ...] | None = None
     ports: tuple[Port, ...] | None = None
     sensors: tuple[Sensor, ...] | None = None
+    node_power: NodePower | None = None  # by the management controller; sensors may tell it too
     system: System = field(default_factory=System)
     software: Software = field(default_factory=Software)
     events: tuple[Event, ...] | None = None  # of the kernel log, oldest first

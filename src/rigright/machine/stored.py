@@ -22,6 +22,7 @@ from rigright.machine.record import Unseen
 R = TypeVar("R")
 MOST_ITEMS = 100_000
 MOST_CHARS = MIB
+_JSON = (str, int, float, list, dict, type(None))
 
 
 def plain(thing: Any, language: str | None = None) -> Any:
@@ -43,7 +44,11 @@ def restored(kind: type[R], data: Any, *, where: str) -> R:
 
 
 def _kept(sentence: Sentence) -> dict[str, Any]:
-    return {"say": sentence.text, "values": {name: plain(value) for name, value in sentence.values}}
+    values = {name: plain(value) for name, value in sentence.values}
+    told = {
+        name: one if isinstance(one, _JSON) else str(one) for name, one in values.items()
+    }  # an error's words
+    return {"say": sentence.text, "values": told}
 
 
 @cache
@@ -115,7 +120,8 @@ def _sentence(data: Any, *, where: str) -> Sentence:
         return say("{text}", text=data)
     if not isinstance(data, dict) or not isinstance(data.get("say"), str):
         raise _wrong(where, "sentence", data=data)
-    if data["say"] not in sentences(CHINESE) or _shows_command(data["say"]):
+    known = sentences(CHINESE)  # none on a far node: whoever asked it holds them against its own
+    if (known and data["say"] not in known) or _shows_command(data["say"]):
         return say("{text}", text=data["say"])
     values = data.get("values")
     named = values if isinstance(values, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rigright.machine.device import Program
+from rigright.machine.device import Fabric, Program, Slice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,19 @@ class LinkTick:
     rx_bytes: float | None = None
     tx_bytes: float | None = None
     errors: tuple[tuple[str, int], ...] = ()  # kind -> how many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What a device, or one of its MIG instances, did since the reading before; from Hopper on."""
+
+    gpu_instance: int | None = None  # None: the whole device
+    sm_share: float | None = None  # of the SMs, that worked
+    occupied_share: float | None = None  # of the warps that the SMs can hold
+    tensor_share: float | None = None  # of the time, in which tensor cores worked
+    dram_share: float | None = None  # of the memory's bandwidth
+    nvlink_rx_bytes_per_s: float | None = None  # over all links
+    nvlink_tx_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +64,9 @@ class DeviceTick:
     recovery: str | None = None
     links_active: int | None = None
     links: tuple[LinkTick, ...] | None = None
+    fabric: Fabric | None = None
+    slices: tuple[Slice, ...] | None = None  # MIG instances
+    activity: tuple[Activity, ...] | None = None  # where somebody asked for it
     last_xid: int | None = None
     programs: tuple[Program, ...] | None = None
     vendor: str | None = None  # "nvidia", "amd", "intel"

@@ -19,6 +19,7 @@ from rigright.machine.ending import send
 ROOT = "RIGRIGHT_ROOT"  # where another machine's files are mounted, as a DaemonSet has its host at /host
 PATIENCE_S = 3.0
 MOST_BYTES = 32 * MIB
+ABSENT, PAST_TIME = 127, -1  # exit codes: there is no such command; it did not end in its time
 MOST_NAME = 120  # characters of a recorded answer's file
 _SAFE = re.compile(r"[^A-Za-z0-9._=,-]+")
 
@@ -27,7 +28,7 @@ _SAFE = re.compile(r"[^A-Za-z0-9._=,-]+")
 class Said:
     """What a command said."""
 
-    code: int  # its exit code; -1: it ran past its time
+    code: int  # its exit code; or PAST_TIME
     out: str
     err: str = ""
 

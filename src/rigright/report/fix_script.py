@@ -15,8 +15,8 @@ from rigright.report.typed import is_root, typed
 _WIDE = 96
 _HEAD = (
     say("Nothing in this file is active: running it does nothing."),
-    say("Read each step, then take away the # before its command, or type it yourself."),
-    say("Steps marked [root] need root; steps marked [stops work] end what runs on the machine."),
+    say("Read each step, then uncomment its command or type it yourself."),
+    say("Steps marked [root] need root; steps marked [stops work] interrupt running jobs."),
 )
 
 
@@ -28,7 +28,7 @@ def script(examined: Examined, language: str) -> str:
     lines += ["set -euo pipefail", ""]
     found = [group for group in groups(examined) if group.first.fix]
     if not found:
-        lines += _remark(say("There is nothing to mend."), language)
+        lines += _remark(say("Nothing to fix."), language)
     for place, group in enumerate(found, 1):
         # one finding: what it is, why it matters, then its steps
         by_root = is_root(examined.case.machine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rigright.base.words import Sentence, say
@@ -11,7 +11,7 @@ from rigright.doctor.examine import RANKS
 from rigright.doctor.record import Finding
 from rigright.machine.record import Machine
 from rigright.report.nodes import Fleet, NodeTold
-from rigright.report.page import Tone
+from rigright.report.page import Shown, Tone
 
 SILENT, WELL = "silent", "well"
 STATES = (SILENT, *RANKS, WELL)  # worst first
@@ -115,14 +115,17 @@ def driver_of(machine: Machine | None) -> str:
     return (machine.software.driver or "") if machine else ""
 
 
-def counts(fleet: Fleet) -> tuple[Sentence, ...]:
-    """How many nodes are in which state, the worst first."""
-    found = Counter(state_of(node) for node in fleet.nodes)
+def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sentence, ...]:
+    """How many nodes are in which state, the worst first; those to act on by name."""
+    found: dict[str, list[str]] = {state: [] for state in STATES}
+    for node in fleet.nodes:
+        found[state_of(node)].append(node.node)
+    count = {state: len(nodes) for state, nodes in found.items()}
     many = {
-        SILENT: say("{count} silent", count=found[SILENT]),
-        "fault": say("{count} with faults", count=found["fault"]),
-        "warning": say("{count} with warnings", count=found["warning"]),
-        "note": say("{count} with notes", count=found["note"]),
-        WELL: say("{count} well", count=found[WELL]),
+        SILENT: say("{count} unreachable ({names})", count=count[SILENT], names=named(found[SILENT])),
+        "fault": say("{count} with faults ({names})", count=count["fault"], names=named(found["fault"])),
+        "warning": say("{count} with warnings", count=count["warning"]),
+        "note": say("{count} with notes", count=count["note"]),
+        WELL: say("{count} ok", count=count[WELL]),
     }
-    return tuple(many[state] for state in STATES if found[state])
+    return tuple(many[state] for state in STATES if count[state])

@@ -12,8 +12,8 @@ from rigright.machine.stored import plain as as_data
 def first_of(lead: JudgedCause) -> Sentence:
     """What to mend before anything else."""
     if not lead.on:
-        return say("mend first: {title}", title=lead.finding.title)
-    return say("mend first: {title} ({about})", title=lead.finding.title, about=", ".join(sorted(lead.on)))
+        return say("fix first: {title}", title=lead.finding.title)
+    return say("fix first: {title} ({about})", title=lead.finding.title, about=", ".join(sorted(lead.on)))
 
 
 def judged(one: JudgedCause, language: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def machine_name(machine: Machine) -> Shown:
     if kinds:
         return say("{host}: {cards}", host=host, cards=_counted(kinds, " + "))
     # a capture may hold nothing of accelerators at all
-    return host if machine.is_capture else say("{host}, no accelerator seen", host=host)
+    return host if machine.is_capture else say("{host}, no GPU found", host=host)
 
 
 def understood(machine: Machine) -> Iterator[Shown]:

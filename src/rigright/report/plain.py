@@ -18,20 +18,20 @@ _STEERS = re.compile(
 
 def dumps(data: Any, language: str) -> str:
     """JSON for `--json`."""
-    text = json.dumps(_settle(data, language), ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(settle(data, language), ensure_ascii=False, indent=2, allow_nan=False)
     return _STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _settle(thing: Any, language: str) -> Any:
+def settle(thing: Any, language: str) -> Any:
     """Sentences told, arrays as lists, NaN and infinity as null: JSON knows none of them."""
     if isinstance(thing, Mapping):
-        return {str(key): _settle(value, language) for key, value in thing.items()}
+        return {str(key): settle(value, language) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
-        return [_settle(value, language) for value in thing]
+        return [settle(value, language) for value in thing]
     if isinstance(thing, Sentence):
         return tell(thing, language)
     if isinstance(thing, Enum):
-        return _settle(thing.value, language)
+        return settle(thing.value, language)
     if hasattr(thing, "tolist"):
-        return _settle(thing.tolist(), language)
+        return settle(thing.tolist(), language)
     return None if isinstance(thing, float) and not math.isfinite(thing) else thing

@@ -27,13 +27,17 @@ def script(result: SetUp, language: str) -> str:
     else:
         lines = ["#!/usr/bin/env bash", *head, "set -eu", ""]
     if result.already is not None:
-        lines += _comment((say("right as it is: nothing is to be done"),), language)
+        lines += _comment((say("nothing to do"),), language)
     for step in result.steps:
         lines += [*_comment((step.title,), language, mark="## "), *_comment((step.why,), language)]
         lines += [_line(command, step, by_root=result.target.by_root) for command in step.commands]
         if step.disturbs and "reboot" in " ".join(step.commands):
             lines += _comment(
-                (say("take the # away, or restart by hand; then run this file again: what is done stays"),),
+                (
+                    say(
+                        "uncomment it or reboot by hand, then run this file again: finished steps are skipped"
+                    ),
+                ),
                 language,
             )
         lines.append("")
@@ -59,7 +63,7 @@ def dockerfile(result: SetUp, language: str) -> str:
     serves = serving().get(pick.name)
     lines += _hosted(result, pick, serves=serves, language=language)
     if pick.image is not None:
-        told = say("the engine's own image: Python, CUDA libraries and engine as its makers tested them")
+        told = say("the engine's official image: Python, CUDA libraries and engine as tested upstream")
         lines += [*_comment((told,), language), f"FROM {pick.image}"]
     else:
         lines += _wheels(result, pick, language=language)
@@ -110,14 +114,16 @@ def _served(serves: Serves, *, tp: int, language: str) -> list[str]:
 def _wheels(result: SetUp, pick: Pick, *, language: str) -> Iterator[str]:
     """An image that wheels are installed in: with nvcc and a compiler where kernels are built."""
     if pick.toolkit:
-        yield from _comment((say("kernels are built with nvcc: an image with the CUDA toolkit"),), language)
+        yield from _comment(
+            (say("kernels are compiled with nvcc: use an image with the CUDA toolkit"),), language
+        )
         cuda = version_of(result.toolkit or pick.cuda or "13.0")[:2]
         yield f"FROM nvidia/cuda:{written(cuda)}.0-devel-ubuntu{'24.04' if cuda >= _NOBLE_FROM else '22.04'}"
         yield "RUN apt-get update && apt-get install -y --no-install-recommends python3-venv git && \\"
         yield "    rm -rf /var/lib/apt/lists/* && python3 -m venv /opt/venv"
         yield "ENV PATH=/opt/venv/bin:$PATH"
     else:
-        told = say("the wheels bring their own CUDA libraries: Python and a C compiler for Triton are enough")
+        told = say("the wheels ship their own CUDA libraries: Python and a C compiler for Triton are enough")
         yield from _comment((told,), language)
         yield f"FROM python:{result.python or '3.12'}-slim"
         yield "RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev git && \\"
@@ -126,9 +132,7 @@ def _wheels(result: SetUp, pick: Pick, *, language: str) -> Iterator[str]:
     rest = [one for one in pick.pip if one not in torch]
     if torch:
         index = f" --index-url {pick.index}" if pick.index else ""
-        yield from _comment(
-            (say("torch in the build that fits these chips"),) if pick.index else (), language
-        )
+        yield from _comment((say("torch build that fits these GPUs"),) if pick.index else (), language)
         yield f"RUN pip install --no-cache-dir {' '.join(map(shlex.quote, torch))}{index}"
     if rest and pick.name == "flash-attn":  # it builds against the torch that is there
         yield "RUN pip install --no-cache-dir ninja packaging wheel"
@@ -145,7 +149,7 @@ def requirements(result: SetUp, language: str) -> str:
         told = (
             result.unknown
             if pick is None
-            else (say("{name} is not installed with pip: see the script", name=pick.name),)
+            else (say("{name} is not installed with pip: see --script", name=pick.name),)
         )
         return "\n".join([*lines, *_comment(told, language)]) + "\n"
     lines += _comment((say("Python {python}", python=pick.python or "3"),), language)
@@ -153,7 +157,7 @@ def requirements(result: SetUp, language: str) -> str:
         lines += _comment(
             (
                 say(
-                    "the index that holds torch for {build}; all else comes from the package index",
+                    "the index for torch {build}; everything else comes from PyPI",
                     build=pick.build,
                 ),
             ),

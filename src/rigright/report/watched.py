@@ -10,6 +10,7 @@ from rigright.base.words import Sentence
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.machine.bench.record import Result
 from rigright.machine.history.store import SeenMachine
+from rigright.machine.host import NodePower
 from rigright.machine.record import Machine
 from rigright.machine.sampling.ports import PortUse
 from rigright.machine.sampling.programs import ProgramUse
@@ -39,6 +40,7 @@ class Moment:
     host: str = ""
     every_s: float = 1.0
     serves: str | None = None  # where the metrics are
+    power: NodePower | None = None  # of the whole node, as it was told last
     detail: Detail | None = None  # None: nobody looks
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import nextafter
 
+import numpy as np
+
 from rigright.sim.load import Book, Load
 from rigright.sim.server import NEVER, Server, Shop
 
 ROUTERS = ("round-robin", "least-busy")
+ALONE = 4096  # requests that a replica without others is handed together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,7 @@ class Played:
     book: Book
     servers: tuple[Server, ...]  # that make next tokens
     prefill_servers: tuple[Server, ...]
-    refused: frozenset[int]
+    refused: np.ndarray  # the numbers of those that nobody can hold
 
     @property
     def end_s(self) -> float:
@@ -56,11 +60,10 @@ class Played:
 def play(load: Load, fleet: Fleet) -> Played:
     """Play a load to its end; requests that no replica can hold are refused."""
     book = Book(load)
-    whole = [prompt + output for prompt, output in zip(book.prompt, book.output, strict=True)]
-    fits = [fleet.shop.holds(tok) for tok in whole]
+    fits = fleet.shop.holds(load.prompt_tok + load.output_tok)
     if fleet.prefill is not None:
-        fits = [fit and fleet.prefill.holds(tok + 1) for fit, tok in zip(fits, book.prompt, strict=True)]
-    feed = _Feed(load, book, requests=[request for request, fit in enumerate(fits) if fit])
+        fits &= fleet.prefill.holds(load.prompt_tok + 1)
+    feed = _Feed(load, book, requests=array("q", np.flatnonzero(fits).tobytes()))
     servers, readers = (
         _together(feed, fleet) if fleet.prefill is None else _apart(feed, fleet, prefill=fleet.prefill)
     )
@@ -69,7 +72,7 @@ def play(load: Load, fleet: Fleet) -> Played:
         book=book,
         servers=tuple(servers),
         prefill_servers=tuple(readers),
-        refused=frozenset(request for request, fit in enumerate(fits) if not fit),
+        refused=np.flatnonzero(~fits),
     )
 
 
@@ -84,7 +87,7 @@ def _apart(feed: _Feed, fleet: Fleet, *, prefill: Shop) -> tuple[list[Server], l
     book, handover = feed.book, fleet.handover
     later = Book(feed.load)
     reading = Book(feed.load)
-    reading.output = [1] * feed.load.count
+    reading.output = array("q", [1]) * feed.load.count
 
     def read(request: int, at_s: float) -> None:
         book.started_s[request] = reading.started_s[request]
@@ -111,7 +114,7 @@ Submit = Callable[[int, float], None]
 class _Feed:
     """Hands out requests: at their moments, or as users of a closed loop get their answers."""
 
-    def __init__(self, load: Load, book: Book, *, requests: list[int]) -> None:
+    def __init__(self, load: Load, book: Book, *, requests: array[int]) -> None:
         self.load, self.book = load, book
         self.enter: Submit = _nowhere
         at_once = len(requests) if load.users is None else load.users
@@ -146,9 +149,10 @@ def _router(servers: Sequence[Server], kind: str) -> Submit:
 def _drive(feed: _Feed, servers: Sequence[Server], *, coupled: bool) -> None:
     """Hand out requests in time and let the servers work; where one's end is another's request, in step."""
     advance = _in_step if coupled and len(servers) > 1 else _each
-    for request in feed.first:
+    stride = 1 if len(servers) > 1 else ALONE
+    for place, request in enumerate(feed.first):
         at_s = feed.book.arrival_s[request]
-        if len(servers) > 1:
+        if place % stride == 0:
             advance(servers, at_s)
         feed.enter(request, at_s)
     advance(servers, NEVER)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,16 +43,17 @@ class Load:
 
 
 class Book:
-    """What each request is and what became of it, by its number; plain lists, for speed."""
+    """What each request is and what became of it, by its number; flat arrays that are read one by one."""
 
     __slots__ = ("arrival_s", "cached", "first_s", "last_s", "output", "prompt", "started_s")
 
     def __init__(self, load: Load) -> None:
-        never = float("nan")
-        self.arrival_s: list[float] = load.arrival_s.tolist()
-        self.prompt: list[int] = load.prompt_tok.tolist()
-        self.output: list[int] = load.output_tok.tolist()
-        self.cached: list[int] = load.cached_tok.tolist()
-        self.started_s = [never] * load.count
-        self.first_s = [never] * load.count
-        self.last_s = [never] * load.count
+        never = np.full(load.count, np.nan)
+        self.arrival_s, self.prompt = _flat("d", load.arrival_s), _flat("q", load.prompt_tok)
+        self.output, self.cached = _flat("q", load.output_tok), _flat("q", load.cached_tok)
+        self.started_s, self.first_s, self.last_s = (_flat("d", never) for _ in range(3))
+
+
+def _flat(code: str, values: np.ndarray) -> array[Any]:
+    """As Python's own array, whose items are read faster than NumPy's."""
+    return array(code, np.ascontiguousarray(values, dtype=code).tobytes())

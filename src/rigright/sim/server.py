@@ -7,7 +7,6 @@ is a pass later at work, and a seat is free a pass later.
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,22 +14,16 @@ from heapq import heappop, heappush
 from math import isnan
 from typing import NamedTuple
 
+import numpy as np
+
 from rigright.sim.decodes import Decodes
 from rigright.sim.load import Book
+from rigright.sim.log import Log
 from rigright.sim.pace import Pace
 from rigright.sim.room import Ask, Manner, Pick, Room
 
 NEVER = float("inf")
 _NOBODY: list[int] = []
-STRETCH = (
-    "end_s",
-    "took_s",
-    "passes",
-    "sequences",
-    "used_blocks",
-    "prompt_tok",
-    "standing",
-)  # a row of the log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +41,10 @@ class Shop:
     most_context_tok: int | None = None  # of one request
     request_s: float = 0.0  # a request is on its way to the queue, and its answer to the user
 
-    def holds(self, tok: int) -> bool:
-        """Whether a request that grows to so many tokens can be served at all."""
-        return -(-tok // self.block_tok) <= self.blocks and tok <= (self.most_context_tok or tok)
+    def holds(self, tok: np.ndarray) -> np.ndarray:
+        """Whether requests that grow to so many tokens can be served at all."""
+        fits: np.ndarray = -(-tok // self.block_tok) <= self.blocks
+        return fits if self.most_context_tok is None else fits & (tok <= self.most_context_tok)
 
 
 class Pass(NamedTuple):
@@ -72,7 +66,7 @@ class Server:
     def __init__(self, shop: Shop, book: Book, *, on_end: Callable[[int, float], None] | None = None) -> None:
         self.shop, self.book = shop, book
         self.clock = 0.0
-        self.log = array("d")
+        self.log = Log()
         self.preempted = 0
         self.free = shop.blocks
         self._on_end = on_end
@@ -182,7 +176,7 @@ class Server:
     def _pass_time(self, took_s: float, passes: int, *, now: Pass) -> None:
         self.clock += took_s
         used = self.shop.blocks - self.free
-        self.log.extend((self.clock, took_s, passes, now.seqs, used, now.tok, now.standing))
+        self.log.add((self.clock, took_s, passes, now.seqs, used, now.tok, now.standing))
 
     def _plan(self) -> Pass | None:
         """Settle the next pass, from what is known now."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.sim.fleet import Played
 from rigright.sim.load import Load
-from rigright.sim.server import STRETCH, Server
+from rigright.sim.log import Curves, Log
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 BINS = 48
@@ -97,10 +97,10 @@ def moments_of(played: Played) -> Moments:
     """The book as arrays."""
     book = played.book
     return Moments(
-        arrival_s=np.array(book.arrival_s),
-        started_s=np.array(book.started_s),
-        first_s=np.array(book.first_s),
-        last_s=np.array(book.last_s),
+        arrival_s=np.asarray(book.arrival_s),
+        started_s=np.asarray(book.started_s),
+        first_s=np.asarray(book.first_s),
+        last_s=np.asarray(book.last_s),
     )
 
 
@@ -117,11 +117,14 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
     steady = ok & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
     good, count = soon & steady, max(load.count, 1)
     way_s = (*played.prefill_servers, *played.servers)[0].shop.request_s
-    logs = [log_of(server) for server in played.servers]
-    all_logs = logs + [log_of(server) for server in played.prefill_servers]
-    busy = sum(float(log["took_s"].sum()) for log in all_logs)
-    alone = sum(float(log["took_s"][log["prompt_tok"] == 0].sum()) for log in all_logs)
-    shares = [_cache(log, server, span_s=span) for log, server in zip(logs, played.servers, strict=True)]
+    logs = [server.log for server in played.servers]
+    all_logs = logs + [server.log for server in played.prefill_servers]
+    curves = [log.curves() for log in all_logs][: len(logs)]
+    busy = sum(log.busy_s for log in all_logs)
+    filled = [
+        float(curve.filled[-1]) / server.shop.blocks if len(curve.filled) else 0.0
+        for curve, server in zip(curves, played.servers, strict=True)
+    ]
     return Tally(
         requests=load.count,
         served=int(ok.sum()),
@@ -141,20 +144,14 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
         tpot_share=float(steady.sum()) / count,
         backlog_share=float((found.started_s > found.arrival_s.max()).sum()) / count,
         preempted=sum(server.preempted for server in (*played.servers, *played.prefill_servers)),
-        cache_most=max((most for most, _ in shares), default=0.0),
-        cache_mean=float(np.mean([mean for _, mean in shares])),
+        cache_most=max(server.log.most_blocks / server.shop.blocks for server in played.servers),
+        cache_mean=float(np.mean(filled)) / span,
         busy_share=busy / span / len(all_logs),
         running_mean=float((found.last_s - found.started_s)[ok].sum()) / span,
-        passes=int(sum(float(log["passes"].sum()) for log in all_logs)),
-        decode_only_share=alone / busy if busy else 0.0,
-        timeline=_timeline(found, played, logs=logs, window=(start, end)),
+        passes=int(sum(log.passes for log in all_logs)),
+        decode_only_share=sum(log.alone_s for log in all_logs) / busy if busy else 0.0,
+        timeline=_timeline(found, played, curves=curves, window=(start, end)),
     )  # fmt: skip
-
-
-def log_of(server: Server) -> dict[str, np.ndarray]:
-    """The log of a server by column."""
-    rows = np.frombuffer(server.log).reshape(-1, len(STRETCH)) if server.log else np.zeros((0, len(STRETCH)))
-    return {name: rows[:, place] for place, name in enumerate(STRETCH)}
 
 
 def spread(values: np.ndarray) -> Spread:
@@ -174,45 +171,24 @@ def _within(values: np.ndarray, limit_s: float | None) -> np.ndarray:
     return np.ones(len(values), dtype=bool) if limit_s is None else values <= limit_s
 
 
-def _gaps(logs: list[dict[str, np.ndarray]]) -> Spread:
-    """Gaps between tokens: a pass, and the passes of prompts alone before it."""
-    pairs = [_server_gaps(log) for log in logs]
+def _gaps(logs: list[Log]) -> Spread:
+    """Gaps between tokens as users see them."""
+    pairs = [log.gaps() for log in logs]
     gaps = np.concatenate([gap for gap, _ in pairs]) if pairs else np.zeros(0)
     weights = np.concatenate([weight for _, weight in pairs]) if pairs else np.zeros(0)
     total = weights.sum()
     if not total > 0:
         return spread(np.zeros(0))
-    mean = float(gaps @ weights / total)
     order = np.argsort(gaps)
     reached = np.cumsum(weights[order]) / total
     places = np.minimum(np.searchsorted(reached, np.array(PERCENTILES) / 100), len(gaps) - 1)
-    marks = gaps[order[places]].tolist()
-    return _spread(mean, [*marks, float(gaps[order[-1]])])
-
-
-def _server_gaps(log: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Each gap, and how many tokens came after such a one; who stood still waited from then on."""
-    makes, took, standing = log["sequences"] > 0, log["took_s"], log["standing"]
-    each = np.where(makes, took / np.maximum(log["passes"], 1), 0.0)
-    spent = np.cumsum(np.where(makes, 0.0, took))
-    before = np.concatenate([[0.0], standing[:-1]])  # who stood already in the pass before
-    following = np.searchsorted(np.flatnonzero(makes), np.arange(len(makes)))
-    rows = np.append(np.flatnonzero(makes), len(makes) - 1)[following] if len(makes) else following
-    waited = np.where(makes, 0.0, spent[rows] - spent + took) + each[rows]
-    weights = np.where(makes, log["sequences"] - before, np.maximum(standing - before, 0.0))
-    more = np.where(makes, log["sequences"] * (log["passes"] - 1), 0.0)
-    first, rest = weights > 0, more > 0  # a million requests make many stretches: none is kept for nothing
-    return np.concatenate([waited[first], each[rest]]), np.concatenate([weights[first], more[rest]])
-
-
-def _cache(log: dict[str, np.ndarray], server: Server, *, span_s: float) -> tuple[float, float]:
-    """The most of the cache in use, and the mean over time."""
-    used = log["used_blocks"] / server.shop.blocks
-    return float(used.max(initial=0.0)), float((used * log["took_s"]).sum() / span_s)
+    longest = max(log.longest_gap_s for log in logs)
+    mean = sum(log.gap_s for log in logs) / float(total)
+    return _spread(mean, [*gaps[order[places]].tolist(), longest])
 
 
 def _timeline(
-    found: Moments, played: Played, *, logs: list[dict[str, np.ndarray]], window: tuple[float, float]
+    found: Moments, played: Played, *, curves: list[Curves], window: tuple[float, float]
 ) -> tuple[Moment, ...]:
     """Equal stretches of the time: who was at work and who waited, cache and tokens."""
     edges = np.linspace(*window, BINS + 1)
@@ -223,10 +199,15 @@ def _timeline(
     width = edges[1] - edges[0]
     waiting, running = (np.maximum(np.diff(one - other), 0.0) / width for one, other in pairwise(seen))
     cache = np.mean(
-        [_cache_over(log, server, edges=edges) for log, server in zip(logs, played.servers, strict=True)],
+        [
+            _over(curve, curve.filled, edges=edges) / server.shop.blocks
+            for curve, server in zip(curves, played.servers, strict=True)
+        ],
         axis=0,
     )
-    made = np.diff(_made(found, logs, edges=edges)) / width
+    firsts = np.sort(found.first_s[np.isfinite(found.first_s)])
+    made = np.diff(np.searchsorted(firsts, edges, side="right")) / width
+    made += sum(_over(curve, curve.made, edges=edges) for curve in curves)
     return tuple(
         Moment(
             start_s=float(edges[place]),
@@ -248,22 +229,7 @@ def _until(moments: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.asarray(reached * edges - sums[reached])
 
 
-def _cache_over(log: dict[str, np.ndarray], server: Server, *, edges: np.ndarray) -> np.ndarray:
-    """Mean share of the cache in use between edges."""
-    ends, used = log["end_s"], log["used_blocks"] / server.shop.blocks
-    filled = np.concatenate([[0.0], np.cumsum(used * log["took_s"])])
-    points = np.concatenate([[edges[0]], ends])
-    return np.asarray(
-        np.diff(np.interp(edges, np.maximum.accumulate(points), filled)) / (edges[1] - edges[0])
-    )
-
-
-def _made(found: Moments, logs: list[dict[str, np.ndarray]], *, edges: np.ndarray) -> np.ndarray:
-    """Tokens made up to each edge."""
-    firsts = np.sort(found.first_s[np.isfinite(found.first_s)])
-    total = np.searchsorted(firsts, edges, side="right").astype(float)
-    for log in logs:
-        made = np.concatenate([[0.0], np.cumsum(log["sequences"] * log["passes"])])
-        points = np.concatenate([[edges[0]], log["end_s"]])
-        total += np.interp(edges, np.maximum.accumulate(points), made)
-    return total
+def _over(curve: Curves, done: np.ndarray, *, edges: np.ndarray) -> np.ndarray:
+    """What was done between edges, a second."""
+    moments = np.maximum.accumulate(np.concatenate([edges[:1], curve.end_s]))
+    return np.asarray(np.diff(np.interp(edges, moments, np.concatenate([[0.0], done]))) / np.diff(edges))

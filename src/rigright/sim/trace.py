@@ -65,7 +65,7 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
     columns = {column: array("d") for column in _READERS if column != "request"}  # a row is kept as numbers
     places = array("q")
     faults: list[Sentence] = []
-    for line, raw in open_rows(lines, name, required=NEEDED):
+    for line, raw in open_rows(lines, name, required=NEEDED, most_rows=MOST_REQUESTS + 1):
         row, bad = read_cells(raw, _READERS, required=NEEDED)
         names.append(row["request"])
         if len(names) > MOST_REQUESTS:
@@ -86,9 +86,8 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
     told = tuple(faults[:MOST_TOLD])
     if more > 0:
         told += (say("{count} more rows cannot be read", count=more),)
-    whole = {column: np.array(values) for column, values in columns.items()}
-    order = np.argsort(whole["arrival_s"], kind="stable")
-    whole = {column: values[order] for column, values in whole.items()}
+    order = np.argsort(np.asarray(columns["arrival_s"]), kind="stable")
+    whole = {column: np.asarray(columns.pop(column))[order] for column in list(columns)}
     prompt = whole["prompt_tok"].astype(int)
     cached = np.nan_to_num(whole["cached_tok"]).astype(int)
     return Trace(

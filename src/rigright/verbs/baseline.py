@@ -50,7 +50,7 @@ def save_from(file: str, *, from_file: str | None = None, bench: str | None = No
     machine, results = _node(from_file, bench)
     found = baseline_of(machine, results, file=file)
     if not found.traits:
-        raise AskError(say("nothing is known of this node that others could be held against"))
+        raise AskError(say("nothing readable on this node to make a baseline from"))
     node = machine.system.host or (machine.origin if machine.origin != "live" else "this node")
     save_text(file, written(found, node=node, date=time.strftime("%Y-%m-%d")))
     return SavedBaseline(machine=machine, baseline=found)

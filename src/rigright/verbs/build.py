@@ -67,7 +67,7 @@ def build(
     wish = wish or PlanWish()
     circuit = None if room is None else circuit_of(room)
     if from_file is not None:
-        return _around_plan(_plan_in(from_file), wish, circuit=circuit, asked=asked)
+        return around_plan(_plan_in(from_file), wish, circuit=circuit, asked=asked)
     if what is None:
         raise AskError(
             say("nothing to build"),
@@ -82,7 +82,7 @@ def build(
     from rigright.verbs.plan import plan
 
     bought = wish if wish.buy is not None else replace(wish, buy=True)
-    return _around_plan(plain(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
+    return around_plan(plain(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
 
 
 def _wish_of(node: Node, wish: PlanWish, *, circuit: Circuit | None) -> BuildWish:
@@ -146,8 +146,8 @@ def _plan_in(file: str) -> Mapping[str, Any]:
     return found
 
 
-def _around_plan(
-    data: Mapping[str, Any], wish: PlanWish, *, circuit: Circuit | None, asked: str
+def around_plan(
+    data: Mapping[str, Any], wish: PlanWish, *, circuit: Circuit | None = None, asked: str = ""
 ) -> Assembled:
     """The machine of a plan: its cards, memory and disks for its model."""
     plans = [one for one in (*data["plans"], data.get("nearest")) if isinstance(one, dict)]

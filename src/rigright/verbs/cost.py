@@ -54,6 +54,7 @@ from rigright.verbs.plan import market_of, own_notes, tariff_notes
 if TYPE_CHECKING:
     from rigright.facts.clouds import Offer
     from rigright.search.market import Market
+    from rigright.verbs.runs.planned import PlannedRun
 
 MOST_TERMS = 100  # machines one after another
 USUAL_PROMPT = 4.0  # prompt tokens for each output token, where nobody says
@@ -81,8 +82,8 @@ class Bought:
 
 
 def cost(
-    what: str, *, wish: PlanWish | None = None, spend: CostWish | None = None, model: str | None = None,
-    local: bool = False, asked: str = "",
+    what: str | PlannedRun, *, wish: PlanWish | None = None, spend: CostWish | None = None,
+    model: str | None = None, local: bool = False, asked: str = "",
 ) -> Costed:  # fmt: skip
     """Cost a machine ("2x rtx 4090"), a model's plan ("llama-3.1-8b"), or what `plan --json` printed.
 

@@ -20,6 +20,7 @@ from rigright.facts.nodes import Node, find_node
 
 if TYPE_CHECKING:
     from rigright.search.record import Plan
+    from rigright.verbs.runs.planned import PlannedRun
 
 ALONE = frozenset(  # options that say something of a machine without a model
     "own tariff place customer pue years duty used currency prices buy rent spot cloud".split()  # noqa: SIM905
@@ -44,16 +45,18 @@ class Asset:
     notes: tuple[Sentence, ...] = ()
 
 
-def subject_of(what: str, *, wish: PlanWish, model: str | None = None) -> Asset:
+def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = None) -> Asset:
     """The machine that is meant, by its name or by the plan that asks for it."""
     from rigright.verbs.here import is_place
-    from rigright.verbs.runs.planned import STDIN
+    from rigright.verbs.runs.planned import STDIN, PlannedRun, read_plan
 
+    if isinstance(what, PlannedRun):
+        return _of_run(what, wish=wish)
     if not what.strip():
         raise AskError(say("nothing to cost"), hint=say('name a machine, a model or a plan: "2x rtx 4090"'))
     if what == STDIN or Path(what).is_file():
         try:
-            return _filed(what, wish=wish)
+            return _of_run(read_plan(what), wish=wish)
         except DataError:
             if not is_place(what):
                 raise
@@ -146,11 +149,10 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
     }
 
 
-def _filed(file: str, *, wish: PlanWish) -> Asset:
+def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
-    from rigright.verbs.runs.planned import count_of, read_plan
+    from rigright.verbs.runs.planned import count_of
 
-    run = read_plan(file)
     plain = PlanWish()
     told: dict[str, Any] = {}
     for name in KEPT:
@@ -172,13 +174,16 @@ def _filed(file: str, *, wish: PlanWish) -> Asset:
         machine = chip
     output, requests, days = (run.figure(name) for name in ("output_tok_per_s", "requests_per_s", "days"))
     power, supply = run.figure("power_w"), run.plan.get("supply")
-    rents = isinstance(supply, dict) and supply.get("how") == "rent"
+    how = supply.get("how") if isinstance(supply, dict) else None
     prompt_tok = run.wish.get("prompt_tok")
     return Asset(
         node=find_node(machine),
         wish=replace(wish, **told),
+        is_there=how == "own",
         model=run.model,
-        power_w=None if power is None or rents else Estimate(value=power[0], low=power[1], high=power[2]),
+        power_w=None
+        if power is None or how == "rent"
+        else Estimate(value=power[0], low=power[1], high=power[2]),
         output_tok_per_s=None if output is None else output[0],
         prompt_tok_per_s=requests[0] * float(prompt_tok or 0)
         if requests is not None and _is_number(prompt_tok)

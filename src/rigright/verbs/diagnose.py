@@ -54,7 +54,7 @@ def diagnose(
     kept, results = _kept(history, machine, since_s=since_s, live_s=live_s)
     if kept:
         at_s = [tick.at_s for tick in kept]
-        ticks, when = kept, say("of the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
+        ticks, when = kept, say("from the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
     else:
         ticks = _watched(live_s or LIVE_S, progress)
         when = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
@@ -76,7 +76,7 @@ def in_file(case: Case) -> Diagnosed:
     found = judge(ticks, case)
     bounds = tuple(one for one in found.bounds if one.cause.side == WORKING)
     return Diagnosed(
-        source=say("of one moment, in {file}", file=case.machine.origin),
+        source=say("one snapshot: {file}", file=case.machine.origin),
         origin=case.machine.origin,
         judgement=conclude(examine(watched(case, ticks)), replace(found, bounds=bounds, unseen=())),
         ticks=ticks,
@@ -103,8 +103,8 @@ def _kept(
     if since_s is not None and len(ticks) < LEAST_TICKS:
         raise MissingError(
             say(
-                "the history holds {count} moments of the last {time}; `rigright watch` fills it, "
-                "--for 30s looks now",
+                "the history holds {count} samples of the last {time}; `rigright watch` records it, "
+                "--for 30s samples now",
                 count=len(ticks),
                 time=show_seconds(since_s),
             )

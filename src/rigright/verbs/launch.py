@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
@@ -20,15 +20,16 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Offload, Serving, Training
-from rigright.export.launch import Client, Launch, ServerSettings, TrainerSettings
+from rigright.export.launch import Launch, ServerSettings, TrainerSettings
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
+from rigright.machine.bench.ask import SentLoad
+from rigright.verbs.runs.planned import PlannedRun
 
 MOST_BYTES = 16 * MIB
-_REQUESTS = 10  # of each slot: enough for a steady state, short enough to wait for
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
 _ALL = {"all", "linear"}
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -186,7 +187,6 @@ def _served(
         bounds = dealt_bounds(arch, case.weights, serving=work, layout=layout, devices=devices)
         split = tuple(last - first for first, last in bounds)
         split = (*split[:-1], split[-1] + 1)  # the head goes with the last layers
-    load = plan["concurrency"]
     return ServerSettings(
         dtype=bits if bits in {"bf16", "fp16", "fp32"} else "bf16",
         weights=work.weights,
@@ -198,13 +198,7 @@ def _served(
         budget_tok=None if engine.budget_tok is None else int(settings.budget_tok),
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,
-        client=Client(
-            prompt_tok=int(wish["prompt_tok"]),
-            output_tok=int(wish["output_tok"]),
-            concurrency=None if load is None else max(int(load), 1),
-            rate_per_s=wish["rate_per_s"] if load is None else None,
-            requests=max(100, _REQUESTS * int(load or 1)),
-        ),
+        load=cast("SentLoad", PlannedRun(model=data["model"], plan=plan, wish=wish).load),
         gpu_layers=gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=engine.ram_batch if work.offload else None,

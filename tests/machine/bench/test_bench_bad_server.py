@@ -206,4 +206,4 @@ def test_a_server_that_breaks_down_at_a_load_keeps_the_lighter_ones(scripted):
 def test_without_time_not_even_the_first_load_is_begun(scripted):
     server = scripted(models=MODELS, completions=OK + TOKEN * 4 + END)
     (found,) = measured(server, spare_s=0.0)
-    assert str(found.why) == "time ran out before 1"
+    assert str(found.why) == "time ran out before 1 at once"

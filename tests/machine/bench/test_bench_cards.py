@@ -86,9 +86,9 @@ def test_nothing_is_missing_where_all_is_there():
 
 def test_cards_are_counted_where_they_can_be():
     assert too_few_cards(("torch",), 0) is None
-    assert "finds no accelerator" in str(too_few_cards(("accelerator",), 0))
+    assert "finds no usable GPU" in str(too_few_cards(("accelerator",), 0))
     assert too_few_cards(("accelerator",), 1) is None
-    assert str(too_few_cards(("two accelerators",), 1)) == "there is one card only"
+    assert str(too_few_cards(("two accelerators",), 1)) == "only one GPU"
     assert too_few_cards(("two accelerators",), 2) is None
 
 

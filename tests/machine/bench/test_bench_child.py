@@ -44,7 +44,7 @@ def test_what_a_part_says_comes_back_as_records(child):
     result, skipped = child.run(Ask(part="fine"))
     assert (result.part, result.value, result.low, result.high, result.repeats) == ("fine", 2.0, 1.0, 3.0, 3)
     assert abs(result.at_s - time.time()) < 60
-    assert (skipped.part, str(skipped.why)) == ("fine", "there is one card only")
+    assert (skipped.part, str(skipped.why)) == ("fine", "only one GPU")
 
 
 def test_one_process_answers_many_questions(child):
@@ -75,7 +75,7 @@ def test_an_exception_is_told_on_one_line_and_the_process_lives_on(child):
     assert whats(found) == ["before"]
     assert whys(found) == ["it failed: ValueError: first line"]
     pid = child._process.pid
-    assert whys(child.run(Ask(part="refuses"))) == ["there is one card only"]
+    assert whys(child.run(Ask(part="refuses"))) == ["only one GPU"]
     assert child._process.pid == pid
 
 

@@ -14,13 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.doctor.held import Held
 from rigright.machine.bench import speaking
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import Ask, SentLoad
 from rigright.machine.bench.parts import endpoint
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
+from rigright.verbs.bench.frame import by_plan
 from rigright.verbs.bench.rows import served
+from rigright.verbs.runs.planned import PlannedRun
 
 MACHINE = Machine(devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),))
 FIRST_S, GAP_S, TOKENS = 0.03, 0.004, 8
@@ -107,6 +110,59 @@ def test_every_load_is_measured_and_becomes_runs_for_calibrate(server):
     assert {row["chip"] for row in rows} == {"h100-sxm5-80gb"}
     assert float(rows[0]["value"]) == pytest.approx(found[0].value * 1000, rel=1e-4)
     assert (rows[0]["engine"], rows[0]["n_chips"], rows[0]["load"]) == ("vllm", "1", "1")
+
+
+def test_a_planned_load_is_sent_in_the_models_own_tokens(server):
+    load = SentLoad(prompt_tok=517, output_tok=4, concurrency=3, requests=7)
+    found = list(endpoint.run(Ask(part="endpoint", endpoint=url(server), load=load)))
+    warm, *asked = [body for body, _ in server.asked]
+    assert len(asked) == 7
+    assert {body["max_tokens"] for body in asked} == {4}
+    # the server counts 517 tokens in the 64 words of the first prompt: as many words stand for as many tokens
+    assert {len(body["prompt"].split()) for body in asked} == {len(warm["prompt"].split())}
+    assert [one.what for one in found] == [
+        "first token, 3 at once",
+        "next token, 3 at once",
+        "tokens, 3 at once",
+    ]
+    assert found[2].repeats == 7
+
+
+def test_requests_at_a_rate_come_when_they_come(server):
+    load = SentLoad(prompt_tok=8, output_tok=4, rate_per_s=50.0, requests=20)
+    began = time.perf_counter()
+    first, *_ = endpoint.run(Ask(part="endpoint", endpoint=url(server), load=load))
+    assert time.perf_counter() - began > 0.15  # 19 gaps of 20 ms, as drawn
+    assert first.what == "first token, 50 a second"
+    assert dict(first.settings)["load"] == "50 req/s"
+
+
+def test_when_time_is_over_what_was_answered_counts(server):
+    load = SentLoad(prompt_tok=8, output_tok=4, concurrency=1, requests=10_000)
+    *_, tokens = endpoint.run(Ask(part="endpoint", endpoint=url(server), load=load, spare_s=0.6))
+    assert 1 <= tokens.repeats < 50
+
+
+def test_figures_are_held_against_the_plans_band():
+    planned = PlannedRun(
+        model="m",
+        wish={},
+        plan={"figures": {"ttft_s": {"value": 0.2, "low": 0.1, "high": 0.4}}},
+    )
+    one = Held(
+        result=Result(
+            part="endpoint", what="first token, 2 at once", on="u", value=0.3, low=0.3, high=0.3, unit="s",
+            repeats=1,
+        ),
+        verdict="unknown",
+    )  # fmt: skip
+    within = by_plan(one, planned)
+    assert (within.verdict, within.basis, within.full, within.least) == ("expected", "planned", 0.2, 0.4)
+    late = by_plan(replace(one, result=replace(one.result, value=0.5)), planned)
+    assert (late.verdict, late.share) == ("slow", pytest.approx(0.4))
+    other = replace(one, result=replace(one.result, what="next token, 2 at once"))
+    assert by_plan(other, planned) is other
+    assert by_plan(one, None) is one
 
 
 def test_prompts_differ_so_that_no_cache_answers(server):

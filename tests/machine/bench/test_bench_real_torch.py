@@ -75,7 +75,7 @@ def test_every_figure_says_which_pytorch_measured_it(told, python):
 
 def test_cards_are_missed_by_name(told):
     for part in ("gemm", "launch"):
-        assert "PyTorch finds no accelerator" in why(told, part)
+        assert "PyTorch finds no usable GPU" in why(told, part)
 
 
 def test_every_figure_lies_between_its_least_and_its_most(told):
@@ -115,7 +115,7 @@ def test_a_checkpoint_loads_in_every_way_at_a_rate_that_disks_and_memory_have(to
 
 def test_two_ranks_exchange_at_a_rate_that_memory_has(told):
     if "one thread" in why(told, "collectives"):
-        pytest.skip("one thread has nobody to exchange with")
+        pytest.skip("only one thread: nothing to exchange with")
     found = needed(told, "collectives", "all_reduce 16 MiB")
     assert all(1e6 < value < 1e12 for value in found.values())
     (settings,) = {

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import shlex
+import shutil
+import subprocess
 import sys
 import zipfile
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from rigright.machine.bench.ask import Ask as Measure
+from rigright.machine.bench.child import Child
+from rigright.machine.bench.record import Skipped
 from rigright.machine.bench.session import Wish
-from rigright.machine.far.parcel import NO_PYTHON, Ask, Bench, parcel, program, start_line
+from rigright.machine.far.envelope import heard
+from rigright.machine.far.parcel import NO_PYTHON, OLDEST, Ask, Bench, parcel, program, start_line
+from rigright.machine.stored import restored
 
 AGENT = "rigright/machine/far/agent.py"
 
@@ -94,6 +103,104 @@ def test_every_table_it_reads_is_in_it_and_no_prices():
     assert tables
     assert all(f'"{table}"'.encode() in code for table in tables)
     assert not {"prices.csv", "clouds.csv", "models.jsonl", "chips.csv"} & tables
+
+
+LATER = {  # than Python 3.10, the oldest that a node may have -> what is asked for there
+    "typing": {"Self", "Never", "LiteralString", "assert_never", "override", "Unpack", "NotRequired"},
+    "datetime": {"UTC"},
+    "enum": {"StrEnum"},
+    "contextlib": {"chdir"},
+    "tomllib": set(),
+}
+
+
+def test_nothing_of_it_needs_a_newer_python_than_the_oldest():
+    for name, source in packed(with_bench=True).items():
+        if not name.endswith(".py"):
+            continue
+        tree = ast.parse(source.decode(), feature_version=OLDEST)
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                later = LATER.get(node.module or "", set())
+                assert node.module != "tomllib", name
+                assert not later & {alias.name for alias in node.names}, name
+            elif isinstance(node, ast.Import):
+                assert "tomllib" not in {alias.name for alias in node.names}, name
+
+
+def older(version):
+    """Such a Python of this machine."""
+    kept = sorted(map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python3")))
+    for path in filter(None, (shutil.which(f"python{version}"), *kept)):
+        if subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+def test_the_oldest_python_reads_and_measures(tmp_path):
+    """What a node with Ubuntu 22.04 is sent runs there: all modules, the readers, a child that measures."""
+    python = older("3.10")
+    if python is None:
+        pytest.skip("no Python 3.10 here")
+    wish = Wish(quick=True, budget_s=1.0, disk=str(tmp_path))
+    said = parcel(
+        Ask(patience_s=30, bench=Bench(wish=wish, parts=("network", "disk", "ram"))), lifeline=False
+    )
+    line = shlex.split(start_line(python=python))
+    done = subprocess.run(line, input=said, capture_output=True, timeout=60, check=True)
+    (told,) = heard(done.stdout)
+    assert told.get("problem") is None
+    assert [one for one in told["machine"]["unseen"] if "failed" in str(one["why"])] == []
+    assert {one["part"] for one in told["results"]} >= {"network"}
+    assert {one["part"] for one in (*told["results"], *told["skipped"])} == {"network", "disk", "ram"}
+    why = [restored(Skipped, one, where="skipped").why for one in told["skipped"]]
+    assert [one for one in why if "died" in str(one) or "{" in str(one) or one.text == "{text}"] == []
+
+
+def test_a_child_may_be_of_the_oldest_python():
+    """PyTorch is often in another Python than ours."""
+    python = older("3.10")
+    if python is None:
+        pytest.skip("no Python 3.10 here")
+    child = Child(python, dict(os.environ))
+    try:
+        found = list(child.run(Measure(part="network", spare_s=1.0, quick=True)))
+    finally:
+        child.close()
+    assert [one for one in found if isinstance(one, Skipped)] == []
+    assert len(found) > 1
+
+
+def test_a_python_without_numpy_measures_the_rest(tmp_path):
+    """Whether a part can be measured is no matter of the others."""
+    bare = tmp_path / "site"
+    bare.mkdir()
+    (bare / "sitecustomize.py").write_text("import sys\nsys.modules['numpy'] = None\n", encoding="utf-8")
+    wish = Wish(quick=True, budget_s=1.0, disk=str(tmp_path))
+    said = parcel(
+        Ask(patience_s=30, bench=Bench(wish=wish, parts=("network", "disk", "ram"))), lifeline=False
+    )
+    env = {**os.environ, "PYTHONPATH": str(bare)}
+    line = shlex.split(start_line(python=sys.executable))
+    done = subprocess.run(line, input=said, capture_output=True, timeout=60, check=True, env=env)
+    (told,) = heard(done.stdout)
+    assert "network" in {one["part"] for one in told["results"]}
+    assert ["NumPy" in str(one["why"]) for one in told["skipped"] if one["part"] == "ram"] == [True]
+
+
+def test_an_error_is_told_there_in_words(tmp_path):
+    """Numbers in a sentence are looked up in a table, which has to be there."""
+    with zipfile.ZipFile(io.BytesIO(program())) as archive:
+        archive.extractall(tmp_path)
+    code = (
+        "from rigright.base.errors import AskError; from rigright.base.words import say; "
+        "print(AskError(say('{count} cards', count=1)))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=env, capture_output=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.strip() == b"1 card"
 
 
 def test_it_is_the_same_each_time_and_small():

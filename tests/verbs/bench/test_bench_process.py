@@ -50,7 +50,7 @@ def test_whoever_breaks_it_off_keeps_the_figures_and_finds_no_file_of_it(tmp_pat
     assert process.returncode == 130, err
     told = json.loads(out)
     assert told["stopped"]
-    assert "broken off" in " ".join(one["why"] for one in told["skipped"])
+    assert "interrupted" in " ".join(one["why"] for one in told["skipped"])
     assert list(work.iterdir()) == []
     saved = json.loads((tmp_path / "saved.json").read_text(encoding="utf-8"))
     assert len(saved["results"]) == len(told["results"])

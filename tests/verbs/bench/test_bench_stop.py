@@ -109,9 +109,9 @@ def test_a_first_signal_while_figures_are_kept_loses_none_and_is_no_break(home):
     patch.setattr(frame, "measured", played(-1, signal.SIGINT))
     kept = frame._kept
 
-    def interrupted(made, results, *, keep):
+    def interrupted(made, results, *, keep, planned):
         interrupt()
-        return kept(made, results, keep=keep)
+        return kept(made, results, keep=keep, planned=planned)
 
     patch.setattr(frame, "_kept", interrupted)
     made = bench(*PARTS, keep=Keep(history=False))

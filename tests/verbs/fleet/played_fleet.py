@@ -73,7 +73,7 @@ class Played:
 
     def answer(self, job, node):
         if node in self.silent:
-            return Came(node=node, trouble=say("it cannot be reached: there is no route to it"))
+            return Came(node=node, trouble=say("unreachable: no route to host"))
         results, skipped = [], []
         for part in job.ask.bench.parts:
             run = sum(node in nodes and part in parts for parts, nodes in self.asked)

@@ -103,7 +103,7 @@ def test_memory_that_firmware_rounds_is_the_same_and_a_lost_module_is_not():
     near = machine(memory=Memory(total_bytes=2015.9 * GIB))
     less = machine(memory=Memory(total_bytes=1951 * GIB))
     found = told(differences(fleet_of(4, n05=near, n06=less)))
-    assert [(trait, list(others.values())) for trait, _, others in found] == [("main memory", [("n06",)])]
+    assert [(trait, list(others.values())) for trait, _, others in found] == [("system memory", [("n06",)])]
 
 
 def test_one_slow_port_of_the_network_stands_out():
@@ -114,7 +114,7 @@ def test_one_slow_port_of_the_network_stands_out():
     found = told(differences(nodes | {"slow": machine(ports=slow), "down": machine(ports=down)}))
     assert found == [
         (
-            "network ports that are up",
+            "network ports up",
             "2x infiniband 400 Gbit/s",
             {
                 "1x infiniband 200 Gbit/s, 1x infiniband 400 Gbit/s": ("slow",),

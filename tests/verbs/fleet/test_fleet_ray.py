@@ -32,7 +32,7 @@ def test_each_node_tells_of_its_own_machine(cluster):
     assert len({one.node for one in found.nodes}) == 2
     cards = {len(one.machine.devices): one for one in found.told}
     assert 8 in cards, "the second node's played cards are seen from a worker of Ray"
-    assert any("8 of 16" in str(one.title) for _, one in cards[8].findings)
+    assert any("x8 instead of x16" in str(one.title) for _, one in cards[8].findings)
     shown = dict(cards[8].machine.environment)
     assert "CUDA_VISIBLE_DEVICES" not in shown, "what Ray empties for a task is not the node's"
 

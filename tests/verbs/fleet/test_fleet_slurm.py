@@ -6,9 +6,13 @@ import pytest
 from slurm_cluster import two_nodes
 
 from rigright.base.errors import AskError, MissingError
+from rigright.machine.bench.session import Wish
+from rigright.machine.far.parcel import Ask, Bench
 from rigright.report.node_names import folded
+from rigright.verbs.fleet.came import Errand, Way
 from rigright.verbs.fleet.frame import FleetWish, fleet
 from rigright.verbs.fleet.hosts import expand
+from rigright.verbs.fleet.runners import slurm as runner
 
 pytestmark = pytest.mark.live
 
@@ -45,6 +49,24 @@ def test_srun_asks_every_idle_node_and_each_tells_of_its_own_machine(slurm):
     assert slurm.waits_for(lambda: slurm.states() == {"n1": "idle", "n2": "idle"}), "asking changes nothing"
 
 
+def test_nodes_without_python_are_read_by_their_shells_in_one_more_srun(slurm):
+    found = fleet("doctor", wish=FleetWish(over="slurm", python="/nowhere/python3", patience_s=60.0))
+    by_node = {one.node: one for one in found.told}
+    assert set(by_node) == {"n1", "n2"}, [str(one.trouble) for one in found.silent]
+    assert all(len(one.machine.pci) > 8 for one in by_node.values())
+    assert slurm.states().keys() == {"n1", "n2"}
+
+
+@pytest.mark.usefixtures("slurm")
+def test_jobs_that_are_asked_together_all_answer():
+    """One that is done stops no other, however long that takes."""
+    way = Way(ask=Ask(patience_s=60.0))
+    long = Ask(patience_s=60.0, bench=Bench(wish=Wish(quick=True), parts=("ram",)))
+    jobs = [Errand(nodes=("n1",), ask=way.ask), Errand(nodes=("n2",), ask=long)]
+    told = {came.node: came for _, came in runner.ask(way, jobs)}
+    assert {name for name, came in told.items() if came.told is not None} == {"n1", "n2"}
+
+
 def test_options_of_srun_choose_the_nodes(slurm):
     found = over("--nodelist=n2 -N 1", what="probe")
     assert [one.node for one in found.nodes] == ["n2"]
@@ -62,10 +84,8 @@ def test_what_srun_refuses_is_told_in_its_words(where, said):
 
 
 def test_waiting_for_nodes_that_never_come_ends(slurm, monkeypatch):
-    from rigright.verbs.fleet.runners import slurm as runner
-
     monkeypatch.setattr(runner, "QUEUE_S", 1.0)
-    with pytest.raises(MissingError, match="no answer in time"):
+    with pytest.raises(MissingError, match="timed out"):
         over("-N 2 --exclusive --begin=now+1hour", what="probe", patience_s=1.0)
     assert slurm.waits_for(lambda: not slurm.run("squeue", "-h").strip(), 20), "the job was left in the queue"
 

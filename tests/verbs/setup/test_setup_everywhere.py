@@ -374,7 +374,7 @@ def test_kepler_gets_no_driver_that_does_not_know_it():
     result = setup(SetupWish(on="k80", system="ubuntu 24.04"))
     assert not any("nvidia" in line for step in result.steps for line in step.commands if "install" in line)
     (said,) = [str(one) for one in result.unknown]
-    assert "the last was 470" in said
+    assert "the last one was 470" in said
     assert "ubuntu 24.04" in said
 
 
@@ -394,8 +394,8 @@ def test_torch_for_arm_servers_is_told_apart_from_that_of_x86():
         name: str(setup(SetupWish(on="gh200", system="ubuntu 24.04", framework=name)).unknown[0])
         for name in ("torch", "vllm 0.33.0", "vllm 0.19.1", "jax")
     }
-    assert "same place" in said["torch"]
-    assert "same place" in said["vllm 0.33.0"]
+    assert "same index" in said["torch"]
+    assert "same index" in said["vllm 0.33.0"]
     assert "torch 2.10 without CUDA" in said["vllm 0.19.1"]
     assert "may differ" in said["jax"]
 
@@ -404,7 +404,7 @@ def test_torch_for_arm_servers_is_told_apart_from_that_of_x86():
 def test_systems_without_a_known_repository_for_arm_say_so(system):
     result = setup(SetupWish(on="gh200", system=system))
     assert not any("driver" in package or "open" in package for _, package in installs(result))
-    assert any("in no table" in str(one) for one in result.unknown)
+    assert any("not known" in str(one) for one in result.unknown)
 
 
 @pytest.mark.parametrize("card", ["jetson agx orin 64gb", "jetson thor t5000"])
@@ -488,7 +488,7 @@ def test_suse_takes_the_module_that_suse_signs():
 
 def test_a_switched_box_says_where_its_manager_is_not_known():
     result = setup(SetupWish(on="8x h100", system="leap 16.0"))
-    assert any("NVSwitches" in str(one) for one in result.unknown)
+    assert any("fabric manager package" in str(one) for one in result.unknown)
     assert not any("fabricmanager" in line for line in lines_of(result))
 
 

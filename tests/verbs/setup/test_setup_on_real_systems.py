@@ -69,7 +69,7 @@ def test_a_container_of_a_plan_splits_as_the_plan_does(tmp_path, capsys):
 def test_kernels_that_a_cuda_is_too_old_for_are_said_first():
     old = setup(SetupWish(on="5090", system="ubuntu 24.04", framework="tensorflow"))
     assert old.pick.lacks == "12.0"
-    assert "without kernels for GeForce RTX 5090" in str(pages.page(old).parts[0].said)
+    assert "without kernels for GeForce RTX 5090" in str(pages.page(old).title)
     for card, name in (("h100", "tensorflow"), ("5090", "jax"), ("5090", "torch"), ("4090", "tensorflow")):
         assert setup(SetupWish(on=card, system="ubuntu 24.04", framework=name)).pick.lacks is None, (
             card,

@@ -292,14 +292,14 @@ def test_a_machine_that_is_right_gets_no_steps(tmp_path, card, name):
     assert again.steps == again.docker_steps == again.unknown == again.notes == ()
     assert (again.already.name, again.already.python) == (name, "/opt/venv/bin/python")
     assert f"{again.already.version}.".startswith(f"{first.pick.version}.")
-    assert shown(again).startswith("right as it is")
+    assert shown(again).startswith("nothing to do: ")
     lines = [line for line in script(again, ENGLISH).splitlines() if line and not line.startswith("#")]
     assert lines == ["set -eu"], "a script that does nothing"
 
 
 def shown(result):
     """The first line of its page."""
-    return str(pages.page(result).parts[0].said)
+    return str(pages.page(result).title)
 
 
 def test_an_older_set_that_runs_is_right_too_and_the_newer_one_is_named(tmp_path):

@@ -13,6 +13,7 @@ from rigright.report.formats.text import render
 from rigright.report.pages import sweep as pages
 from rigright.report.screen import Screen
 from rigright.report.swept import Answered, Question
+from rigright.verbs.plan import plan as plan_verb
 from rigright.verbs.sweep import answer as answering
 from rigright.verbs.sweep import frame, journal
 from rigright.verbs.sweep.answer import WORDS, answer
@@ -143,12 +144,11 @@ def test_the_page_and_the_data_tell_every_answer(grid):
 
 
 def test_a_question_is_answered_as_plan_answers_it():
-    import rigright
     from rigright.options.read import read_wish
 
     words = {"on": "1x h100", "users": "8", "prompt": "1k", "output": "256"}
     one = answer(Question(index=5, line=2, words={"model": "llama-3.1-8b", **words}))
-    first = rigright.plan("llama-3.1-8b", wish=read_wish(words)).first
+    first = plan_verb("llama-3.1-8b", wish=read_wish(words)).first
     assert first is not None
     assert one.index == 5
     assert float(one.cells["ttft_s"]) == pytest.approx(first.figures["ttft_s"].value, rel=1e-5)

@@ -116,12 +116,12 @@ def test_a_file_of_a_machine_at_rest_says_what_would_help_whatever_binds(box, mo
     told = pages.plain(result, "en")
     assert (told["shares"], told["changes"]) == ({}, [])
     each = {cause: one for one in told["by_cause"] for cause in one["causes"]}
-    assert {"GPU compute", "GPU memory bandwidth", "power and its limit"} <= set(each)
-    assert [each[name]["kind"] for name in ("GPU compute", "power and its limit")] == ["cards", "power"]
+    assert {"GPU compute", "GPU memory bandwidth", "power cap"} <= set(each)
+    assert [each[name]["kind"] for name in ("GPU compute", "power cap")] == ["cards", "power"]
     assert all(one["gain"] > 1 for one in each.values())
     page = pages.page(result)
-    assert str(page.title) == "no work in this file: what binds shows while the work runs"
-    assert "if this binds" in render(page, Screen(width=100))
+    assert str(page.title) == "no load in this file: capture it while the job runs"
+    assert "if the bottleneck is" in render(page, Screen(width=100))
 
 
 @given(st.integers(1, 100_000))
@@ -142,7 +142,7 @@ def test_a_card_that_drops_in_goes_before_a_new_kind_and_says_what_it_needs(monk
     assert "L4" in str(first.title)
     said = [str(fit.says) for fit in first.fits]
     assert said[0].startswith("form: PCIe low-profile")
-    assert [said[1].split()[1], said[2]] == ["W", "power plugs of each: none, the slot feeds it"]
+    assert [said[1].split()[1], said[2]] == ["W", "power connectors per card: none, powered by the slot"]
     assert {fit.holds for fit in first.fits} == {True}
     line = str(pages.page(result).title)
     assert "as of 2026-" in line
@@ -171,4 +171,4 @@ def test_a_file_that_shows_cards_at_work_needs_no_word_on_what_binds(tmp_path):
     result = upgrade(str(tmp_path / "busy.json"))
     assert result.shares[0][0] == "brake"
     assert result.judgement.lead.check == "gpu_throttled"
-    assert str(pages.page(result).title).startswith("mend first: throttled: hardware power brake")
+    assert str(pages.page(result).title).startswith("fix first: throttled: hardware power brake")

@@ -43,7 +43,7 @@ def test_keys_choose_sort_filter_look_back_and_end(opened):
     assert screen.is_apart
     assert screen.is_hidden
     answer = screen.lines()[0]
-    assert "8 cards" in answer or "gpu" in answer or "doctor" in answer
+    assert "8 GPUs" in answer or "gpu" in answer or "doctor" in answer
     screen.type("4")
     screen.shows("[4 ECC]")
     screen.type("\t\t")

@@ -33,7 +33,15 @@ def test_it_starts_what_was_asked():
     ]
     assert words_of(text)[0] == sys.executable
     assert "LoadCredential=token:/etc/my keys/50%%" in text
-    assert set(groups()) <= {"systemd-journal", "video", "render"}
+    assert set(groups()) <= {"systemd-journal", "video", "render", "ipmi"}
+
+
+def test_the_controllers_group_is_joined_only_where_it_is(monkeypatch):
+    grp = pytest.importorskip("grp")
+    for names in (("video",), ("video", "ipmi")):
+        known = [type("Group", (), {"gr_name": name}) for name in names]
+        monkeypatch.setattr(grp, "getgrall", lambda known=known: known)
+        assert re.search(r"^SupplementaryGroups=(.*)$", unit(**ASKED), re.MULTILINE)[1] == " ".join(names)
 
 
 def test_nothing_is_loaded_where_no_token_is_asked():

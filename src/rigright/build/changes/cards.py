@@ -74,13 +74,13 @@ def _another(standing: Standing, old: Chip) -> Iterator[Change]:
     ratio = 1.0 + _SHARED_OUT / count
     free = standing.free_slots
     slot = Fit(
-        says=say("a free slot with 8 lanes or more"),
+        says=say("free PCIe slot, x8 or wider"),
         holds=None if free is None else any(one >= 8 for one in free),
     )
     watts = sum(chip.tdp_w or 0.0 for chip in standing.chips) + (old.tdp_w or 0.0)
     yield Change(
         kind="cards",
-        title=say("one more {chip}, where the work can be shared out", chip=old.name),
+        title=say("one more {chip}, if the workload scales to it", chip=old.name),
         helps=dict.fromkeys(("compute", "gpu_memory", "power", "small_kernels"), ratio),
         usd=usd,
         fits=(slot, _supply(standing, watts)),
@@ -140,26 +140,27 @@ def _fits(standing: Standing, old: Chip, *, new: Chip) -> Iterator[Fit]:
         holds=True if drops_in else None,
     )
     if shape.cooling == PASSIVE and was.cooling != PASSIVE:
-        yield Fit(says=say("it has no fan of its own: a server must blow through it"), holds=None)
+        yield Fit(says=say("passively cooled: needs server airflow"), holds=None)
     count = len(standing.chips)
     if drops_in:
         yield Fit(
-            says=say("{watts} W each, where {old} W are fed and cooled now",
+            says=say("{watts} W each; {old} W supplied and cooled today",
                      watts=f"{new.tdp_w:.0f}", old=f"{old.tdp_w:.0f}"),
             holds=True,
         )  # fmt: skip
     else:
         yield _supply(standing, count * (new.tdp_w or 0.0))
-    yield Fit(says=say("power plugs of each: {plugs}", plugs=_said(shape.plugs)), holds=_fed(old, new))
+    yield Fit(says=say("power connectors per card: {plugs}", plugs=_said(shape.plugs)), holds=_fed(old, new))
     if standing.slot_gen is not None and new.pcie_gen is not None and standing.slot_gen < new.pcie_gen:
         yield Fit(
-            says=say("the slots are PCIe {have}, the card can {can}: copies stay as fast as now",
+            says=say("slots are PCIe {have}, the GPU supports {can}: copies stay as fast as now",
                      have=standing.slot_gen, can=new.pcie_gen),
             holds=True,
         )  # fmt: skip
     if standing.used_bytes is not None:
         yield Fit(
-            says=say("its memory holds what is in use"), holds=new.mem_usable_bytes >= standing.used_bytes
+            says=say("enough memory for what is in use now"),
+            holds=new.mem_usable_bytes >= standing.used_bytes,
         )
     yield from _by_rules(old, new)
 
@@ -170,7 +171,7 @@ def _said(plugs: Plugs | None) -> Sentence | str:
         return say("not known")
     kinds = ((plugs.h12v, "12V-2x6"), (plugs.pcie, "8-pin PCIe"), (plugs.eps, "8-pin EPS"))
     told = [f"{count}x {name}" for count, name in kinds if count]
-    return ", ".join(told) if told else say("none, the slot feeds it")
+    return ", ".join(told) if told else say("none, powered by the slot")
 
 
 def _by_rules(old: Chip, new: Chip) -> Iterator[Fit]:
@@ -178,7 +179,7 @@ def _by_rules(old: Chip, new: Chip) -> Iterator[Fit]:
     shape = shape_of(new)
     wide = shape.least_slots
     if old.slots is not None and wide is not None and wide > old.slots and not _bay_of(old):
-        yield Fit(says=say("it is {slots} slots wide: look whether it fits", slots=f"{wide:g}"), holds=None)
+        yield Fit(says=say("{slots} slots wide: check clearance", slots=f"{wide:g}"), holds=None)
     bay = _bay_of(old)
     if bay is not None:
         rig = Rig(machine=bay, cards=(Cards(chip=new, count=1, shape=shape),))
@@ -216,5 +217,5 @@ def _supply(standing: Standing, cards_w: float) -> Fit:
     """Whether the power supply carries it with room to spare."""
     need_w = (cards_w + _HOST_W) * _SPARE
     sold_w = math.ceil(need_w / _STEP_W) * _STEP_W
-    says = say("a power supply of {need} W or more", need=f"{sold_w:.0f}")
+    says = say("power supply of {need} W or more", need=f"{sold_w:.0f}")
     return Fit(says=says, holds=None if standing.supply_w is None else standing.supply_w >= need_w)

@@ -18,7 +18,7 @@ def propose(standing: Standing) -> Iterator[Change]:
         return
     yield Change(
         kind="cooling",
-        title=say("clean filters and air paths, faster fans, free slots between cards"),
+        title=say("clean filters, faster fans, free slots between GPUs"),
         helps={"cooling": _FREED},
         usd=None,
         command="rigright doctor --only heat",
@@ -27,7 +27,7 @@ def propose(standing: Standing) -> Iterator[Change]:
     for part in parts("cooling"):
         yield Change(
             kind="cooling",
-            title=say("more moving air: {part}", part=part.name),
+            title=say("more airflow: {part}", part=part.name),
             helps={"cooling": _FREED},
             usd=part_usd(part),
             more_w=part.power_w,
@@ -37,7 +37,7 @@ def propose(standing: Standing) -> Iterator[Change]:
         yield Change(
             kind="power",
             title=say(
-                "raise the power limit from {share} of its default to all of it",
+                "raise the power limit from {share} of the default to the default",
                 share=f"{standing.limit_share:.0%}",
             ),
             helps={"power": 1.0 / standing.limit_share ** (1 / 3)},

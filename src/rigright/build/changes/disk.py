@@ -25,10 +25,10 @@ def propose(standing: Standing) -> Iterator[Change]:
         # nothing is bought while a faster disk stands beside the slow one
         yield Change(
             kind="disk",
-            title=say("the data on the faster disk that is there already, where they are not yet"),
+            title=say("move the data to the faster disk already installed"),
             helps={"disk": max(rates) / now},
             usd=None,
-            fits=(Fit(says=say("it has room for them"), holds=None),),
+            fits=(Fit(says=say("free space for the data"), holds=None),),
             command="rigright bench disk",
             source="what disks of these kinds usually read",
         )
@@ -40,7 +40,7 @@ def propose(standing: Standing) -> Iterator[Change]:
                 title=say("{part} for the data", part=part.name),
                 helps={"disk": rate / now},
                 usd=part_usd(part),
-                fits=(Fit(says=say("a free M.2, U.2 or PCIe place with 4 lanes"), holds=None),),
+                fits=(Fit(says=say("free M.2, U.2 or x4 PCIe slot"), holds=None),),
                 more_w=part.power_w,
                 command="rigright bench disk",
                 source=part.source,

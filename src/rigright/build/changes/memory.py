@@ -27,12 +27,12 @@ def propose(standing: Standing) -> Iterator[Change]:
     free = standing.mem_places_free
     yield Change(
         kind="memory",
-        title=say("{count}x {part}: twice the main memory", count=count, part=part.name),
+        title=say("{count}x {part}: double the system memory", count=count, part=part.name),
         helps={"main_memory": _NO_SWAP, "disk": _CACHED},
         usd=part_usd(part, count),
         fits=(
             Fit(
-                says=say("{count} free places, alike in all channels", count=count),
+                says=say("{count} free DIMM slots, evenly across channels", count=count),
                 holds=None if free is None else free >= count,
             ),
         ),

@@ -28,10 +28,10 @@ def propose(standing: Standing) -> Iterator[Change]:
                 usd=part_usd(part),
                 fits=(
                     Fit(
-                        says=say("a free slot with {lanes} lanes", lanes=lanes),
+                        says=say("free PCIe slot, x{lanes}", lanes=lanes),
                         holds=None if free is None else any(one >= lanes for one in free),
                     ),
-                    Fit(says=say("the switch has such a port free"), holds=None),
+                    Fit(says=say("free switch port of that speed"), holds=None),
                 ),
                 more_w=part.power_w,
                 source=part.source,

@@ -35,7 +35,7 @@ def propose(standing: Standing) -> Iterator[Change]:
             helps={"cores": max(1.0, all_cores), "one_thread": max(1.0, one_core)},
             usd=usd,
             fits=(
-                Fit(says=say("the board's firmware knows it: look at the board's list"), holds=None),
+                Fit(says=say("BIOS support: check the board's CPU list"), holds=None),
                 Fit(
                     says=say("cooling for {watts} W", watts=f"{new.tdp_w:.0f}"),
                     holds=True if new.tdp_w <= old.tdp_w else None,

@@ -17,7 +17,7 @@ def propose(standing: Standing) -> Iterator[Change]:
     """What a program or its loader may do otherwise."""
     yield Change(
         kind="settings",
-        title=say("load data in more processes, ahead and pinned; the best setting is found by a bench"),
+        title=say("more DataLoader workers with prefetch and pinned memory; a bench finds the best setting"),
         helps={"one_thread": _OFTEN, "program": _OFTEN, "disk": _LAUNCHES},
         takes=("cores", "main_memory"),
         usd=None,
@@ -26,7 +26,7 @@ def propose(standing: Standing) -> Iterator[Change]:
     )
     yield Change(
         kind="settings",
-        title=say("prepare data once and store it ready; decode and augment on the GPU"),
+        title=say("preprocess data once and store the result; decode and augment on the GPU"),
         helps={"cores": _OFTEN, "one_thread": _LAUNCHES},
         usd=None,
         command="rigright bench preprocess",
@@ -38,9 +38,9 @@ def propose(standing: Standing) -> Iterator[Change]:
         has_room = standing.used_bytes < _NEARLY_FULL * min(chip.mem_usable_bytes for chip in standing.chips)
     yield Change(
         kind="settings",
-        title=say("larger batches, CUDA graphs or torch.compile: fewer and larger kernels"),
+        title=say("larger batches, CUDA graphs or torch.compile (fewer, larger kernels)"),
         helps={"small_kernels": _OFTEN, **dict.fromkeys(("program", "one_thread", "gpu_memory"), _LAUNCHES)},
         usd=None,
-        fits=(Fit(says=say("memory of the cards leaves room for it"), holds=has_room),),
+        fits=(Fit(says=say("free GPU memory"), holds=has_room),),
         source="rule of experience, not measured here",
     )

@@ -4,18 +4,30 @@
 #     sh collect.sh > box.txt          on that machine, as root where you may
 #     rigright doctor --from box.txt   on any other
 #
-# It changes nothing, reaches no network, writes no file, and gives every command its time.
+# It changes nothing, reaches no network, writes no file, and gives every command its time:
+# files and the kernel's log come first, the drivers last, so that one that hangs costs nothing but itself.
 # Any POSIX shell will do; a tool that is not there is passed over.
 
+MARK=rigright-collect
+R=${RIGRIGHT_ROOT:-}
+H=$R${HOME:-/root}
+MOST_FILE=262144 MOST_SAID=8388608
+part() { printf '\n%s %s\n' "$MARK" "$*"; }
+
+printf '%s 1\n' "$MARK"
+part host "${SLURMD_NODENAME:-$(uname -n)}"
+part root "$R"
+part now "$(date +%s)"
+part user "$(id -u)"
+part env
+env | grep -E '^(@VARIABLES@)[A-Za-z0-9_]*=' |
+  sed -E 's/^([^=]*(TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SIGNATURE|PRIVATE)[^=]*)=.*/\1=(set)/'
+
+# from here on our own words, not the user's
 LC_ALL=C; LANG=C; export LC_ALL LANG
 PATH=$PATH:/usr/sbin:/sbin:/usr/local/sbin:/usr/local/bin:/opt/rocm/bin
-MARK=${MARK:-rigright-collect}
-R=${RIGRIGHT_ROOT:-}
-MOST_FILE=262144 MOST_SAID=8388608
-limit=
-command -v timeout >/dev/null 2>&1 && limit='timeout 8'
-
-part() { printf '\n%s %s\n' "$MARK" "$*"; }
+limit= wait=
+command -v timeout >/dev/null 2>&1 && limit='timeout 8' wait='timeout 10'
 
 # Many text files at once, each under its name; of one that is not there nothing is said.
 files() { part files; head -c "$MOST_FILE" -v "$@" /dev/null 2>/dev/null; }
@@ -37,52 +49,19 @@ folders() {
 # Where links lead.
 links() { part links; ls -ld "$@" 2>/dev/null; }
 
-# What a command says, and its exit code.
+# What a command says, and its exit code. One that cannot be ended, as in a driver that hangs, is left behind: what
+# reads it gives up, and the answer is "ran past its time" (124, and false, so that nobody asks that driver again).
 ask() {
-  command -v "$1" >/dev/null 2>&1 || return
+  command -v "$1" >/dev/null 2>&1 || { part absent "$1"; return; }
   part command "$@"
-  { $limit "$@" 2>/dev/null </dev/null; printf '\n%s code %s\n' "$MARK" "$?"; } | head -c "$MOST_SAID"
+  { { $limit "$@" 2>/dev/null </dev/null; printf '\n%s code %s\n' "$MARK" "$?"; } & } | $wait head -c "$MOST_SAID"
+  case $? in
+    124 | 137 | 143) printf '\n%s code 124\n' "$MARK"; return 1 ;;
+  esac
 }
 
-printf '%s 1\n' "$MARK"
-part host "${SLURMD_NODENAME:-$(uname -n)}"
-part root "$R"
-part now "$(date +%s)"
-part user "$(id -u)"
-part env
-env | grep -E '^(@VARIABLES@)[A-Za-z0-9_]*=' |
-  sed -E 's/^([^=]*(TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SIGNATURE|PRIVATE)[^=]*)=.*/\1=(set)/'
-
-ask nvidia-smi -q -x
-ask nvidia-smi topo -m
-ask nvidia-smi nvlink -s
-ask nvidia-smi nvlink -e
-ask amd-smi static --json
-ask amd-smi metric --json
-ask amd-smi process --json
-ask amd-smi topology --json
-ask rocm-smi --showallinfo --json
-ask xpu-smi discovery -j
-ask modinfo -F version nvidia
-ask modinfo -F license nvidia
-ask nv-fabricmanager --version
-ask nvcc --version
-ask dmidecode -t memory
-ask dmidecode -t slot
-ask ipmitool sensor
-ask df -kP
-ask df -iP
-ask timedatectl show -p NTPSynchronized --value
 ask dmesg
 ask journalctl _TRANSPORT=kernel -o short-unix --no-pager -q --since -30d -n 20000
-ask systemctl show -p Id -p LoadState -p ActiveState @SERVICES@
-for disk in "$R"/dev/nvme[0-9]*n[0-9] "$R"/dev/nvme[0-9]*n[0-9][0-9]; do
-  [ -e "$disk" ] && ask nvme smart-log -o json "${disk#"$R"}"
-done
-for disk in "$R"/dev/sd[a-z] "$R"/dev/sd[a-z][a-z]; do
-  [ -e "$disk" ] && ask smartctl -j -a -n standby "${disk#"$R"}"
-done
-
 files "$R"/etc/os-release "$R"/proc/cmdline "$R"/proc/cpuinfo "$R"/proc/meminfo "$R"/proc/modules \
   "$R"/proc/mounts "$R"/proc/uptime "$R"/proc/version "$R"/proc/pressure/* "$R"/proc/driver/nvidia/version \
   "$R"/proc/self/cgroup "$R"/proc/self/limits "$R"/proc/self/mountinfo "$R"/proc/self/status \
@@ -124,8 +103,8 @@ files "$R"/sys/class/kfd/kfd/topology/nodes/*/[a-z]* "$R"/sys/class/kfd/kfd/topo
   "$R"/sys/class/drm/card*/device/mem_info_* "$R"/sys/class/drm/card*/device/gpu_busy_percent "$R"/sys/class/drm/card*/device/unique_id
 files "$R"/opt/*/lib/python3*/site-packages/torch/version.py "$R"/opt/*/pyvenv.cfg \
   "$R"/usr/lib/python3*/dist-packages/torch/version.py "$R"/usr/local/lib/python3*/*-packages/torch/version.py \
-  "$R"/root/.local/lib/python3*/site-packages/torch/version.py "$R"/home/*/*/lib/python3*/site-packages/torch/version.py \
-  "$R"/home/*/*/pyvenv.cfg
+  "$H"/.local/lib/python3*/site-packages/torch/version.py "$H"/*/lib/python3*/site-packages/torch/version.py \
+  "$H"/*/pyvenv.cfg
 
 octets "$R"/sys/firmware/dmi/tables/DMI "$R"/sys/firmware/efi/efivars/SecureBoot-* "$R"/sys/bus/pci/devices/*/config
 if [ -r "$R"/var/lib/dpkg/status ]; then
@@ -144,7 +123,7 @@ folders "$R"/boot "$R"/dev "$R"/dev/dri "$R"/etc/cdi "$R"/run/cdi "$R"/var/run/c
   "$R"/sys/kernel "$R"/sys/kernel/iommu_groups "$R"/sys/class/net/*/bonding \
   "$R"/usr/lib/x86_64-linux-gnu "$R"/usr/lib/aarch64-linux-gnu "$R"/usr/lib64 "$R"/usr/lib/nvidia "$R"/usr/local/nvidia/lib64 \
   "$R"/usr/lib/wsl/lib "$R"/opt/*/lib "$R"/opt/*/lib/python3*/site-packages "$R"/usr/lib/python3*/dist-packages \
-  "$R"/usr/local/lib/python3*/*-packages "$R"/root/.local/lib/python3*/site-packages
+  "$R"/usr/local/lib/python3*/*-packages "$H"/.local/lib/python3*/site-packages
 
 links "$R"/sys/bus/pci/devices/* "$R"/sys/bus/pci/devices/*/driver "$R"/sys/bus/pci/devices/*/iommu_group "$R"/sys/block/* \
   "$R"/sys/class/block/* "$R"/sys/dev/block/* "$R"/sys/class/net/* "$R"/sys/class/net/*/device "$R"/sys/class/infiniband/* \
@@ -152,5 +131,27 @@ links "$R"/sys/bus/pci/devices/* "$R"/sys/bus/pci/devices/*/driver "$R"/sys/bus/
 for one in /.dockerenv /run/.containerenv /run/reboot-required /dev/ipmi0 /var/lib/rpm /usr/lib/sysimage/rpm /sys/firmware/efi; do
   [ -e "$R$one" ] && part there "$one"
 done
+
+ask modinfo -F version nvidia
+ask modinfo -F license nvidia
+ask nv-fabricmanager --version
+ask nvcc --version
+ask dmidecode -t memory
+ask dmidecode -t slot
+ask df -kP
+ask df -iP
+ask timedatectl show -p NTPSynchronized --value
+ask systemctl show -p Id -p LoadState -p ActiveState @SERVICES@
+ask ipmitool sensor
+for disk in "$R"/dev/nvme[0-9]*n[0-9] "$R"/dev/nvme[0-9]*n[0-9][0-9]; do
+  [ -e "$disk" ] && ask nvme smart-log -o json "${disk#"$R"}"
+done
+for disk in "$R"/dev/sd[a-z] "$R"/dev/sd[a-z][a-z]; do
+  [ -e "$disk" ] && ask smartctl -j -a -n standby "${disk#"$R"}"
+done
+ask amd-smi static --json && ask amd-smi metric --json && ask amd-smi process --json && ask amd-smi topology --json
+ask rocm-smi --showallinfo --json
+ask xpu-smi discovery -j
+ask nvidia-smi -q -x && ask nvidia-smi topo -m && ask nvidia-smi nvlink -s && ask nvidia-smi nvlink -e
 part end
 exit 0

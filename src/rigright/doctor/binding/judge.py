@@ -60,8 +60,8 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
         if count / len(moments) >= LEAST_LAG:
             laggards.append(
                 say(
-                    "GPU {index} has less to do than the others, which draw little meanwhile: "
-                    "if they work together, they wait for it",
+                    "GPU {index} is less busy than the others, which draw little power: if they share a "
+                    "job, they wait for it",
                     index=index,
                 )
             )
@@ -74,7 +74,7 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
         bounds=_bounds(parts, len(moments)),
         # causes that no moment shows anything of
         unseen=tuple(
-            say("{cause}: too little was observed to judge it", cause=cause.title)
+            say("{cause}: not enough data to judge", cause=cause.title)
             for cause in causes()
             if any(moment.devices or cause.side == WAITING for moment in moments)
             and all(cause.weigh(moment) is None for moment in moments)
@@ -180,6 +180,6 @@ def _notes(ticks: Sequence[Tick], used: tuple[int, ...]) -> Iterator[Sentence]:
         ]
         if shares and max(shares) >= FULL_MEMORY:
             yield say(
-                "GPU {index}: memory was {share} full: a larger batch wants a larger card or fewer bits",
+                "GPU {index}: memory {share} full: a larger batch needs a larger GPU or quantization",
                 index=index, share=f"{max(shares):.0%}",
             )  # fmt: skip

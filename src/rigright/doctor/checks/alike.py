@@ -1,4 +1,4 @@
-"""Cards of one machine beside each other: one kind, set alike, with one firmware."""
+"""GPUs of one node compared: same model, same settings, same VBIOS."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ SETTINGS = (
 FIRMWARE = "nvidia-smi --query-gpu=index,name,vbios_version --format=csv"
 
 
-@check(say("cards of one kind"))
+@check(say("one GPU model per node"))
 def alike_names(case: Case) -> Iterator[Verdict]:
-    """Whether all cards of the machine are of one kind.
+    """Whether all GPUs of the node are the same model.
 
-    Engines that cut a model over cards run at the pace of the slowest and fill them to the size of the
-    smallest; CUDA orders cards by speed and nvidia-smi by slot, so numbers mean different cards unless
-    CUDA_DEVICE_ORDER=PCI_BUS_ID. Mixed cards are fine for separate programs: note; a warning where a plan
-    has cards exchange at every layer.
+    A model split across GPUs runs at the speed of the slowest and fits the memory of the smallest. CUDA
+    orders GPUs by speed and nvidia-smi by slot, so an index means different GPUs unless
+    CUDA_DEVICE_ORDER=PCI_BUS_ID.
 
-    Source: CUDA programming guide (CUDA_DEVICE_ORDER); engines' placement, data/engines.toml.
+    Note; warning where a plan uses tensor parallelism. Source: CUDA programming guide (CUDA_DEVICE_ORDER);
+    engines' placement, data/engines.toml.
     """
     found = answering(case)
     counts = Counter(device.name for device, _ in found if device.name)
     if len(found) < 2:
         return
     if len(counts) < 2:
-        yield Fine(says=say("{count} alike", count=len(found)))
+        yield Fine(says=say("{count} identical GPUs", count=len(found)))
         return
     yield advise(
         "alike.kinds",
@@ -63,12 +63,13 @@ def link_of(device: Device) -> str | None:
     return None if pcie.gen_max is None or pcie.lanes_max is None else f"Gen{pcie.gen_max} x{pcie.lanes_max}"
 
 
+MODES: dict[bool | None, str] = {True: "Enabled", False: "Disabled"}  # as nvidia-smi shows them
 READINGS: dict[str, Callable[[Device], object]] = {
     "alike.power": limit_of,
     "alike.memory": memory_of,
     "alike.link": link_of,
-    "alike.ecc": lambda device: None if device.ecc is None else device.ecc.on,
-    "alike.mig": lambda device: device.mig,
+    "alike.ecc": lambda device: MODES.get(device.ecc.on) if device.ecc else None,
+    "alike.mig": lambda device: MODES.get(device.mig),
     "alike.compute_mode": lambda device: device.compute_mode,
 }
 
@@ -81,16 +82,15 @@ def shown(values: dict[str, list[Device]], command: str) -> tuple[Evidence, ...]
     )
 
 
-@check(say("cards of one kind are set alike"))
+@check(say("identical settings on identical GPUs"))
 def alike_settings(case: Case) -> Iterator[Verdict]:
-    """Whether cards of one name are set alike: power, memory, error correction, MIG, compute mode, link.
+    """Whether identical GPUs have identical settings: power limit, memory, ECC, MIG, compute mode, PCIe link.
 
-    Cards that work together wait for the slowest. One card with a lower power limit, fewer lanes, less
-    memory or another mode holds the others back, and nothing reports it: every card by itself looks healthy.
+    Multi-GPU jobs wait for the slowest GPU. One with a lower power limit, fewer lanes, less memory or another
+    mode holds all of them back, and no error shows it: each GPU looks healthy on its own.
 
-    Power limit (more than 1 % apart), lanes and generation that a link can reach, memory (more than 0.5 %):
-    warning; modes: note. Source: comparison within the machine; azurehpc-health-checks, gcm and SuperBench
-    do likewise.
+    Power limit (over 1 % apart), maximum PCIe link, memory (over 0.5 %): warning; modes: note. Source:
+    comparison within the machine; azurehpc-health-checks, gcm and SuperBench do likewise.
     """
     for devices in kinds(case):
         if len(devices) < 2:
@@ -104,19 +104,19 @@ def alike_settings(case: Case) -> Iterator[Verdict]:
                 told = shown(values, SETTINGS)
                 yield advise(name, about=listed(others), values=told, value=usual)
         if alike:
-            yield Fine(says=say("{cards} alike", cards=listed(devices)))
+            yield Fine(says=say("{cards}: identical settings", cards=listed(devices)))
 
 
-@check(say("the same firmware on cards of one kind"))
+@check(say("identical VBIOS on identical GPUs"))
 def alike_vbios(case: Case) -> Iterator[Verdict]:
-    """Whether cards of one name have the same firmware.
+    """Whether identical GPUs have the same VBIOS.
 
-    Firmware of a card sets its clocks, its limits and how links are brought up. Different versions in one
-    machine come from a replaced card or an update that stopped half way; they explain cards that are slower
-    for no visible reason. Desktop cards of different makers differ anyway: there it is only worth knowing.
+    The VBIOS sets clocks, limits and link training. Versions differ after a GPU was replaced or an update was
+    interrupted, and that explains GPUs that are slow for no visible reason. Desktop cards of different
+    vendors differ anyway.
 
-    Datacentre cards: warning, likely; others: note. Source: azurehpc-health-checks and imbue's checks
-    compare it too.
+    Data-center GPUs: warning, likely; others: note. Source: azurehpc-health-checks and imbue's checks compare
+    it too.
     """
     segments = {device.index: chip.segment for device, chip in case.pairs if chip is not None}
     for devices in kinds(case):
@@ -131,4 +131,4 @@ def alike_vbios(case: Case) -> Iterator[Verdict]:
                 version=usual,
             )
         elif len(devices) > 1 and values:
-            yield Fine(says=say("{version} on {count} cards", version=next(iter(values)), count=len(devices)))
+            yield Fine(says=say("{version} on {count} GPUs", version=next(iter(values)), count=len(devices)))

@@ -1,4 +1,4 @@
-"""Cards in containers and in WSL."""
+"""GPUs in containers and in WSL."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LINUX_DRIVERS = (
 )
 
 
-@check(say("containers can be handed a card"))
+@check(say("GPU support in containers"))
 def container_cards(case: Case) -> Iterator[Verdict]:
-    """Whether containers can be handed a card.
+    """Whether containers can use the GPUs.
 
-    Docker needs NVIDIA's container toolkit and a runtime called nvidia (or, since Docker 25, CDI files that
-    name the cards); podman needs CDI. With the toolkit installed and the runtime not configured, `--gpus
-    all` fails with "could not select device driver". CDI files made by an older driver name libraries that
-    are gone.
+    Docker needs NVIDIA Container Toolkit and a runtime called nvidia (or, since Docker 25, CDI files that
+    name the GPUs); Podman needs CDI. With the toolkit installed but the runtime not configured, `--gpus all`
+    fails with "could not select device driver". CDI files from an older driver name libraries that no longer
+    exist.
 
-    Docker or podman and cards here: no toolkit: note; toolkit but neither runtime nor CDI: warning. Source:
+    Docker or Podman and GPUs here: no toolkit: note; toolkit but neither runtime nor CDI: warning. Source:
     NVIDIA container toolkit guide.
     """
     software = case.machine.software
@@ -34,23 +34,23 @@ def container_cards(case: Case) -> Iterator[Verdict]:
         return
     runtimes, cdi = software.docker_runtimes, software.cdi
     if "nvidia" in (runtimes or ()):
-        yield Fine(says=say("runtime nvidia is configured"))
+        yield Fine(says=say("nvidia runtime configured"))
     elif cdi and any(name.startswith("nvidia.com/gpu=") for name in cdi):
-        yield Fine(says=say("{count} devices by CDI", count=len(cdi)))
+        yield Fine(says=say("CDI devices: {count}", count=len(cdi)))
     elif software.container_toolkit is None:
         yield advise("containers.toolkit")
     elif runtimes is None:
-        yield NotSeen(why=say("the container engine does not answer to this user"), see="sudo docker info")
+        yield NotSeen(why=say("no permission to query the container engine"), see="sudo docker info")
     else:
         yield advise("containers.runtime")
 
 
-@check(say("WSL has the cards of Windows"))
+@check(say("GPU access in WSL"))
 def wsl_driver(case: Case) -> Iterator[Verdict]:
-    """Whether WSL2 has what it needs of Windows, and nothing of Linux's driver.
+    """Whether WSL2 uses the Windows GPU driver, with no Linux driver in its way.
 
-    In WSL2 the driver is that of Windows: its libraries lie in /usr/lib/wsl/lib and /dev/dxg leads to it. A
-    Linux driver installed inside hides them, and then no card is found. WSL1 has no access to cards.
+    WSL2 uses the Windows driver: its libraries are in /usr/lib/wsl/lib, its device is /dev/dxg. A Linux
+    driver inside WSL2 shadows those libraries, and programs find no GPU. WSL1 has no GPU support.
 
     Packages of a Linux driver inside: fault. No /dev/dxg: fault. WSL1: warning. Source: NVIDIA CUDA on WSL
     user guide.
@@ -66,8 +66,8 @@ def wsl_driver(case: Case) -> Iterator[Verdict]:
         names = shlex.join(one.name for one in inside)
         yield advise("containers.wsl_linux_driver", packages=names, purge=f"apt purge {names}")
     elif files is None:
-        yield NotSeen(why=say("/dev cannot be read here"), see="ls /dev/dxg")
+        yield NotSeen(why=say("/dev could not be read"), see="ls /dev/dxg")
     elif "dxg" not in files:
         yield advise("containers.wsl_no_dxg")
     else:
-        yield Fine(says=say("/dev/dxg is there, and no Linux driver"))
+        yield Fine(says=say("/dev/dxg present, no Linux driver installed"))

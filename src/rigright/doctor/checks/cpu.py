@@ -1,4 +1,4 @@
-"""The processor: its clock, its heat, the threads that are left for the cards."""
+"""The CPU: clock governor, thermal throttling, threads per GPU."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ MANY = 100
 FEW, LEAST = 4, 2
 
 
-@check(say("clock governor of the processor"))
+@check(say("CPU frequency governor"))
 def cpu_governor(case: Case) -> Iterator[Verdict]:
-    """Clock governor of the processor.
+    """CPU frequency governor and boost.
 
-    A governor that keeps cores slow when there is work delays the threads that feed a GPU: launches,
-    tokenising, loading. `powersave` means two things: with intel_pstate or amd-pstate in active mode
-    (`amd-pstate-epp`) it only hands the choice to the processor, and the energy preference decides; with
-    other drivers it pins the lowest clock.
+    Slow cores delay the threads that feed a GPU: kernel launches, tokenising, data loading. `powersave` means
+    two things: with intel_pstate or amd-pstate in active mode (`amd-pstate-epp`) the CPU chooses its clock by
+    its energy preference; with other drivers it pins the lowest clock.
 
-    Warning: the lowest clock is pinned, or boost is off. Note: the preference asks for saving power. Source:
+    Warning: pinned at the lowest clock, or boost off. Note: the preference favours power saving. Source:
     Linux documentation of cpufreq, intel_pstate and amd-pstate.
     """
     cpu = case.machine.cpu
@@ -36,7 +35,7 @@ def cpu_governor(case: Case) -> Iterator[Verdict]:
     saves = "powersave" in cpu.governors
     if saves and cpu.driver is None:
         yield NotSeen(
-            why=say("the kernel does not tell what sets the clock of the cores"),
+            why=say("CPU governor not reported by the kernel"),
             see="grep -H . /sys/devices/system/cpu/cpufreq/policy0/scaling_{governor,driver}",
         )
     elif saves and cpu.driver not in CHOOSES_ITSELF:
@@ -49,13 +48,12 @@ def cpu_governor(case: Case) -> Iterator[Verdict]:
         yield advise("cpu.boost")
 
 
-@check(say("the processor is not slowed by heat"))
+@check(say("CPU thermal throttling"))
 def cpu_heat(case: Case) -> Iterator[Verdict]:
-    """Whether the processor was slowed by heat since boot.
+    """Whether the CPU was thermally throttled since boot.
 
-    The kernel counts each time a core or a package ran into its heat limit. A few at boot or under an odd
-    load mean little; many mean a cooler that is loose, dusty or too small, and threads that feed the cards
-    at half speed.
+    The kernel counts each time a core or package hits its thermal limit. A few at boot mean little; many mean
+    a loose, dusty or undersized cooler, and threads that feed the GPUs at half speed.
 
     Warning: more than 100 times and more than once a minute of uptime; else a note. Source: Linux
     thermal_throttle counters; threshold ours.
@@ -64,22 +62,22 @@ def cpu_heat(case: Case) -> Iterator[Verdict]:
     if times is None:
         return
     if times == 0:
-        yield Fine(says=say("never since boot"))
+        yield Fine(says=say("none since boot"))
         return
     minutes = (case.machine.system.up_s or 0.0) / 60
     yield advise("cpu.heat", severity="warning" if times > max(MANY, minutes) else "note", times=times)
 
 
-@check(say("processor threads for the cards"))
+@check(say("CPU threads per GPU"))
 def cpu_limit(case: Case) -> Iterator[Verdict]:
-    """How many of the processor's threads this process may use, for each card.
+    """How many CPU threads this process can use per GPU.
 
-    A container's quota or an affinity mask may leave a few threads on a machine with many. Each card wants
-    its own process, a thread that drives it, and workers that load data; below four threads a card, loading
+    A container quota or CPU affinity can leave a few threads on a large machine. Each GPU needs its own
+    process, a thread that drives it, and data-loader workers: with fewer than four threads per GPU, loading
     starves it.
 
-    Warning: fewer than two threads a card. Note: fewer than four, or less than half the machine's threads
-    while cards are here. Source: PyTorch DataLoader's own warning (workers above the usable cores); the
+    Warning: fewer than two threads per GPU. Note: fewer than four, or less than half of the machine's threads
+    on a machine with GPUs. Source: PyTorch DataLoader's own warning (workers above the usable cores); the
     guides' rule of 16 to 32 cores for a machine of one to four cards.
     """
     cpu, cards = case.machine.cpu, len(case.machine.devices)
@@ -88,7 +86,7 @@ def cpu_limit(case: Case) -> Iterator[Verdict]:
     each = cpu.usable / cards
     held = cpu.threads is not None and cpu.usable * 2 < cpu.threads
     if each >= FEW and not held:
-        yield Fine(says=say("threads: {usable}, cards: {cards}", usable=cpu.usable, cards=cards))
+        yield Fine(says=say("CPU threads: {usable}, GPUs: {cards}", usable=cpu.usable, cards=cards))
     else:
         yield advise(
             "cpu.held" if held else "cpu.few",

@@ -1,4 +1,4 @@
-"""Disks and file systems: space, health, links, how they are mounted."""
+"""Disks and file systems: space, health, links, mount options."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ ON_DISK = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"}
 WRITTEN = ("/home", "/data", "/var", "/srv", "/scratch", "/mnt", "/opt")
 
 
-@check(say("space on file systems"))
+@check(say("free disk space"))
 def disk_space(case: Case) -> Iterator[Verdict]:
-    """Space left on file systems.
+    """Free space on file systems.
 
-    A full file system ends a run at its next checkpoint, and a full root keeps services and log-ins from
-    working. Models and checkpoints are large: a 70B model in bf16 takes 141 GB, its training state eight
-    times that.
+    A full file system ends a job at its next checkpoint, and a full root blocks services and logins. Models
+    and checkpoints are large: a 70B model in bf16 takes 141 GB, its training state eight times that.
 
-    Fault: less than 1 % or 1 GiB left of one that is written to. Warning: less than 5 % and less than 50
-    GiB. Read-only ones are left out. Source: thresholds of node_exporter's standard alerts, lowered for
-    large disks.
+    Fault: less than 1 % or 1 GiB free on a writable file system. Warning: less than 5 % and less than 50 GiB.
+    Read-only ones are skipped. Source: thresholds of node_exporter's standard alerts, lowered for large
+    disks.
     """
     looked, bad = 0, 0
     for mount in case.machine.mounts or ():
@@ -43,7 +42,7 @@ def disk_space(case: Case) -> Iterator[Verdict]:
             continue
         if not size or free is None:
             see = f"df -h {shlex.quote(path)}"
-            yield NotSeen(why=say("it did not tell its space in time"), see=see, about=path)
+            yield NotSeen(why=say("the file system did not respond in time"), see=see, about=path)
             continue
         looked += 1
         share = free / size
@@ -54,18 +53,18 @@ def disk_space(case: Case) -> Iterator[Verdict]:
             seen = {"path": path, "free": show_bytes(free), "size": show_bytes(size)}
             yield advise("disk.space", seen, about=path, severity=severity)
     if looked and not bad:
-        yield Fine(says=say("each has room; file systems: {count}", count=looked))
+        yield Fine(says=say("enough left; file systems: {count}", count=looked))
 
 
-@check(say("files that file systems can still hold"))
+@check(say("free inodes"))
 def disk_files(case: Case) -> Iterator[Verdict]:
-    """Files left on file systems (inodes).
+    """Free inodes on file systems.
 
-    A file system can be full of files while it has space: data sets of millions of small images do that.
-    Writing then fails with "no space left", and df shows room.
+    Data sets of millions of small images use up inodes while space is left. Writes then fail with "No space
+    left on device", and df shows room.
 
-    Fault: less than 1 % left; warning: less than 5 %. File systems that make inodes as they go (btrfs, many
-    network ones) tell none. Source: node_exporter's standard alerts.
+    Fault: less than 1 % left; warning: less than 5 %. File systems that allocate inodes on demand (btrfs,
+    many network ones) report none. Source: node_exporter's standard alerts.
     """
     told = [
         one
@@ -78,20 +77,20 @@ def disk_files(case: Case) -> Iterator[Verdict]:
         severity: Severity = "fault" if share < FULL else "warning"
         yield advise("disk.files", about=mount.path, severity=severity, path=mount.path, share=f"{share:.1%}")
     if told and not short:
-        yield Fine(says=say("each has room; file systems: {count}", count=len(told)))
+        yield Fine(says=say("enough left; file systems: {count}", count=len(told)))
 
 
-@check(say("disks say they are well"))
+@check(say("disk health (SMART, RAID)"))
 def disk_health(case: Case) -> Iterator[Verdict]:
-    """What disks say of their own health (SMART), and arrays of their members.
+    """Disk health (SMART) and RAID state.
 
-    A disk that warns is about to fail: checkpoints on it are at risk. Worn flash turns read-only at its end.
-    An array that lacks a member has lost its safety, or half of it.
+    A disk that reports errors is about to fail, with the checkpoints on it. Worn-out flash becomes read-only.
+    A degraded array has lost its redundancy.
 
-    Fault: the disk reports a failure, or an array lacks a member. Warning: worn 90 % or more, spare blocks
-    below 10 %, reallocated, pending or unreadable sectors or media errors, or hotter than 75 C. Source: NVM
-    Express base specification (SMART log); smartmontools; Backblaze's drive statistics (attributes 5, 197,
-    198).
+    Fault: the disk reports a failure, or an array lacks a member. Warning: 90 % or more of its endurance
+    used, spare blocks below 10 %, reallocated, pending or unreadable sectors or media errors, or hotter than
+    75 °C. Source: NVM Express base specification (SMART log); smartmontools; Backblaze's drive statistics
+    (attributes 5, 197, 198).
     """
     closed = next((one for one in case.machine.unseen if one.what == "disks.health"), None)
     for disk in case.machine.disks or ():
@@ -99,7 +98,7 @@ def disk_health(case: Case) -> Iterator[Verdict]:
         if finding is not None:
             yield finding
         elif disk.worn_share is not None or disk.temperature_c is not None:
-            yield Fine(says=say("well"), about=disk.name)
+            yield Fine(says=say("ok"), about=disk.name)
     if closed is not None:
         yield NotSeen(why=closed.why, see=closed.see)
 
@@ -130,17 +129,16 @@ def _failing(disk: Disk) -> Finding | None:
     return None
 
 
-@check(say("fast disks for data"))
+@check(say("storage type of data and models"))
 def disk_kind(case: Case) -> Iterator[Verdict]:
-    """Kind of the disks that data and models lie on.
+    """Whether data and models are on a hard disk.
 
-    A disk with turning plates gives some 200 MB/s in a row and a hundred random reads a second: shuffled
-    training data starves a card on it, and a 70B model loads in ten minutes. SATA gives 0.5 GB/s; NVMe 3 to
-    14.
+    A hard disk reads about 200 MB/s sequentially and a hundred random blocks a second: shuffled training data
+    starves a GPU, and a 70B model takes ten minutes to load. SATA SSDs reach 0.5 GB/s, NVMe 3 to 14.
 
-    Warning: the largest file system of a machine with cards, or /data, /home or the like, lies on such a
-    disk and no solid-state disk is there; note: it does beside one, or the root lies on it. Source: guides 2
-    and 3 (SATA against NVMe), disks' data sheets.
+    Warning: the largest file system of a machine with GPUs, or /data, /home or the like, is on a hard disk
+    and there is no SSD; note: there is one, or the root is on the hard disk. Source: guides 2 and 3 (SATA
+    against NVMe), disks' data sheets.
     """
     disks = {disk.name: disk for disk in case.machine.disks or ()}
     mounts = [one for one in case.machine.mounts or () if one.disk in disks and not one.path.startswith(COLD)]
@@ -154,19 +152,19 @@ def disk_kind(case: Case) -> Iterator[Verdict]:
         yield advise("disk.kind", seen, about=disk.name, severity="note" if fast else "warning")
     if not slow:
         kinds = sorted({disks[one.disk or ""].kind or "?" for one in mounts})
-        yield Fine(says=say("data lies on: {kinds}", kinds=", ".join(kinds)))
+        yield Fine(says=say("data is on: {kinds}", kinds=", ".join(kinds)))
 
 
-@check(say("links of the disks"))
+@check(say("disk link speed"))
 def disk_link(case: Case) -> Iterator[Verdict]:
-    """Links of the disks: lanes and generation of NVMe, speed of SATA.
+    """Disk links: PCIe width and generation of NVMe, SATA speed.
 
-    An NVMe disk in a slot of fewer lanes or of an older generation gives that share of its rate, and so does
-    one behind a chipset port that is shared. A SATA link that fell to 3 or 1.5 Gb/s tells of a cable.
+    An NVMe drive in a slot with fewer lanes or an older generation loses that share of its rate; so does one
+    behind a shared chipset port. A SATA link that falls to 3 or 1.5 Gb/s points to the cable.
 
-    Warning: fewer lanes or a lower generation than disk and port both have; or SATA below 6 Gb/s. Note: the
-    port has less than the disk. NVMe links rest like others: a lower generation alone is likely, not sure.
-    Source: NVM Express and PCI Express specifications; SATA-IO.
+    Warning: fewer lanes or a lower generation than both drive and port support; or SATA below 6 Gb/s. Note:
+    the port is slower than the drive. NVMe links slow down when idle: a lower generation alone is likely, not
+    sure. Source: NVM Express and PCI Express specifications; SATA-IO.
     """
     if not is_real(case):
         return
@@ -186,7 +184,7 @@ def _link_of(disk: Disk, wire: Wire | None) -> Verdict:
     lanes_most = wire.lanes_most if wire is not None and wire.lanes_most else lanes_max
     gen_most = wire.gen_most if wire is not None and wire.gen_most else disk.gen_max or 0
     link = say(
-        "{lanes} of {lanes_max} lanes, generation {gen} of {gen_max}",
+        "PCIe Gen{gen} x{lanes}, expected Gen{gen_max} x{lanes_max}",
         lanes=lanes,
         lanes_max=lanes_max,
         gen=disk.gen or "?",
@@ -202,21 +200,20 @@ def _link_of(disk: Disk, wire: Wire | None) -> Verdict:
     return Fine(says=link, about=disk.name)
 
 
-@check(say("how file systems are mounted"))
+@check(say("mount options"))
 def disk_mount(case: Case) -> Iterator[Verdict]:
-    """How file systems are mounted.
+    """Mount options of file systems.
 
-    A disk file system that became read-only mostly did so after an error: the kernel protects what is left.
-    `sync` makes each write wait for the disk. Soft network mounts give up with an error in the middle of a
-    file, and data read over a slow network share starves loaders.
+    The kernel remounts a file system read-only after errors, to protect what is left. `sync` makes every
+    write wait for the disk. Soft NFS mounts return an error in the middle of a file when the server is slow.
 
-    Fault: an ordinary disk file system is read-only because of errors (root, /home, /data, /var...).
-    Warning: sync; a soft NFS mount. Source: mount(8), nfs(5).
+    Fault: an ordinary disk file system is read-only (root, /home, /data, /var...). Warning: sync; a soft NFS
+    mount. Source: mount(8), nfs(5).
     """
     found = [finding for mount in case.machine.mounts or () for finding in _mounted_badly(mount)]
     yield from found
     if case.machine.mounts and not found:
-        yield Fine(says=say("mounted well; file systems: {count}", count=len(case.machine.mounts)))
+        yield Fine(says=say("no problem; file systems: {count}", count=len(case.machine.mounts)))
 
 
 def _mounted_badly(mount: Mount) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The driver that runs: whether it knows the cards, is of one version, complete, and still gets fixes."""
+"""The NVIDIA driver: supports every GPU, versions match, files complete, still maintained."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ KINDS = {
 CARD = re.compile(r"nvidia\d+")
 
 
-@check(say("the driver knows the cards"))
+@check(say("driver supports every GPU"))
 def driver_chip(case: Case) -> Iterator[Verdict]:
-    """Whether the driver knows the chips: new enough for the newest, not too new for the oldest.
+    """Whether the driver supports every GPU: new enough for the newest, not too new for the oldest.
 
-    A chip works from the first driver that knew it on, and not with branches after the last that did: 580 is
-    the last branch for Maxwell, Pascal and Volta.
+    Each chip has a first driver that supports it, and old ones a last branch: 580 is the last for Maxwell,
+    Pascal and Volta.
 
     Too old or too new: fault. Sources: data/cuda.csv (the first CUDA, and its driver, that knew a chip),
     data/driver_branches.csv, each row with its own.
@@ -57,18 +57,18 @@ def driver_chip(case: Case) -> Iterator[Verdict]:
             known = last.branch if last else "?"
             yield advise("driver.too_new", about=chip, driver=said, chip=chip, last=known)
         else:
-            yield Fine(says=say("{driver} knows it", driver=said), about=chip)
+            yield Fine(says=say("supported by {driver}", driver=said), about=chip)
 
 
-@check(say("the driver still gets fixes"))
+@check(say("driver branch is maintained"))
 def driver_ended(case: Case) -> Iterator[Verdict]:
-    """Whether the driver's branch still gets fixes.
+    """Whether the driver branch is still maintained.
 
-    NVIDIA mends a long term branch for three years, a production branch for one, a new feature branch until
-    the next. After that holes stay open, among them ones that let a program of one user read another's
+    NVIDIA maintains a long-term branch for three years, a production branch for one, a new-feature branch
+    until the next. After that, security holes stay open, some of which let one user's program read another's
     memory.
 
-    Ended: note; nothing is broken. Source: data/driver_branches.csv.
+    End of life: note; nothing is broken. Source: data/driver_branches.csv.
     """
     have = numbers(driver(case))
     branch = branch_of(written(have)) if have else None
@@ -87,21 +87,19 @@ def driver_ended(case: Case) -> Iterator[Verdict]:
             better=better.branch if better else None,
         )
     else:
-        until = branch.ends or say("a day not known")
-        yield Fine(says=say("branch {branch} gets them until {day}", branch=branch.branch, day=until))
+        until = branch.ends or say("unknown date")
+        yield Fine(says=say("branch {branch} is supported until {day}", branch=branch.branch, day=until))
 
 
-@check(say("programs find the driver's files"))
+@check(say("NVIDIA device files"))
 def driver_files(case: Case) -> Iterator[Verdict]:
-    """Whether programs find the driver's files below /dev.
+    """Whether the NVIDIA device files exist in /dev.
 
-    CUDA opens /dev/nvidiactl, /dev/nvidia-uvm and one file a card. They are made by udev rules or by the
-    driver's own helper when a program first asks; without root nobody makes them. A container sees those it
-    was started with.
+    CUDA opens /dev/nvidiactl, /dev/nvidia-uvm and one file per GPU. udev rules or the driver's setuid helper
+    create them; a container sees only those it was started with.
 
-    nvidia-uvm missing while a card's file is there: warning, CUDA programs of users fail with "unknown
-    error" (999). Fewer files of cards than cards: warning. Source: NVIDIA CUDA installation guide, device
-    node verification.
+    nvidia-uvm missing while a GPU's file exists: warning, CUDA programs fail with "unknown error" (999).
+    Fewer GPU files than GPUs: warning. Source: NVIDIA CUDA installation guide, device node verification.
     """
     files = case.machine.software.device_files
     cards = [one for one in case.machine.devices if one.vendor == "nvidia" and one.state == "ok"]
@@ -114,20 +112,19 @@ def driver_files(case: Case) -> Iterator[Verdict]:
     elif "nvidia-uvm" not in files:
         yield advise("driver.no_uvm", inside=inside)
     else:
-        yield Fine(says=say("{count} cards and nvidia-uvm", count=len(shown)))
+        yield Fine(says=say("{count} GPUs and nvidia-uvm", count=len(shown)))
 
 
-@check(say("NVIDIA's driver is loaded"))
+@check(say("NVIDIA driver is loaded"))
 def driver_loaded(case: Case) -> Iterator[Verdict]:
-    """Whether NVIDIA's driver is installed and loaded, where the bus does not tell.
+    """Whether the NVIDIA driver is installed and loaded, where the PCI bus cannot be read.
 
     `NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver` and `Found no NVIDIA
-    driver` mean that no module is in the kernel: not built for it, kept out, or never installed. They say
-    nothing about CUDA versions. Cards that the bus shows without a driver have a check of their own
-    (pcie_driver).
+    driver` mean that no module is loaded: not built for this kernel, blocked, or never installed. They say
+    nothing about CUDA versions. pcie_driver covers GPUs that are on the bus without a driver.
 
-    The library is there and no module is loaded: fault. Source: NVML return codes 9 (driver not loaded) and
-    12 (library not found).
+    Library installed, module not loaded: warning. Source: NVML return codes 9 (driver not loaded) and 12
+    (library not found).
     """
     software, system = case.machine.software, case.machine.system
     # the driver works, though the kernel does not say so
@@ -142,17 +139,16 @@ def driver_loaded(case: Case) -> Iterator[Verdict]:
         yield advise("driver.not_loaded", version=version, said=as_sentence(software.driver_error or ""))
 
 
-@check(say("the driver's parts are of one version"))
+@check(say("driver library and kernel module versions match"))
 def driver_mismatch(case: Case) -> Iterator[Verdict]:
-    """Whether the driver's library, its loaded kernel module and the module on disk are of one version.
+    """Whether the driver's library, loaded kernel module and module on disk have the same version.
 
-    An update of the driver replaces the library and the module on disk; the module in the kernel stays until
-    the machine starts anew. The library then refuses to work ("Driver/library version mismatch", NVML code
-    18), for every program at once. Where only the module on disk is newer, all works until the next boot,
-    and then changes without anybody having asked for it.
+    A driver update replaces the library and the module on disk; the loaded module stays until a reboot. From
+    then on every new program fails with "Driver/library version mismatch" (NVML code 18). If only the module
+    on disk is newer, everything works until the next reboot, which then changes the driver.
 
-    Library unlike loaded module: fault. Module on disk unlike the loaded one: note; where the library on
-    disk is newer too, that fault is coming: warning. Source: NVML documentation,
+    Library unlike the loaded module: fault. Module on disk unlike the loaded one: note; warning where the
+    library on disk is newer too, because that fault is coming. Source: NVML documentation,
     NVML_ERROR_LIB_RM_VERSION_MISMATCH.
     """
     software = case.machine.software
@@ -163,9 +159,9 @@ def driver_mismatch(case: Case) -> Iterator[Verdict]:
     others = [one for one in libraries if numbers(one) != numbers(loaded)]
     if loaded is None:
         works = any(one.vendor == "nvidia" and one.state == "ok" for one in case.machine.devices)
-        unread = say("the kernel does not tell which driver it has loaded")
+        unread = say("loaded driver version not reported by the kernel")
         show = "cat /proc/driver/nvidia/version"
-        yield NotSeen(why=unread if works else say("no driver is loaded"), see=show)
+        yield NotSeen(why=unread if works else say("no driver loaded"), see=show)
     elif refuses_mismatch(software) or (others and len(others) == len(libraries)):
         yield advise(
             "driver.mismatch",
@@ -177,20 +173,19 @@ def driver_mismatch(case: Case) -> Iterator[Verdict]:
     elif on_disk and numbers(on_disk) != numbers(loaded):
         yield advise("driver.next_boot", loaded=loaded, other=on_disk)
     elif not libraries:
-        yield NotSeen(why=say("no library of the driver was found"), see="ldconfig -p | grep libnvidia-ml")
+        yield NotSeen(why=say("no driver library found"), see="ldconfig -p | grep libnvidia-ml")
     else:
-        yield Fine(says=say("module and library are {version}", version=loaded))
+        yield Fine(says=say("both are {version}", version=loaded))
 
 
-@check(say("the kernel module is of the kind that the cards need"))
+@check(say("kernel module flavor (open or proprietary)"))
 def driver_open(case: Case) -> Iterator[Verdict]:
-    """Whether the kernel module is of the kind that these chips need: open or closed.
+    """Whether the kernel module flavor fits the GPUs: open or proprietary.
 
-    NVIDIA ships its kernel module twice. Blackwell and Grace run on the open one alone; Maxwell, Pascal and
-    Volta on the closed one alone; Turing to Hopper on both. With the wrong kind the driver loads and finds
-    no card.
+    NVIDIA ships two flavors. Blackwell and Grace need the open modules; Maxwell, Pascal and Volta the
+    proprietary ones; Turing to Hopper run on both. With the wrong flavor the driver loads and finds no GPU.
 
-    Wrong kind: fault. Source: NVIDIA driver installation guide, kernel modules.
+    Wrong flavor: fault. Source: NVIDIA driver installation guide, kernel modules.
     """
     nvidia = module(case, "nvidia")
     is_open = case.machine.software.open_kernel

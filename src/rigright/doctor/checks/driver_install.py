@@ -1,4 +1,4 @@
-"""How the driver and CUDA are installed: packages, kernels, signatures, and what keeps the driver out."""
+"""How the driver and CUDA are installed: packages, kernels, Secure Boot, nouveau."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ BROKEN = {"half-installed", "half-configured", "unpacked", "triggers-awaited"}
 REFUSED = ("rejected", "required key", "unsigned module")
 
 
-@check(say("the driver is built for each kernel"))
+@check(say("NVIDIA module built for every kernel"))
 def driver_dkms(case: Case) -> Iterator[Verdict]:
-    """Whether the driver's module is built for the kernel that runs and for the newest one installed.
+    """Whether the NVIDIA module is built for the running kernel and for the newest one installed.
 
-    DKMS builds the module for each kernel, when headers are there. A kernel that came with an update and has
-    no module starts without any card at the next boot.
+    DKMS builds the module for each kernel whose headers are installed. A kernel update without a built module
+    starts without any GPU at the next reboot.
 
-    No module for the running kernel: fault where none is loaded either. None for the newest installed
-    kernel, which the next boot takes: warning. Only looked at where DKMS manages the driver. Source:
+    Not built for the running kernel: fault if none is loaded either. Not built for the newest installed
+    kernel, which the next reboot starts: warning. Checked only where DKMS manages the driver. Source:
     dkms(8).
     """
     system, software = case.machine.system, case.machine.software
@@ -67,23 +67,23 @@ def driver_dkms(case: Case) -> Iterator[Verdict]:
     )
 
 
-@check(say("nouveau does not hold the cards"))
+@check(say("nouveau is not in the way"))
 def driver_nouveau(case: Case) -> Iterator[Verdict]:
-    """Whether nouveau, the kernel's own driver for NVIDIA cards, keeps the real one out.
+    """Whether nouveau, the kernel's own driver for NVIDIA GPUs, blocks the NVIDIA driver.
 
-    nouveau cannot compute. Where it is loaded first it holds the card and NVIDIA's module fails. It must be
-    kept out by a file of modprobe.d *and* the initial file system made anew, since nouveau is loaded from
-    there. A file whose quotes came from a web page (“ ”) keeps nothing out.
+    nouveau has no CUDA. If it loads first, it owns the GPU and the NVIDIA module fails. It takes a blacklist
+    in modprobe.d *and* a rebuilt initramfs, since nouveau loads from there. A file with typographic quotes (“
+    ”) copied from a web page blacklists nothing.
 
-    Loaded while cards are here: fault. Not loaded and not kept out, with NVIDIA's driver in use: fine, its
-    packages do that by themselves. Source: NVIDIA CUDA installation guide for Linux, disabling nouveau.
+    Loaded on a machine with GPUs: fault. Not loaded and not blacklisted, with the NVIDIA driver in use: fine,
+    its packages take care of it. Source: NVIDIA CUDA installation guide for Linux, disabling nouveau.
     """
     system = case.machine.system
     if not has_nvidia(case) or system.virtual == "wsl2":
         return
     held = [card.address for card in cards_on_bus(case) if card.driver == "nouveau"]
     if system.modules is None:
-        yield NotSeen(why=say("the list of kernel modules cannot be read here"), see="lsmod | grep nouveau")
+        yield NotSeen(why=say("kernel module list not readable here"), see="lsmod | grep nouveau")
     elif module(case, "nouveau") is None and not held:
         yield Fine(says=say("nouveau is not loaded"))
     else:
@@ -95,14 +95,13 @@ def driver_nouveau(case: Case) -> Iterator[Verdict]:
         )
 
 
-@check(say("one driver is installed, and whole"))
+@check(say("driver packages are complete and of one branch"))
 def driver_packages(case: Case) -> Iterator[Verdict]:
-    """Whether the system holds packages of one driver, and whole ones.
+    """Whether the driver packages are complete and of one branch.
 
-    Two branches installed at once overwrite each other's libraries; the driver's .run installer over
-    packages does the same. Packages that were not configured to their end leave a driver without module.
-    Configuration of removed packages (state config-files) does no harm by itself, but an old blacklist or
-    init file among it may.
+    Two branches installed together overwrite each other's libraries. So does the .run installer over
+    packages: never mix the two. Packages that were not fully configured leave a driver without its module.
+    Leftover configuration (state config-files) is harmless, unless it holds an old blacklist or init file.
 
     Two branches of driver packages, or one half-configured: warning; leftovers of another branch: note.
     Source: Debian policy on package states; NVIDIA driver installation guide, switching between installation
@@ -131,7 +130,7 @@ def driver_packages(case: Case) -> Iterator[Verdict]:
             purge=f"apt purge {shlex.join(names)}",
         )
     elif not bad and len(installed) < 2:
-        yield Fine(says=say("packages of one driver"))
+        yield Fine(says=say("one driver branch"))
 
 
 def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, str]:
@@ -148,29 +147,29 @@ def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, 
     return found
 
 
-@check(say("Secure Boot lets the driver in"))
+@check(say("Secure Boot accepts the driver"))
 def driver_signing(case: Case) -> Iterator[Verdict]:
-    """Whether Secure Boot lets the driver's module in.
+    """Whether Secure Boot accepts the driver's module.
 
     With Secure Boot on, the kernel loads only modules signed by a key that the firmware or the machine's
-    owner trusts. A driver built on the spot (DKMS, .run) is signed by no such key until one is enrolled, and
-    is refused with "Key was rejected by service". Ubuntu's linux-modules-nvidia packages are signed already.
+    owner trusts. A locally built driver (DKMS, .run) has no such signature until its key is enrolled, and is
+    refused with "Key was rejected by service". Ubuntu's linux-modules-nvidia packages are pre-signed.
 
-    Fault: Secure Boot on, cards here, no module loaded, or the kernel wrote that it refused one. Note: on,
-    and the loaded module bears no signature that we can see. Source: Linux kernel module signing; Ubuntu and
-    NVIDIA guides on MOK.
+    Fault: Secure Boot on, GPUs here, no module loaded, or the kernel logged that it refused one. Note: on,
+    and no signature visible on the loaded module. Source: Linux kernel module signing; Ubuntu and NVIDIA
+    guides on MOK.
     """
     system = case.machine.system
     if not has_nvidia(case) or system.virtual == "wsl2":
         return
     if system.secure_boot is None:
-        yield NotSeen(why=say("the firmware's variables cannot be read here"), see="mokutil --sb-state")
+        yield NotSeen(why=say("EFI variables not readable here"), see="mokutil --sb-state")
     elif not system.secure_boot:
         yield Fine(says=say("Secure Boot is off"))
     elif module(case, "nvidia") is not None:
-        yield Fine(says=say("Secure Boot is on, and the module is loaded"))
+        yield Fine(says=say("Secure Boot is on and the module is loaded"))
     elif system.modules is None:
-        yield NotSeen(why=say("the list of kernel modules cannot be read here"), see="lsmod | grep nvidia")
+        yield NotSeen(why=say("kernel module list not readable here"), see="lsmod | grep nvidia")
     elif cards_on_bus(case):
         lines = [one.text for one in events(case, "driver") or []]
         said = [line for line in lines if any(word in line.lower() for word in REFUSED)]
@@ -192,16 +191,16 @@ def _signed(case: Case) -> str | None:
     return f"linux-modules-{names[0].replace('-driver', '')}-generic" if names else None
 
 
-@check(say("the driver runs what the CUDA toolkit builds"))
+@check(say("driver supports the CUDA toolkit"))
 def cuda_toolkit(case: Case) -> Iterator[Verdict]:
-    """Whether the driver can run what the CUDA toolkit on disk builds.
+    """Whether the driver can run what the installed CUDA toolkit builds.
 
-    A driver runs programs of its own CUDA and of older ones; since CUDA 11 also those of newer CUDA with the
-    same major number, but not kernels that it must translate itself (PTX), and not every new feature. A
-    toolkit of a higher major version builds programs that do not start here.
+    A driver runs programs of its own CUDA version and older; since CUDA 11 also newer ones of the same major
+    version, except kernels shipped as PTX and some new features. Programs built with a toolkit of a higher
+    major version do not start.
 
-    Higher major: warning. Newer within the major: note. Many toolkits without one that is chosen: note.
-    Source: NVIDIA CUDA compatibility guide; data/cuda.csv.
+    Higher major: warning. Newer within the major: note. Several toolkits with none selected: note. Source:
+    NVIDIA CUDA compatibility guide; data/cuda.csv.
     """
     system, software = case.machine.system, case.machine.software
     kits = [one for one in software.toolkits if one.name == "cuda" and one.version]
@@ -217,7 +216,9 @@ def cuda_toolkit(case: Case) -> Iterator[Verdict]:
         if version is None:
             continue
         if version[:2] <= have[:2]:
-            says = say("CUDA {version}, the driver speaks {have}", version=kit.version, have=written(have))
+            says = say(
+                "CUDA {version}, driver supports up to {have}", version=kit.version, have=written(have)
+            )
             yield Fine(says=says, about=kit.path)
             continue
         yield advise(

@@ -1,4 +1,4 @@
-"""Errors of a card's memory: those that error correction mends, those it cannot, and whether it is on."""
+"""ECC errors and ECC mode."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, details, kinds, unread
 from rigright.doctor.record import Case, Fine, Severity, Verdict, check
+from rigright.facts.judged import corrected_errors
 
-MOST = 20_000_000
 LEAST_ODD, ODD_TIMES = 1_000, 100
 
 
-@check(say("corrected memory errors"))
+@check(say("corrected ECC errors"))
 def ecc_corrected(case: Case) -> Iterator[Verdict]:
-    """Memory errors that error correction mends, where they are very many.
+    """Corrected ECC errors, where the count is very high.
 
-    Single errors are normal: operators tolerate millions (Azure's health checks 20,000,000 of memory and
-    10,000 of SRAM, gcm 50,000,000). What tells is the rate, and the difference to the other cards: a card
-    that has a thousand times more than the others is wearing out.
+    Single errors are normal: operators tolerate millions (Azure's health checks 20,000,000 in DRAM and 10,000
+    in SRAM, gcm 50,000,000). The rate matters, and the gap to the other GPUs: one with a thousand times more
+    is wearing out.
 
-    Warning: 20,000,000 or more since the last reset. Note: 1,000 or more, and 100 times the median of the
-    cards of the same kind. XID 92 says the same from the driver's side. Source: azurehpc-health-checks, gcm.
+    Warning: 20,000,000 or more since the last reset. Note: 1,000 or more, and 100 times the median of
+    identical GPUs. XID 92 reports the same from the driver's side. Source: azurehpc-health-checks, gcm.
     """
     for devices in kinds(case):
         counted = [
@@ -33,24 +33,23 @@ def ecc_corrected(case: Case) -> Iterator[Verdict]:
         ]
         median = statistics.median(count for _, count in counted) if counted else 0.0
         for device, count in counted:
-            if count >= MOST:
-                yield advise("ecc.many", device=device, count=f"{count:,}", most=f"{MOST:,}")
+            if count >= corrected_errors():
+                yield advise("ecc.many", device=device, count=f"{count:,}", most=f"{corrected_errors():,}")
             elif len(counted) > 2 and count >= max(LEAST_ODD, ODD_TIMES * median):
                 yield advise("ecc.odd", device=device, count=f"{count:,}", median=f"{median:,.0f}")
             else:
                 yield Fine(says=say("{count} since the last reset", count=count), about=label(device))
 
 
-@check(say("error correction of memory"))
+@check(say("ECC mode"))
 def ecc_mode(case: Case) -> Iterator[Verdict]:
-    """Whether error correction of memory is on where it should be, and whether a change waits for a reset.
+    """Whether ECC is on where it should be, and whether a change is pending.
 
-    Datacentre cards are sold with error correction on: without it a flipped bit goes unnoticed into a model.
-    With HBM it costs no memory; on GDDR cards it costs about 6 % of memory and some speed, so on workstation
-    cards it is a matter of choice and only worth knowing.
+    Data-center GPUs ship with ECC on: without it a bit flip silently corrupts a model. With HBM it costs no
+    memory; with GDDR about 6 % of memory and some speed, so on workstation GPUs it is a choice.
 
-    Off on a datacentre card: warning; on a workstation card: note. A mode that waits for the next reset:
-    note. Source: NVIDIA's GPU memory error management guide.
+    Off on a data-center GPU: warning; on a workstation GPU: note. Change pending until the next reset: note.
+    Source: NVIDIA's GPU memory error management guide.
     """
     for device, chip in answering(case, vendor="nvidia"):
         if device.ecc is None or device.ecc.on is None:
@@ -61,16 +60,16 @@ def ecc_mode(case: Case) -> Iterator[Verdict]:
             severity: Severity = "warning" if chip.segment == "datacenter" else "note"
             yield advise("ecc.off", device=device, severity=severity, chip=chip.name)
         else:
-            says = say("on") if device.ecc.on else say("off, as is usual for it")
+            says = say("on") if device.ecc.on else say("off (default for this GPU)")
             yield Fine(says=says, about=label(device))
 
 
-@check(say("errors in the caches of a card"))
+@check(say("SRAM ECC errors"))
 def ecc_sram(case: Case) -> Iterator[Verdict]:
-    """Errors in a card's own caches (SRAM), which cannot be repaired by spare rows.
+    """SRAM ECC errors: in caches and registers, which have no spare rows.
 
-    Cards since Ampere count uncorrected errors of SRAM apart, and the driver raises a flag once they reach
-    the limit at which NVIDIA replaces the card. Over the limit: fault. Below it but not zero: worth knowing.
+    GPUs since Ampere count uncorrectable SRAM errors separately, and the driver raises a flag at NVIDIA's RMA
+    threshold. Over the threshold: fault. Above zero: note.
 
     Source: NVML's SRAM error status (nvidia-ml-py 13.615), NVIDIA's RMA policy for GPU memory errors.
     """
@@ -86,17 +85,17 @@ def ecc_sram(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("none"), about=label(device))
 
 
-@check(say("uncorrected memory errors"))
+@check(say("uncorrectable ECC errors"))
 def ecc_uncorrected(case: Case) -> Iterator[Verdict]:
-    """Memory errors that error correction could not mend.
+    """Uncorrectable ECC errors.
 
-    An uncorrected error means that a program read wrong data: the driver ends it (XID 48, 94, 95). Errors
-    since the last reset are a fault; errors of the card's whole life with none since the reset are worth
-    knowing, for the rows they struck have been taken out of use. AMD counts apart what was found wrong
-    before anybody read it (deferred): warning.
+    An uncorrectable error means that a program read corrupt data: the driver kills it (XID 48, 94, 95).
+    Errors since the last reset are a fault. Lifetime errors with none since the reset are a note, because the
+    bad rows have been remapped. AMD counts separately what no program has read yet (deferred): warning.
 
-    Thresholds: more than 0. Sources: gpud and gcm (uncorrected 0), NVIDIA's GPU memory error management
-    guide. Cards without error correction, as GeForce, tell nothing, and nothing is said of them.
+    Threshold: more than 0. GPUs without ECC, such as GeForce, report nothing and are skipped. Sources: gpud
+    and gcm (uncorrected 0), NVIDIA's GPU memory error management guide. Cards without error correction, as
+    GeForce, tell nothing, and nothing is said of them.
     """
     for device, _ in answering(case):
         ecc = device.ecc

@@ -1,4 +1,4 @@
-"""NVLink switches and racks: who sets them up, how cards stand to them, what the switches report."""
+"""NVSwitches and NVLink racks: Fabric Manager, IMEX, fabric state, SXids."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ STARTING_S = 300  # the manager needs some minutes after a boot
 MANY_SXIDS = 10
 
 
-@check(say("IMEX runs on a machine of an NVLink rack"))
+@check(say("IMEX on NVLink racks"))
 def fabric_imex(case: Case) -> Iterator[Verdict]:
-    """Whether IMEX runs on a machine of an NVLink rack (GB200, GB300 NVL72).
+    """Whether IMEX runs on a node of an NVLink rack (GB200, GB300 NVL72).
 
-    Cards of several machines of a rack share memory over NVLink only where nvidia-imex runs on each of them,
-    with the addresses of all in its list. Without it NCCL goes over InfiniBand between the machines, many
-    times slower, or fails; one machine alone needs none.
+    GPUs of different nodes in a rack share memory over NVLink only if nvidia-imex runs on every node and
+    lists all of their addresses. Without it NCCL falls back to InfiniBand, many times slower, or fails. A
+    single node does not need it.
 
-    Installed and not running, or not installed: warning. Source: NVIDIA IMEX service guide for NVLink
-    networks.
+    Not installed or not running: warning. Source: NVIDIA IMEX service guide for NVLink networks.
     """
     racked = any(
         chip is not None and fabric_of(chip).kind == "switch" and fabric_of(chip).domain > 2 * RACK_CHIPS
@@ -46,24 +45,24 @@ def fabric_imex(case: Case) -> Iterator[Verdict]:
         return
     state = service(case, IMEX)
     if state == "active":
-        yield Fine(says=say("it runs"))
+        yield Fine(says=say("running"))
     elif not case.machine.system.services:
-        yield NotSeen(why=say("no systemd answers here, so services cannot be seen"), see=SEE_IMEX)
+        yield NotSeen(why=say("no systemd here: services not readable"), see=SEE_IMEX)
     else:
         yield advise("fabric.imex_missing" if state is None else "fabric.imex_stopped", state=state)
 
 
-@check(say("the switches' manager runs, in the driver's version"))
+@check(say("Fabric Manager runs and matches the driver"))
 def fabric_service(case: Case) -> Iterator[Verdict]:
-    """Whether the manager of the NVSwitches runs, and is of the driver's version.
+    """Whether Fabric Manager runs and matches the driver version.
 
-    On boards with NVSwitch chips (HGX, DGX) cards compute together only after nvidia-fabricmanager has set
-    the switches up. It must be of exactly the driver's version. Without it CUDA says "system not yet
-    initialized" (802), on every card, or cards work alone: machines ran twenty days like that and looked
-    healthy. racks (NVL72) keep it on their switch trays.
+    On boards with NVSwitches (HGX, DGX) GPUs work together only after nvidia-fabricmanager has set up the
+    switches. Its version must equal the driver's. Without it CUDA fails with "system not yet initialized"
+    (802), or GPUs work only alone: nodes have run for twenty days like that and looked healthy. Racks (NVL72)
+    run it on their switch trays.
 
     Not running on a machine that needs it: fault; another version than the driver: fault. Machines without
-    switches are not asked. Source: NVIDIA fabric manager user guide.
+    switches are skipped. Source: NVIDIA fabric manager user guide.
     """
     # NVSwitches on the bus, as far as Hopper; or cards that wait for their manager
     shown = any(
@@ -81,25 +80,24 @@ def fabric_service(case: Case) -> Iterator[Verdict]:
     if version and have and numbers(version) != numbers(have):
         yield advise("fabric.manager_differs", version=version, driver=have)
     elif state == "active":
-        yield Fine(says=say("it runs"))
+        yield Fine(says=say("running"))
     elif state is None and not case.machine.system.services:
-        yield NotSeen(why=say("no systemd answers here, so services cannot be seen"), see=SEE_MANAGER)
+        yield NotSeen(why=say("no systemd here: services not readable"), see=SEE_MANAGER)
     else:
         yield advise("fabric.manager_missing" if state is None else "fabric.manager_stopped", state=state)
 
 
-@check(say("cards have joined the NVLink fabric"))
+@check(say("NVLink fabric state"))
 def fabric_state(case: Case) -> Iterator[Verdict]:
-    """How a card stands to the manager of the NVLink switches, and how the fabric itself stands.
+    """NVLink fabric state of each GPU, and the health of the fabric.
 
-    Since Hopper a card on a board with switches joins the fabric when the fabric manager has set it up; CUDA
-    does not start on it before (error 802, "system not yet initialized"). Each state is named for what it
-    is: a card that has not begun to join, one that is still joining after minutes, one whose joining ended
-    in an error, one that has joined a fabric which is unhealthy, and one that has joined with less than its
-    full bandwidth. A card that stands alone, as in a virtual machine with one card, is not asked; nor are
-    cards before Hopper, which do not tell it. Racks (NVL72) keep the manager on their switch trays.
+    Since Hopper, a GPU on a board with NVSwitches joins the fabric once Fabric Manager has set it up; until
+    then CUDA fails with error 802, "system not yet initialized". The states: not started, still joining after
+    minutes, failed to join, joined an unhealthy fabric, joined with degraded bandwidth. A single GPU, as in a
+    VM, is skipped; so are GPUs before Hopper, which do not report it. Racks (NVL72) run Fabric Manager on
+    their switch trays.
 
-    Completed with success: fine. Not joined, or unhealthy: fault. Less bandwidth, routes being set anew:
+    Completed with success: fine. Not joined, or unhealthy: fault. Degraded bandwidth, route recovery:
     warning. Sources: NVML's fabric states and health masks; NVSentinel's report of a manager dead for twenty
     days with healthy-looking cards.
     """
@@ -115,7 +113,7 @@ def fabric_state(case: Case) -> Iterator[Verdict]:
             continue
         name = _wrong(fabric, state)
         if name is None:
-            yield Fine(says=say("it has"), about=label(device))
+            yield Fine(says=say("joined"), about=label(device))
         else:
             yield advise(
                 name,
@@ -145,13 +143,13 @@ def _wrong(fabric: Fabric, state: str) -> str | None:
     )
 
 
-@check(say("errors that NVSwitch chips reported (SXid)"))
+@check(say("NVSwitch errors (SXid)"))
 def sxid_events(case: Case) -> Iterator[Verdict]:
-    """What NVSwitch chips reported in the kernel log (SXid).
+    """NVSwitch errors in the kernel log (SXid).
 
-    The line itself says whether an error is fatal. A fatal one takes links or the whole switch down:
-    programs that use several cards fail until the switch and its cards are reset (fault). One that is not
-    fatal is worth a look (note), many of them mean a link that wears (warning from 10 on).
+    The line itself says whether an error is fatal. A fatal one takes down links or the whole switch:
+    multi-GPU programs fail until the switch and its GPUs are reset (fault). A single non-fatal one is a note;
+    ten or more mean a degrading link (warning).
 
     Source: NVIDIA's Fabric Manager user guide, appendix on NVSwitch errors.
     """

@@ -1,4 +1,4 @@
-"""PyTorch and other frameworks: built for the cards, the driver and the Python that are here."""
+"""PyTorch and other frameworks: builds that fit the GPUs, the driver and Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KIN, OF_KIN = ("gfx1031", "gfx1032", "gfx1034"), "gfx1030"
 NO_CARDS = {"", "-1", "NoDevFiles"}  # of CUDA_VISIBLE_DEVICES
 
 
-@check(say("PyTorch finds the cards"))
+@check(say("PyTorch sees the GPUs"))
 def torch_blind(case: Case) -> Iterator[Verdict]:
     """Whether PyTorch with CUDA finds the cards that the driver shows.
 
@@ -50,10 +50,10 @@ def torch_blind(case: Case) -> Iterator[Verdict]:
             continue
         cuda = numbers(torch.cuda)
         if torch.sees:
-            yield Fine(says=say("it finds {count}", count=torch.sees), about=python.path)
+            yield Fine(says=say("{count} GPUs found", count=torch.sees), about=python.path)
         elif have is None:
             yield NotSeen(
-                why=say("it finds none, and the driver's version is not known here"),
+                why=say("PyTorch finds no GPU, and the driver version is unknown"),
                 see="nvidia-smi --query-gpu=driver_version --format=csv",
                 about=python.path,
             )
@@ -72,7 +72,7 @@ def torch_blind(case: Case) -> Iterator[Verdict]:
             )
 
 
-@check(say("PyTorch has kernels for the cards here"))
+@check(say("PyTorch build supports these GPUs"))
 def torch_chip(case: Case) -> Iterator[Verdict]:
     """Whether PyTorch's wheel has kernels for the chips here.
 
@@ -92,10 +92,10 @@ def torch_chip(case: Case) -> Iterator[Verdict]:
         for capability, chip in capabilities(case).items():
             runs = has_kernels(torch, capability)
             if runs is None:
-                why = say("neither the wheel nor our table tells its chips")
+                why = say("supported GPUs of this build are unknown")
                 yield NotSeen(why=why, see=_list_archs(python), about=python.path)
             elif runs:
-                says = say("torch {version} runs on {chip}", version=torch.version, chip=chip)
+                says = say("torch {version} supports {chip}", version=torch.version, chip=chip)
                 yield Fine(says=says, about=python.path)
             else:
                 yield advise(
@@ -112,7 +112,7 @@ def torch_chip(case: Case) -> Iterator[Verdict]:
                 )
 
 
-@check(say("PyTorch has kernels for AMD's cards here"))
+@check(say("PyTorch ROCm build supports these GPUs"))
 def torch_rocm(case: Case) -> Iterator[Verdict]:
     """Whether PyTorch's ROCm wheel has kernels for AMD's cards here.
 
@@ -141,9 +141,11 @@ def torch_rocm(case: Case) -> Iterator[Verdict]:
 def _of_rocm(python: Python, torch: Framework, *, device: Device, isa: str) -> Verdict:
     about = f"{python.path}, {label(device)}"
     if torch.archs is None:
-        return NotSeen(why=say("the wheel does not tell its chips"), see=_list_archs(python), about=about)
+        return NotSeen(
+            why=say("the build does not list its GPU targets"), see=_list_archs(python), about=about
+        )
     if isa in torch.archs:
-        return Fine(says=say("torch {version} runs on {chip}", version=torch.version, chip=isa), about=about)
+        return Fine(says=say("torch {version} supports {chip}", version=torch.version, chip=isa), about=about)
     has_kin = isa in KIN and OF_KIN in torch.archs
     return advise(
         "frameworks.no_rocm_kernels_but_kin" if has_kin else "frameworks.no_rocm_kernels",
@@ -160,17 +162,15 @@ def _list_archs(python: Python) -> str:
     return f'{program(python)} -c "import torch; print(torch.cuda.get_arch_list())"'
 
 
-@check(say("PyTorch is built for the cards here"))
+@check(say("PyTorch build matches the GPU vendor"))
 def torch_cpu_only(case: Case) -> Iterator[Verdict]:
-    """Whether PyTorch was installed with CUDA (ROCm, XPU) on a machine that has such cards.
+    """Whether PyTorch is built for the GPUs of this machine (CUDA, ROCm, XPU).
 
-    `pip install torch` on Windows, on ARM before 2.9, from the index `cpu`, or from a mirror without the
-    other wheels brings a build for the processor alone. Programs then run, tens of times slower, and say
-    nothing.
+    `pip install torch` on Windows, on ARM before 2.9, from the index `cpu`, or from an incomplete mirror
+    installs a CPU-only build. Programs then run tens of times slower, without an error.
 
-    A build for the processor alone while cards are here: warning. A CUDA build on AMD cards, or the other
-    way round: warning. Small graphics inside a processor is no such card. Source: PyTorch installation
-    guide; data/torch_indexes.csv.
+    CPU-only build on a machine with GPUs: warning. A CUDA build on AMD GPUs, or the other way round: warning.
+    Small integrated graphics do not count. Source: PyTorch installation guide; data/torch_indexes.csv.
     """
     builds = tuple(
         BUILDS[device.vendor]
@@ -193,7 +193,7 @@ def torch_cpu_only(case: Case) -> Iterator[Verdict]:
             )
 
 
-@check(say("the driver is new enough for each framework"))
+@check(say("driver is new enough for every framework"))
 def torch_driver(case: Case) -> Iterator[Verdict]:
     """Whether the driver can run the CUDA that each framework was built with.
 
@@ -219,10 +219,12 @@ def torch_driver(case: Case) -> Iterator[Verdict]:
             about = f"{framework.name} {framework.version}, {python.path}"
             shown = {"cuda": written(cuda[:2]), "needs": written(needs), "have": driver(case)}
             if have >= needs:
-                yield Fine(says=say("CUDA {cuda} needs {needs}; here is {have}", **shown), about=about)
+                yield Fine(
+                    says=say("CUDA {cuda} needs driver {needs}; installed: {have}", **shown), about=about
+                )
             elif (folder := _carried(case, cuda)) is not None:
                 says = say(
-                    "CUDA {cuda} by the compatibility package in {folder}",
+                    "CUDA {cuda} through cuda-compat in {folder}",
                     cuda=written(cuda[:2]),
                     folder=folder,
                 )
@@ -266,13 +268,12 @@ def _takes_package(case: Case) -> bool:
     return segments == {"datacenter"}
 
 
-@check(say("each Python is one that its framework is made for"))
+@check(say("Python version supported by each framework"))
 def torch_python(case: Case) -> Iterator[Verdict]:
-    """Whether each Python is one for which its framework has wheels.
+    """Whether each framework supports the Python it is installed in.
 
-    Wheels are made for some Pythons. With another, pip finds an old release, builds from source, or brings
-    the build for the processor. The guides' "3.8 to 3.11" is long past: torch 2.9 needs 3.10, 2.15 needs
-    3.11.
+    Wheels exist for some Python versions only. With another, pip picks an old release, builds from source, or
+    installs a CPU-only build. The guides' "3.8 to 3.11" is outdated: torch 2.9 needs 3.10, 2.15 needs 3.11.
 
     Outside the range of the installed release: warning. Source: data/torch.csv, data/tensorflow.csv.
     """

@@ -1,4 +1,4 @@
-"""Memory of a GPU: all there, free, or shared with the processor."""
+"""GPU memory: complete, free, unified."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ SOLD_SHARE = 0.90
 FREE_SHARE = 0.25
 
 
-@check(say("memory of a card is free"))
+@check(say("GPU memory is free"))
 def gpu_memory_held(case: Case) -> Iterator[Verdict]:
-    """Memory of a card that is in use though no program is seen, and memory that a plan will miss.
+    """GPU memory in use without a visible process, and memory that a plan will miss.
 
-    Without a program a card uses next to nothing (operators allow 15 MiB; a screen takes some hundred). More
-    than 2 % and 600 MiB without any program, or a tenth of the card beyond what its programs hold: warning,
-    likely: the rest of a program that died, or a program that is hidden from us in another container; in a
-    container, or told by a text that may be from one: note, maybe. With `doctor --for PLAN`, programs that
-    hold more than a tenth: warning, for a plan must do with what is free. Without a plan, programs at work
-    are what cards are for.
+    An idle GPU uses next to nothing (operators allow 15 MiB; a display takes some hundred). More than 2 % and
+    600 MiB without any process, or a tenth of the GPU beyond what its processes hold: warning, likely:
+    leftovers of a crashed program, or a process hidden in another container; inside a container, or from text
+    that may come from one: note, maybe. With `doctor --for PLAN`, processes that hold more than a tenth:
+    warning, because the plan has only the rest. Without a plan, running processes are normal.
 
     Source: gcm (15 MiB at idle); limits widened for screens and for what drivers count as used.
     """
@@ -39,7 +38,7 @@ def gpu_memory_held(case: Case) -> Iterator[Verdict]:
         if used is None or not total or device.unified_memory or device.mig:
             continue
         if device.programs is None:
-            why = say("the driver does not tell which programs use it")
+            why = say("GPU processes not reported by the driver")
             yield NotSeen(why=why, see="sudo fuser -v /dev/nvidia*", about=label(device))
         elif (unowned := unowned_bytes(device, used=used, total=total)) is not None:
             sizes = {"size": show_bytes(unowned), "used": show_bytes(used)}
@@ -82,13 +81,13 @@ def unowned_bytes(device: Device, *, used: float, total: float) -> float | None:
     return rest if rest > max(LEAST_BYTES, MUCH_SHARE * total) else None
 
 
-@check(say("memory of a card is complete"))
+@check(say("GPU memory size"))
 def gpu_memory_total(case: Case) -> Iterator[Verdict]:
-    """Whether a card has all the memory its chip is sold with.
+    """Whether a GPU has all the memory its model is sold with.
 
-    Channels that failed are switched off, and the card goes on with less (XID 160, 168). The driver's total
-    lies a little below what is printed on the box, up to 6 % where GDDR keeps its error correction in the
-    same memory: less than 90 % is a warning. Sister cards of the same name are compared by another check.
+    The GPU disables memory channels that fail and carries on with less (XID 160, 168). The driver's total is
+    a little below the advertised size, up to 6 % where GDDR keeps ECC data in the same memory: less than 90 %
+    is a warning. Another check compares identical GPUs with each other.
 
     Source: data/chips.csv (memory as drivers report it).
     """
@@ -105,14 +104,14 @@ def gpu_memory_total(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("{text}", text=show_bytes(total)), about=label(device))
 
 
-@check(say("memory shared by processor and accelerator"))
+@check(say("unified memory"))
 def gpu_unified(case: Case) -> Iterator[Verdict]:
-    """Machines whose processor and accelerator share one memory (GB10, Grace, Jetson, Apple, Strix Halo).
+    """Unified memory of CPU and GPU (GB10, Grace, Jetson, Apple, Strix Halo).
 
-    There "memory of the card" is main memory: the driver may tell no total, files that the system keeps
-    cached count as used, and a model that is too large makes the whole machine swap or stop rather than
-    fail. Less than a quarter available before anything of yours runs: note. Links are not judged here: these
-    report Gen1 x1 whatever they are.
+    GPU memory is system memory there: the driver may report no total, the page cache counts as used, and a
+    model that is too large makes the whole machine swap or hang instead of failing. Less than a quarter
+    available before your own job starts: note. PCIe links are not checked: these machines report Gen1 x1
+    whatever they have.
 
     Source: /proc/meminfo; NVIDIA's DGX Spark user guide; reports to gpustat, nvtop and nvitop.
     """
@@ -121,10 +120,10 @@ def gpu_unified(case: Case) -> Iterator[Verdict]:
         if not (device.unified_memory or (chip is not None and chip.unified_memory)):
             continue
         if memory.total_bytes is None or memory.available_bytes is None:
-            yield NotSeen(why=say("main memory could not be read"), see="free -h", about=label(device))
+            yield NotSeen(why=say("host memory could not be read"), see="free -h", about=label(device))
             continue
         sizes = {"free": show_bytes(memory.available_bytes), "total": show_bytes(memory.total_bytes)}
         if memory.available_bytes >= FREE_SHARE * memory.total_bytes:
-            yield Fine(says=say("{free} of {total} available to both", **sizes), about=label(device))
+            yield Fine(says=say("{free} of {total} available to CPU and GPU", **sizes), about=label(device))
         else:
             yield advise("gpu_memory.unified", sizes, device=device)

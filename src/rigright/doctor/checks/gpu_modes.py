@@ -1,4 +1,4 @@
-"""How a GPU is set up for programs: compute mode, display, persistence."""
+"""GPU modes: compute mode, display, persistence."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from rigright.doctor.gpus import answering
 from rigright.doctor.record import Case, Fine, Verdict, check
 
 
-@check(say("programs may use a card"))
+@check(say("compute mode"))
 def gpu_compute_mode(case: Case) -> Iterator[Verdict]:
-    """Whether programs may use a card: its compute mode.
+    """Compute mode of each GPU.
 
-    Prohibited: no program can start on it (fault). Exclusive: one process at a time, the second is turned
-    away with an error that speaks of busy devices (note; a warning where a plan of one process a card does
-    not hold, as with several servers on a card).
+    Prohibited: no program can start on it (fault). Exclusive: one process at a time; a second one fails with
+    "devices are busy" (note; warning where a plan runs several processes per GPU).
 
     Source: NVML's compute modes; CUDA error 46 (devices unavailable).
     """
@@ -26,16 +25,15 @@ def gpu_compute_mode(case: Case) -> Iterator[Verdict]:
             name = "gpu_modes.prohibited" if "prohibited" in mode else "gpu_modes.exclusive"
             yield advise(name, device=device, mode=device.compute_mode)
         elif mode:
-            yield Fine(says=say("any program may"), about=label(device))
+            yield Fine(says=say("Default: any program can use it"), about=label(device))
 
 
-@check(say("no screen on a card that computes"))
+@check(say("no display on compute GPUs"))
 def gpu_display(case: Case) -> Iterator[Verdict]:
-    """Whether a screen hangs on a card that should compute.
+    """Whether a display is attached to a compute GPU.
 
-    A desktop takes some hundred MiB of a card, more with a browser, and a long kernel freezes it. With one
-    card there is no choice; with several, the screen belongs on the processor's own graphics or on the
-    smallest card.
+    A desktop takes some hundred MiB of GPU memory, more with a browser, and a long kernel freezes it. With
+    several GPUs, the display belongs on the integrated graphics or the smallest GPU.
 
     Note. Source: what drivers show of used memory on desktops.
     """
@@ -44,19 +42,18 @@ def gpu_display(case: Case) -> Iterator[Verdict]:
         return
     for device, _ in found:
         if device.display is False:
-            yield Fine(says=say("no screen"), about=label(device))
+            yield Fine(says=say("no display"), about=label(device))
         elif device.display:
             yield advise("gpu_modes.display", device=device)
 
 
-@check(say("the driver stays loaded between programs"))
+@check(say("persistence mode"))
 def gpu_persistence(case: Case) -> Iterator[Verdict]:
-    """Whether the driver stays loaded between programs (persistence).
+    """Persistence mode: whether the driver keeps the GPU initialized between programs.
 
-    Without it the driver starts a card anew for each first program: seconds at every start, limits and
-    clocks that somebody set are lost, and counters of errors begin again at zero. While a program runs the
-    driver stays anyway, so it is never more than a note. With a screen on the card the driver stays too. On
-    Windows and WSL2 there is no such mode.
+    Without it every first program waits seconds for initialization, power and clock settings are lost, and
+    error counters restart at zero. The driver stays loaded while a program or display uses the GPU, so this
+    is never more than a note. Windows and WSL2 have no such mode.
 
     Source: NVIDIA's driver persistence documentation.
     """
@@ -67,4 +64,4 @@ def gpu_persistence(case: Case) -> Iterator[Verdict]:
         if device.persistence is False and not device.display and not device.unified_memory:
             yield advise("gpu_modes.persistence", device=device)
         elif device.persistence is not None:
-            yield Fine(says=say("it does"), about=label(device))
+            yield Fine(says=say("on"), about=label(device))

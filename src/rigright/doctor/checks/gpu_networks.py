@@ -1,4 +1,4 @@
-"""The network of each card: how near its network card is, and how fast beside what such boards have."""
+"""The NICs of each GPU: how near, how fast."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BELOW_A_SWITCH = 1
 ENOUGH = 0.75  # of what boards of the chip have
 
 
-@check(say("each card has a network card below its switch"))
+@check(say("every GPU has a NIC under its PCIe switch"))
 def nic_paths(case: Case) -> Iterator[Verdict]:
-    """How far each card's nearest network card is, beside the other cards of the machine.
+    """Path from each GPU to its nearest NIC, compared with the other GPUs.
 
-    GPUDirect RDMA below one PCIe switch (PIX, PXB) runs at the full rate; through the processor (PHB, NODE)
-    it loses some, from one socket to the other (SYS) half and more. On boards of eight cards each has its own
-    network card below its switch. One card whose nearest is farther, while others have theirs below a switch,
-    has lost it, or is cabled otherwise: all of a ring wait for it.
+    GPUDirect RDMA under one PCIe switch (PIX, PXB) runs at full rate; through the CPU (PHB, NODE) it loses
+    some, across sockets (SYS) half or more. On 8-GPU boards each GPU has its own NIC under its switch. If one
+    GPU's nearest NIC is farther away than its peers', that NIC is lost or the cabling differs, and every ring
+    waits for that GPU.
 
     Warning. Source: NVIDIA GPUDirect RDMA documentation; legend of nvidia-smi topo -m.
     """
@@ -40,16 +40,15 @@ def nic_paths(case: Case) -> Iterator[Verdict]:
         near = next(name for name, way in card.nics if way == WAYS[best[card.index]] or way not in WAYS)
         yield advise("gpu_networks.far", about=label(card), way=WAYS[best[card.index]], near=near)
     if not far:
-        yield Fine(says=say("each card has one below its switch"))
+        yield Fine(says=say("every GPU has one"))
 
 
-@check(say("the network of each card is as fast as such boards have it"))
+@check(say("network bandwidth per GPU"))
 def nic_rate(case: Case) -> Iterator[Verdict]:
-    """The network for each card, beside what makers ship boards of this chip with.
+    """Network bandwidth per GPU, compared with what vendors ship for this GPU.
 
-    Training over several machines exchanges gradients at this rate. A machine with a network card for each
-    GPU and less than three quarters of the usual rate is bought so, or its links train at an older one: what
-    one port can do and does not is ib_ports' word.
+    Multi-node training exchanges gradients at this rate. Less than three quarters of the usual rate means
+    that the node was bought like that, or that its ports run at an older speed: ib_ports checks single ports.
 
     Note. Source: datasheets in data/gpu_networks.csv.
     """
@@ -66,4 +65,4 @@ def nic_rate(case: Case) -> Iterator[Verdict]:
     if has < ENOUGH * expected:
         yield advise("gpu_networks.slow", shown)
     else:
-        yield Fine(says=say("{has} Gb/s each", has=shown["has"]))
+        yield Fine(says=say("{has} Gb/s per GPU", has=shown["has"]))

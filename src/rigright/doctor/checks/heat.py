@@ -1,4 +1,4 @@
-"""Heat: of the cards and their memory, of the board, the air that comes in and the fans that move it."""
+"""Temperatures and fans of GPUs, board and inlet air."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ CARDS = ("amdgpu", "nouveau", "gpu")
 CRITICAL = {"critical", "beyond repair"}
 
 
-@check(say("fans of a card turn"))
+@check(say("GPU fans"))
 def thermal_fans(case: Case) -> Iterator[Verdict]:
-    """Whether the fans of a card turn.
+    """Whether the GPU fans spin.
 
-    Cards without fans are cooled by the server and are not asked. Fans rest while a card is cool (below
-    about 55 °C); one that stands still while another turns, or while the card is above 70 °C, is broken or
-    blocked: fault.
+    Passively cooled GPUs are skipped. Fans stop while a GPU is cool (below about 55 °C); one that stands
+    still while another spins, or while the GPU is above 70 °C, is broken or blocked: fault.
 
     Source: the rest mode of makers' cards; the limits are our own.
     """
@@ -42,17 +41,19 @@ def thermal_fans(case: Case) -> Iterator[Verdict]:
         if still and gpu_c >= (FAN_HOT_C if still == len(fans) else FAN_WARM_C):
             yield advise("heat.fan", device=device, shares=shares, temperature=temperature)
         else:
-            says = say("{shares} of full speed at {temperature} °C", shares=shares, temperature=temperature)
+            says = say(
+                "{shares} of full speed, GPU at {temperature} °C", shares=shares, temperature=temperature
+            )
             yield Fine(says=says, about=label(device))
 
 
-@check(say("temperature below the card's own limit"))
+@check(say("GPU temperature"))
 def thermal_margin(case: Case) -> Iterator[Verdict]:
-    """How far a card is from the temperature at which it slows down.
+    """How close each GPU is to its thermal slowdown temperature.
 
-    Every model has limits of its own (slowing down / switching off: A100 SXM 89/92 °C, T4 93/96, RTX 3090
-    95/98), and they are what counts; one limit for all cards gives false alarms. At the limit: fault; within
-    5 degrees of it, or above the highest temperature the card should work at: warning.
+    Limits differ by model (slowdown / shutdown: A100 SXM 89/92 °C, T4 93/96, RTX 3090 95/98); one limit for
+    all GPUs gives false alarms. At the limit: fault; within 5 °C of it, or above the maximum operating
+    temperature: warning.
 
     Sources: the card's own thresholds; margins of 0 and below that some drivers report are known to be
     unreliable (gpud), so temperature and limit are compared where both are told.
@@ -76,15 +77,17 @@ def thermal_margin(case: Case) -> Iterator[Verdict]:
             )
         elif margin is not None:
             says = say(
-                "{temperature} °C, {margin} below its limit", temperature=temperature, margin=f"{margin:.0f}"
+                "{temperature} °C, {margin} below the slowdown limit",
+                temperature=temperature,
+                margin=f"{margin:.0f}",
             )
             yield Fine(says=says, about=label(device))
         elif thermal.gpu_most_c is not None:
             yield Fine(
-                says=say("{temperature} °C, below its limit", temperature=temperature), about=label(device)
+                says=say("{temperature} °C, below the limit", temperature=temperature), about=label(device)
             )
         else:
-            why = say("{temperature} °C; the card does not tell its limit", temperature=temperature)
+            why = say("{temperature} °C; limit not reported", temperature=temperature)
             yield NotSeen(why=why, see=see, about=label(device))
 
 
@@ -96,12 +99,12 @@ def _margin(device: Device) -> float | None:
     return thermal.margin_c if thermal.margin_c is not None and thermal.margin_c > 0 else None
 
 
-@check(say("temperature of a card's memory"))
+@check(say("GPU memory temperature"))
 def thermal_memory(case: Case) -> Iterator[Verdict]:
-    """The temperature of a card's memory, which has a sensor of its own.
+    """GPU memory temperature.
 
-    Memory may be near its limit while the chip is cool: GDDR6X is specified to 110 °C, HBM to about 95. The
-    card's own limit counts where it tells one; else 105 °C for GDDR and 95 °C for HBM. Within 3 degrees:
+    Memory can be at its limit while the core is cool: GDDR6X is specified to 110 °C, HBM to about 95. The
+    GPU's own limit counts where it reports one; otherwise 105 °C for GDDR and 95 °C for HBM. Within 3 °C:
     warning; at it: fault.
 
     Sources: the card's threshold; Micron's data sheet of GDDR6X; NVIDIA's thresholds of A100 (95 °C).
@@ -118,16 +121,16 @@ def thermal_memory(case: Case) -> Iterator[Verdict]:
             severity: Severity = "fault" if mem_c >= limit else "warning"
             yield advise("heat.memory", seen, device=device, severity=severity)
         else:
-            yield Fine(says=say("{temperature} °C, its limit is {limit}", **seen), about=label(device))
+            yield Fine(says=say("{temperature} °C, limit {limit}", **seen), about=label(device))
 
 
-@check(say("cards of one kind are equally warm"))
+@check(say("identical GPUs run equally warm"))
 def thermal_uneven(case: Case) -> Iterator[Verdict]:
-    """Whether one card is much hotter than its neighbours at the same work.
+    """Whether one GPU runs much hotter than its peers at the same load.
 
-    Cards of one kind that all work lie within some ten degrees of each other; the inner ones of a row run
-    warmer. More than 15 degrees above the median of at least three is a fan, a heat sink that came loose, or
-    air that goes round.
+    Identical GPUs under load are within about ten degrees of each other; the inner ones of a row run warmer.
+    More than 15 °C above the median of at least three points to a fan, a loose heat sink or recirculating
+    air.
 
     Warning, likely. Source: comparison within the machine; the limit is our own.
     """
@@ -141,19 +144,20 @@ def thermal_uneven(case: Case) -> Iterator[Verdict]:
         for device, gpu_c in hot:
             yield advise("heat.uneven", device=device, temperature=f"{gpu_c:.0f}", median=median)
         if not hot:
-            yield Fine(says=say("all within {most} degrees of {median} °C", most=UNEVEN_C, median=median))
+            yield Fine(
+                says=say("all within {most} °C of the median {median} °C", most=UNEVEN_C, median=median)
+            )
 
 
-@check(say("fans of the case turn"))
+@check(say("chassis fans"))
 def board_fans(case: Case) -> Iterator[Verdict]:
-    """Fans of the case and the board.
+    """Chassis fans.
 
-    A fan that stands still, in a server that is made to be blown through, heats the cards behind it within
-    minutes. On a desktop an unused plug reads nothing turning, and some fans stop when it is cool: nothing
-    is said there.
+    In a server, a stopped fan overheats the GPUs behind it within minutes. On a desktop an empty header reads
+    zero and some fans stop when it is cool: nothing is reported there.
 
-    Fault: a fan the management controller watches is below its own critical limit; warning: below its limit.
-    Source: IPMI limits set by the board's maker.
+    Fault: below the BMC's critical limit; warning: below its lower limit. Source: IPMI limits set by the
+    board's maker.
     """
     fans = [one for one in case.machine.sensors or () if one.kind == "fan" and one.source != "hwmon"]
     slow = [
@@ -173,19 +177,18 @@ def board_fans(case: Case) -> Iterator[Verdict]:
             limit=f"{one.low:g}" if one.low is not None else "?",
         )
     if fans and not slow:
-        yield Fine(says=say("all turn; fans: {count}", count=len(fans)))
+        yield Fine(says=say("all spinning; fans: {count}", count=len(fans)))
 
 
-@check(say("temperatures of processor, board and air"))
+@check(say("CPU, board and inlet temperatures"))
 def board_heat(case: Case) -> Iterator[Verdict]:
-    """Temperatures of processor, board and the air that comes in, against their own limits.
+    """CPU, board and inlet temperatures, against their own limits.
 
-    Sensors bring their own limits: the processor's from the maker, the air's from the board's. Air that
-    comes in too warm leaves the cards no margin, whatever their fans do.
+    Sensors bring their own limits, from the CPU or board vendor. Warm inlet air leaves the GPUs no headroom,
+    whatever their fans do.
 
-    Fault: beyond a critical limit as the management controller says. Warning: at or beyond the upper limit;
-    note: air that comes in above 35 C. Source: each sensor's limits; ASHRAE class A2 (10 to 35 C at the
-    inlet).
+    Fault: beyond the BMC's critical limit. Warning: at or beyond the upper limit; note: inlet air above 35
+    °C. Source: each sensor's limits; ASHRAE class A2 (10 to 35 C at the inlet).
     """
     known = [
         one
@@ -204,7 +207,7 @@ def board_heat(case: Case) -> Iterator[Verdict]:
             see="sudo ipmitool sdr type Temperature" if one.source == "ipmi" else "sensors",
         )
     if known and not hot:
-        yield Fine(says=say("within their limits; sensors: {count}", count=len(known)))
+        yield Fine(says=say("within limits; sensors: {count}", count=len(known)))
 
 
 def _severity(sensor: Sensor) -> Severity | None:

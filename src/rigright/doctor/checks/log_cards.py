@@ -1,4 +1,4 @@
-"""What the drivers of accelerators and network cards wrote in the kernel log."""
+"""GPU and NIC driver messages in the kernel log."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def sorted_by(meanings: dict[tuple[str, ...], str], told: list[Event]) -> Iterat
     yield from ((name, same) for name, mine in found.items() for same in by_place(mine).values())
 
 
-@check(say("drivers report no failure"))
+@check(say("GPU driver messages in the kernel log"))
 def log_driver(case: Case) -> Iterator[Verdict]:
-    """What drivers of accelerators wrote of failures that have no XID.
+    """GPU driver failures in the kernel log that have no XID.
 
-    "API mismatch" (another library than module), "RmInitAdapter failed" (a card that does not start: power,
-    firmware, address space), "probe routine failed", an unsigned module refused, GSP gone silent, AMD's ring
-    timeouts and resets, Intel's hangs; and a network card whose firmware no longer answers.
+    "API mismatch" (library and module versions differ), "RmInitAdapter failed" (a GPU does not initialize:
+    power, firmware, address space), "probe routine failed", an unsigned module refused, GSP timeouts, AMD
+    ring timeouts and resets, Intel GPU hangs.
 
-    Fault where a card did not start or a module was refused; warning for resets; note for what a program or
-    the driver itself did wrong. A card off the bus that XID 79 tells of is not told of again. Longer ago
-    than a week or before the last boot: one step less. Source: data/kernel_lines.csv.
+    Fault where a GPU did not initialize or a module was refused; warning for resets; note for program errors
+    and assertions. A lost GPU that XID 79 reports is not reported again. Events older than a week, or from
+    before the last boot, count one level lower. Source: data/kernel_lines.csv.
     """
     if case.machine.devices:
         verdicts = unseen(case, "nvrm|amdgpu|nouveau"), none_told(case, "driver")
@@ -135,20 +135,17 @@ def _is_known(event: Event, lost: set[str]) -> bool:
     return is_lost and "fallen off the bus" in event.text
 
 
-@check(say("the drivers of network cards report no trouble"))
+@check(say("NIC driver messages in the kernel log"))
 def log_nics(case: Case) -> Iterator[Verdict]:
-    """What the drivers of network cards wrote in the kernel log: firmware, power, heat, cables, bus.
+    """NIC driver messages in the kernel log: firmware, power, heat, cables, PCIe slot.
 
-    Firmware that does not answer or died takes the card with it until the machine is started anew. A slot
-    that gives too little power, a transceiver or card that is too hot, and a cable that errs make links go
-    down under load. Completions that end in errors belong to a peer that went away, or to a link that fails:
-    few are a note. A card whose slot carries less than its port is slow in every collective; where the port
-    needs less, fine.
+    Dead firmware takes the NIC down until a reboot. Too little slot power, an overheating NIC or transceiver,
+    and a bad cable drop links under load. Failed completions mean that a peer or its link went away; few are
+    a note. A slot slower than the port slows down every collective; if the port needs less, it is fine.
 
-    Fault: dead firmware. Warning: power, heat, cable; ten and more failed completions; a slot slower than
-    its port. What happened more than a week ago, or before the last boot, weighs one step less. Sources:
-    Linux mlx5 driver (health.c, events.c), pcie_print_link_status; gpud issue 348 (power); NVSentinel's NIC
-    monitor.
+    Fault: dead firmware. Warning: power, heat, cable; ten or more failed completions; a slot slower than its
+    port. Events older than a week, or from before the last boot, count one level lower. Sources: Linux mlx5
+    driver (health.c, events.c), pcie_print_link_status; gpud issue 348 (power); NVSentinel's NIC monitor.
     """
     told = events(case, "nic") or []
     has_nic = bool(rdma_ports(case)) or any(

@@ -1,4 +1,4 @@
-"""What the kernel wrote of disks, memory, processors, network links and the bus."""
+"""Disk, memory, network and PCIe errors in the kernel log."""
 
 from __future__ import annotations
 
@@ -57,15 +57,16 @@ LINK = re.compile(
 )
 
 
-@check(say("the log holds no failures of disks"))
+@check(say("disk errors in the kernel log"))
 def log_disks(case: Case) -> Iterator[Verdict]:
-    """Failures of disks and file systems that the kernel wrote down.
+    """Disk and file system errors in the kernel log.
 
-    An NVMe that times out and is reset, a cable that makes SATA errors, a file system that turned read-only:
-    loading stalls for seconds, checkpoints are lost.
+    NVMe timeouts and resets, SATA cable errors, file systems turned read-only: data loading stalls for
+    seconds, checkpoints are lost.
 
     I/O errors, media errors, damaged file systems, a controller that is down: fault. Resets and timeouts:
-    warning. Longer ago than a week or before the last boot: one step less. Source: data/kernel_lines.csv.
+    warning. Events older than a week, or from before the last boot, count one level lower. Source:
+    data/kernel_lines.csv.
     """
     closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), none_told(case, "disk")
     if (verdict := closed or fine) is not None:
@@ -92,17 +93,17 @@ def log_disks(case: Case) -> Iterator[Verdict]:
         yield logged(case, finding, of=grave or same)
 
 
-@check(say("the log holds no errors of memory, and no program killed for it"))
+@check(say("memory errors and OOM kills in the kernel log"))
 def log_memory(case: Case) -> Iterator[Verdict]:
-    """Errors of main memory and processors that the kernel wrote down, and programs it killed for memory.
+    """Memory and CPU errors in the kernel log, and OOM kills.
 
-    An uncorrected error of memory ends a program or the machine, and one in a checkpoint or a batch is found
-    by nobody. Corrected ones that come again and again announce a module that fails.
+    An uncorrectable memory error kills a program or the node; one that hits a checkpoint or a batch goes
+    unnoticed. Recurring corrected errors announce a failing DIMM.
 
-    Uncorrected: fault. Corrected: warning from ten lines on, else note. Programs killed because memory ran
-    out, or at the limit of their own job (a control group): warning. Longer ago than a week or before the
-    last boot: one step less. Source: Linux RAS documentation; mm/oom_kill; Intel's and AMD's manuals on the
-    state of machine check banks.
+    Uncorrectable: fault. Corrected: warning from ten lines on, else note. OOM kills, of the system or at a
+    job's own cgroup limit: warning. Events older than a week, or from before the last boot, count one level
+    lower. Source: Linux RAS documentation; mm/oom_kill; Intel's and AMD's manuals on the state of machine
+    check banks.
     """
     closed = unseen(case, "Hardware Error|EDAC|Out of memory")
     if closed is not None:
@@ -130,15 +131,15 @@ def log_memory(case: Case) -> Iterator[Verdict]:
             yield logged(case, advise(name, names=", ".join(programs) or "?"), of=same)
 
 
-@check(say("network links stay up"))
+@check(say("network link flaps"))
 def log_links(case: Case) -> Iterator[Verdict]:
-    """Network links that went down and came back.
+    """Network link flaps.
 
-    A link of InfiniBand or Ethernet that flaps breaks every collective that crosses it: NCCL waits, and ends
-    the job after its time limit. Cables, transceivers and switch ports are the usual causes.
+    An InfiniBand or Ethernet link that flaps breaks every collective across it: NCCL waits, and aborts the
+    job at its timeout. Usual causes: cable, transceiver, switch port.
 
-    Since the last boot, from three times on: warning on a machine with fast ports. One or two are a plugged
-    cable. Source: Azure node health checks (link flaps in 24 hours); NCCL troubleshooting.
+    Three or more since boot: warning on a machine with fast ports. One or two are somebody plugging a cable.
+    Source: Azure node health checks (link flaps in 24 hours); NCCL troubleshooting.
     """
     rates = [port.max_bytes_per_s or port.bytes_per_s or 0 for port in case.machine.ports or ()]
     if max(rates, default=0) < FAST_BYTES_PER_S:
@@ -154,25 +155,25 @@ def log_links(case: Case) -> Iterator[Verdict]:
             groups.setdefault(match[1] if match else "?", []).append(event)
     often = {name: same for name, same in groups.items() if len(same) >= OFTEN}
     if not often:
-        yield Fine(says=say("none that comes and goes in the kernel log"))
+        yield Fine(says=say("no flapping link in the kernel log"))
     for name, same in often.items():
         told = logged(case, advise("logs.link_flaps", count=len(same), name=name), of=same)
         yield replace(told, about=told.about if name == "?" else name)
 
 
-@check(say("the log holds no errors of the bus"))
+@check(say("PCIe errors in the kernel log"))
 def log_bus(case: Case) -> Iterator[Verdict]:
-    """Errors of the bus that the kernel wrote down (AER), and accesses that the IOMMU refused.
+    """PCIe errors (AER) in the kernel log, and DMA that the IOMMU blocked.
 
-    Corrected errors are sent again and cost time; uncorrected ones lose data or the card. The counters since
-    boot have a check of their own (pcie_errors); the log also holds what was before the last boot.
+    Corrected errors cost time for replays; uncorrectable ones lose data or the device. pcie_errors checks the
+    counters since boot; the log also covers earlier boots.
 
-    An IOMMU refuses what no mapping allows: copies straight between cards are lost where it does not pass
-    them through, and programs hang or get wrong data.
+    An IOMMU blocks unmapped DMA: without passthrough, peer-to-peer copies between GPUs are lost, and programs
+    hang or get corrupt data.
 
-    Uncorrected: warning, fatal: fault. Corrected: from 100 of one device, note. Refused accesses of a card:
-    warning. Longer ago than a week or before the last boot: one step less. Sources: Linux PCI Express AER
-    documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
+    Uncorrectable: warning; fatal: fault. 100 or more corrected errors of one device: note. Blocked DMA of a
+    GPU: warning. Events older than a week, or from before the last boot, count one level lower. Sources:
+    Linux PCI Express AER documentation; NVIDIA's NCCL guide on peer-to-peer copies and the IOMMU.
     """
     told = unseen(case, "AER|PCIe Bus Error"), none_told(case, "aer")
     if case.machine.devices:

@@ -1,4 +1,4 @@
-"""What was measured here: beside other cards, beside what the hardware should reach, beside a baseline."""
+"""Benchmark results against other GPUs, the hardware and a baseline."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ BASELINE_WORST = 0.75
 COUNTED = "nccl_tests"  # the part whose tool compares every value
 
 
-@check(say("no card is slower than the others"))
+@check(say("no GPU is slower than its peers"))
 def bench_behind(case: Case) -> Iterator[Verdict]:
-    """Cards that are slower than the other cards of this machine.
+    """GPUs that are slower than the others in this node.
 
-    The other cards are the best reference there is: healthy ones of a node lie within a percent of each
-    other. A card 5 % behind the median is worth a look (note), 10 % is slow (warning), a quarter is broken
-    (fault).
+    The other GPUs are the best reference: healthy ones in a node are within a percent of each other. 5 %
+    behind the median is a note, 10 % a warning, 25 % a fault.
 
     Sources: NVIDIA/DCGM issue 122 (within 1 %, the broken one at 35 %), stas00/ml-engineering (spreads above
     5 %).
@@ -47,28 +46,27 @@ def bench_behind(case: Case) -> Iterator[Verdict]:
         )
 
 
-@check(say("benchmarks reach what the hardware should"))
+@check(say("benchmark results against the hardware"))
 def bench_slow(case: Case) -> Iterator[Verdict]:
-    """Benchmarks of this machine that lie far below what its hardware reaches.
+    """Benchmark results far below what the hardware reaches.
 
-    `rigright bench` keeps its results; the newest of each are held against operators' minima, against what
-    healthy machines with the same chip measured, or against a share of what the hardware states. A card may
-    pass the vendor's own test and still compute at a third of its speed (NVIDIA/DCGM issue 122): only
-    measuring shows it.
+    `rigright bench` keeps its results; the newest of each is compared with operators' minima, with healthy
+    machines of the same GPU, or with a share of the rated figure. A GPU can pass the vendor's own test and
+    still run at a third of its speed (NVIDIA/DCGM issue 122): only a benchmark shows it.
 
-    Warning; a fault below half of the least. Without benchmarks: not observed. Sources:
+    Warning; fault below half of the minimum. Without benchmarks: not checked. Sources:
     data/bench_expected.csv and data/bench_reference.csv.
     """
     if not case.results:
         if case.machine.devices and case.machine.origin == "live":
-            yield NotSeen(why=say("nothing was measured here yet"), see="rigright bench --quick")
+            yield NotSeen(why=say("no benchmark has run on this machine yet"), see="rigright bench --quick")
         return
     for one in held_all(case.results, case):
         result = one.result
         if one.basis == "other cards" or one.verdict == "unknown":
             continue
         if one.verdict != "slow":
-            says = say("{part}, {what}: as it should be", part=result.part, what=result.what)
+            says = say("{part}, {what}: as expected", part=result.part, what=result.what)
             yield Fine(says=says, about=result.on)
             continue
         far = one.share is not None and one.full and one.least and one.share < WORST * one.least / one.full
@@ -87,30 +85,30 @@ def bench_slow(case: Case) -> Iterator[Verdict]:
         )
 
 
-@check(say("cards exchange values without damage"))
+@check(say("GPU-to-GPU copies are intact"))
 def bench_wrong(case: Case) -> Iterator[Verdict]:
-    """Values that came out wrong while cards exchanged them.
+    """Wrong results in GPU-to-GPU transfers.
 
     nccl-tests counts in `#wrong` the values of a collective that are not what they must be. One is too many:
-    whoever trains over these cards gets other gradients than were computed, and no error.
+    training on these GPUs uses corrupted gradients, without an error.
 
-    Fault: any value wrong in the newest benchmarks. Source: nccl-tests, doc/PERFORMANCE.md and its
-    column #wrong.
+    Fault: any wrong value in the newest benchmarks. Source: nccl-tests, doc/PERFORMANCE.md and its column
+    #wrong.
     """
     for one in case.results:
         seen = {"part": one.part, "what": one.what}
         if wrong := wrong_values(one):
             yield advise("measured.wrong", seen, about=one.on, count=f"{wrong:g}")
         elif one.part == COUNTED:
-            yield Fine(says=say("{part}, {what}: all values are right", **seen), about=one.on)
+            yield Fine(says=say("{part}, {what}: all results correct", **seen), about=one.on)
 
 
-@check(say("benchmarks reach the baseline"))
+@check(say("benchmarks against the baseline"))
 def baseline_bench(case: Case) -> Iterator[Verdict]:
-    """Whether benchmarks reach what the baseline of this node type says.
+    """Benchmark results compared with the baseline of this node type.
 
-    Only with `--baseline FILE`, over what `rigright bench` measured on this node. A figure that is worse by
-    more than the baseline's tolerance is a warning, by more than a quarter a fault; better is always good.
+    Only with `--baseline FILE`, on results of `rigright bench` from this node. Worse by more than the
+    baseline's tolerance: warning; by more than a quarter: fault; better is always fine.
 
     Source: the baseline; its tolerance is 5 % unless it says another.
     """
@@ -130,7 +128,7 @@ def baseline_bench(case: Case) -> Iterator[Verdict]:
         smaller = one.unit in SMALLER_IS_BETTER
         worst = (max if smaller else min)(mine, key=lambda result: result.value)
         if one.holds(worst.value):
-            yield Fine(says=say("{part}, {what}: as the baseline", **seen))
+            yield Fine(says=say("{part}, {what}: matches the baseline", **seen))
             continue
         share = one.value / worst.value if smaller else worst.value / one.value
         yield advise(
@@ -146,13 +144,13 @@ def baseline_bench(case: Case) -> Iterator[Verdict]:
         )
 
 
-@check(say("the node is as its baseline says"))
+@check(say("node matches its baseline"))
 def baseline_traits(case: Case) -> Iterator[Verdict]:
-    """Whether this node is as the baseline of its type says: cards, links, ports, firmware, driver, clocks.
+    """Whether this node matches the baseline of its type: GPUs, links, ports, firmware, driver, clocks.
 
-    Only with `--baseline FILE`, which `rigright baseline --save` writes from a good node. Other cards,
-    links, memory, disks or ports are a fault, another firmware, driver or setting a warning, other software
-    a note. What this node does not show is not held against it.
+    Only with `--baseline FILE`, which `rigright baseline --save` writes from a good node. Other GPUs, links,
+    memory, disks or ports: fault; other firmware, driver or settings: warning; other software: note. What
+    this node does not report is skipped.
 
     Source: the baseline.
     """
@@ -172,9 +170,9 @@ def baseline_traits(case: Case) -> Iterator[Verdict]:
                 file=file,
             )
         elif one.here is None:
-            why = say("the baseline names {trait}; this node does not show it", trait=name)
+            why = say("{trait} is in the baseline but not readable on this node", trait=name)
             yield NotSeen(why=why, see="rigright probe")
         else:
             right += 1
     if right:
-        yield Fine(says=say("{count} traits are as in {file}", count=right, file=file))
+        yield Fine(says=say("{count} settings match {file}", count=right, file=file))

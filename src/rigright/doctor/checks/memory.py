@@ -1,4 +1,4 @@
-"""Main memory: its modules and channels, swap, shared memory, what the kernel does when it runs short."""
+"""System memory: DIMMs and channels, swap, shared memory, and kernel settings for when it runs short."""
 
 from __future__ import annotations
 
@@ -31,18 +31,17 @@ SWAP_LARGE_BYTES, SWAP_USED_SHARE = 64 * GIB, 0.1
 SWAPPINESS_FINE, SWAPPINESS_USUAL = 20, 60
 
 
-@check(say("memory channels filled"))
+@check(say("populated memory channels"))
 def memory_channels(case: Case) -> Iterator[Verdict]:
-    """Memory channels: how many are filled, and evenly.
+    """How many memory channels are populated, and whether evenly.
 
-    Each filled channel adds its full rate; an empty one is rate thrown away. A processor of eight channels
-    with two modules reads at a quarter of its rate, which slows loading, offloading, preprocessing and every
-    part of a model that runs on the processor. Unequal channels let part of the memory run without
-    interleaving.
+    Every populated channel adds its full bandwidth. An eight-channel CPU with two DIMMs has a quarter of
+    its bandwidth, which slows model loading, CPU offload, preprocessing and CPU inference. With unequal
+    channels part of the memory runs without interleaving.
 
-    Warning: fewer than half the channels of this processor are filled; note: fewer than all, or unevenly.
-    The number of channels comes from the facts of the very processor. Source: the makers' data sheets;
-    guide 2 (channels before capacity).
+    Warning: fewer than half of this CPU's channels are populated. Note: fewer than all, or unevenly. The
+    number of channels comes from the data of this CPU model. Source: CPU data sheets; guide 2 (channels
+    before capacity).
     """
     modules = case.machine.memory.modules
     if modules is None and is_real(case):
@@ -69,20 +68,20 @@ def memory_channels(case: Case) -> Iterator[Verdict]:
     elif is_told and len(set(sizes.values())) > 1:
         yield advise("memory.channels", seen)
     else:
-        yield Fine(says=say("all of them, evenly; channels: {count}", count=most))
+        yield Fine(says=say("populated evenly; channels: {count}", count=most))
 
 
-@check(say("errors of the main memory"))
+@check(say("DIMM errors (ECC, EDAC)"))
 def memory_errors(case: Case) -> Iterator[Verdict]:
-    """Errors of the main memory, as its controllers count them (ECC).
+    """ECC errors of system memory, as the memory controllers count them (EDAC).
 
-    A corrected error now and then is what ECC is for. Many in a short time tell of a module about to fail;
-    an uncorrected one has already given wrong data or ended a program. Without ECC none of this is seen: a
-    training run of weeks may take in a wrong bit unnoticed.
+    An occasional corrected error is what ECC is for. Many in a short time point at a failing DIMM; an
+    uncorrectable one has already corrupted data or killed a program. Without ECC none of this is
+    visible: a training run of weeks can pick up a flipped bit unnoticed.
 
-    Fault: an uncorrected error since boot. Warning: more than 24 corrected a day. Source: Linux EDAC;
-    threshold of corrected errors: mcelog's default of memory triggers (10 or more in 24 hours a page) taken
-    for the whole machine, rounded up.
+    Fault: an uncorrectable error since boot. Warning: more than 24 corrected errors a day. Source: Linux
+    EDAC; the limit for corrected errors is mcelog's default memory trigger (10 or more in 24 hours per
+    page), applied to the whole machine and rounded up.
     """
     memory = case.machine.memory
     if not is_real(case) or (memory.corrected_errors is None and memory.uncorrected_errors is None):
@@ -92,19 +91,19 @@ def memory_errors(case: Case) -> Iterator[Verdict]:
     if hard or soft > CORRECTED_A_DAY * days:
         yield advise("memory.uncorrected" if hard else "memory.corrected", soft=soft, hard=hard)
     else:
-        yield Fine(says=say("{corrected} corrected, none uncorrected since boot", corrected=soft))
+        yield Fine(says=say("{corrected} corrected, no uncorrectable errors since boot", corrected=soft))
 
 
-@check(say("graphics inside the processor may use enough memory"))
+@check(say("memory limit of an integrated GPU"))
 def memory_lent(case: Case) -> Iterator[Verdict]:
-    """How much of main memory graphics inside an AMD processor may use.
+    """How much system memory an AMD integrated GPU may use.
 
-    ROCm takes from what the firmware set aside or from what the kernel lends (GTT), whichever is larger. The
-    kernel lends half of main memory by default: of 128 GiB a model may have 62. `ttm.pages_limit` raises
-    that, in pages of 4 KiB; the older `amdgpu.gttsize` beside it does harm. A large part set aside by the
-    firmware is lost to everything else, so the smallest one and a high limit are the better way.
+    ROCm uses what the BIOS reserved or what the kernel lends (GTT), whichever is larger. The kernel
+    lends half of system memory by default: of 128 GiB a model gets 62. `ttm.pages_limit` raises that, in
+    pages of 4 KiB; the older `amdgpu.gttsize` next to it does harm. What the BIOS reserves is lost to
+    everything else, so the smallest reservation with a high limit is best.
 
-    Less than 70 % of main memory on a chip that is meant for models: note. Source: ROCm issue 5595, measured
+    Note: less than 70 % of system memory on a chip meant for models. Source: ROCm issue 5595, measured
     on a Ryzen AI Max+ 395: 25165824 pages give 96 GiB.
     """
     whole = case.machine.memory.total_bytes
@@ -114,9 +113,9 @@ def memory_lent(case: Case) -> Iterator[Verdict]:
         limit = device.mem_total_bytes
         if whole is None or limit is None:
             see = "cat /sys/class/drm/card*/device/mem_info_gtt_total"
-            yield NotSeen(why=say("the limit is not told"), see=see, about=label(device))
+            yield NotSeen(why=say("limit not reported"), see=see, about=label(device))
         elif limit >= LENT_LEAST_SHARE * whole:
-            yield Fine(says=say("it may use {size}", size=show_bytes(limit)), about=label(device))
+            yield Fine(says=say("can use {size}", size=show_bytes(limit)), about=label(device))
         else:
             lent = int(LENT_GOOD_SHARE * whole / GIB) * GIB
             yield advise(
@@ -131,14 +130,14 @@ def memory_lent(case: Case) -> Iterator[Verdict]:
 
 @check(say("huge pages"))
 def memory_pages(case: Case) -> Iterator[Verdict]:
-    """Sizes of pages: huge ones reserved, and transparent ones.
+    """Huge pages: reserved ones, and transparent ones.
 
-    Reserved huge pages are lost to everything that does not ask for them; few frameworks do. Transparent
-    huge pages set to `always` help most training, and now and then make a service stall while pages are put
-    together; `madvise` leaves the choice to each program; `never` takes a little from loaders that map large
-    files.
+    Reserved huge pages are lost to every program that does not ask for them; few frameworks do.
+    Transparent huge pages set to `always` help most training, and can make a service stall during
+    compaction; `madvise` leaves the choice to each program; `never` costs a little for loaders that map
+    large files.
 
-    Warning: more than a quarter of memory is reserved and free. Note: transparent pages are off. Source:
+    Warning: more than a quarter of memory is reserved. Note: transparent huge pages are off. Source:
     Linux documentation of hugetlbpage and transparent hugepages.
     """
     memory = case.machine.memory
@@ -150,19 +149,18 @@ def memory_pages(case: Case) -> Iterator[Verdict]:
     elif memory.transparent_huge == "never":
         yield advise("memory.pages_off")
     else:
-        yield Fine(says=say("transparent ones: {setting}", setting=memory.transparent_huge))
+        yield Fine(says=say("transparent huge pages: {setting}", setting=memory.transparent_huge))
 
 
 @check(say("shared memory (/dev/shm)"))
 def memory_shm(case: Case) -> Iterator[Verdict]:
-    """Shared memory (/dev/shm), which loader workers and several GPUs on one machine pass data through.
+    """Size of /dev/shm, through which DataLoader workers and the GPUs of one node pass data.
 
-    Docker gives a container 64 MiB of it unless told otherwise: PyTorch's loader workers then die with a bus
-    error, and NCCL fails or falls back. A machine gives half its memory.
+    Docker gives a container 64 MiB unless told otherwise: PyTorch's DataLoader workers then die with a
+    bus error, and NCCL fails or falls back. A host gives half its memory.
 
-    Warning below 1 GiB for each card (of one card or more), fault at Docker's 64 MiB where cards are here.
-    Source: Docker's default of --shm-size; PyTorch's README on --ipc=host; NCCL documentation
-    (NCCL_SHM_DISABLE).
+    Warning: below 1 GiB per GPU. Fault: Docker's 64 MiB on a machine with GPUs. Source: Docker's default
+    --shm-size; PyTorch's README on --ipc=host; NCCL documentation (NCCL_SHM_DISABLE).
     """
     size, cards = case.machine.memory.shm_bytes, len(case.machine.devices)
     if size is None or not cards:
@@ -180,18 +178,18 @@ def memory_shm(case: Case) -> Iterator[Verdict]:
     )
 
 
-@check(say("main memory large enough for the cards"))
+@check(say("system memory against GPU memory"))
 def memory_size(case: Case) -> Iterator[Verdict]:
-    """Main memory against the cards' memory.
+    """System memory against GPU memory.
 
-    The guides contradict each other: one asks for twice the cards' memory, one for four times, one for 8 to
-    16 GB for each GB of a card (which nobody builds). What the work needs: a checkpoint passes through main
-    memory on its way to the cards, loaders hold batches, offloading holds what does not fit. As much as the
-    cards hold together is a floor that works for serving; twice is comfortable for training.
+    Guides disagree: one asks for twice the GPU memory, one for four times, one for 8 to 16 GB per GB
+    (which nobody builds). What the work needs: a checkpoint passes through system memory on its way to
+    the GPUs, data loaders hold batches, CPU offload holds what does not fit. As much as all GPU memory
+    is a floor that works for serving; twice that is comfortable for training.
 
-    Warning: less than half the cards' memory; note: less than all of it. Unified memory has nothing to
-    compare. Source: guides 2 and 3 and their contradiction (look-up myths); DGX H100 ships 2 TiB for 640 GiB
-    of cards.
+    Warning: less than half the GPU memory. Note: less than all of it. Unified memory is not judged.
+    Source: guides 2 and 3 and their contradiction (look-up myths); DGX H100 ships 2 TiB for 640 GiB of
+    GPU memory.
     """
     memory = case.machine.memory
     cards = [
@@ -205,29 +203,30 @@ def memory_size(case: Case) -> Iterator[Verdict]:
     usable, held = min(known), sum(size or 0.0 for size in cards)
     sizes = {"memory": show_bytes(usable), "cards": show_bytes(held)}
     if usable >= WHOLE * held:
-        yield Fine(says=say("{memory} for {cards} of the cards", **sizes))
+        yield Fine(says=say("{memory} for {cards} of GPU memory", **sizes))
     else:
         severity: Severity = "warning" if usable < HALF * held else "note"
         yield advise("memory.size", sizes, severity=severity, limited=memory.limit_bytes == usable)
 
 
-@check(say("memory runs at its speed"))
+@check(say("memory speed"))
 def memory_speed(case: Case) -> Iterator[Verdict]:
-    """Speed of the memory modules: as set, as they are rated, as the processor allows.
+    """Speed of the DIMMs: configured, rated, and allowed by the CPU.
 
-    Desktop modules start at a slow standard speed until their profile (XMP, EXPO) is chosen in the firmware;
-    a board with two modules on a channel, or with mixed modules, lowers it on purpose. What the processor
-    officially allows is the bound: nothing is said of modules that could run faster than it.
+    Desktop DIMMs run at a slow standard speed until their profile (XMP, EXPO) is enabled in the BIOS; a
+    board with two DIMMs per channel, or with mixed DIMMs, lowers the speed by design. The limit is what
+    the CPU officially supports: DIMMs that could run faster than that are fine.
 
-    Warning: set more than 15 % below what module and processor allow with one module a channel; note where
-    two share a channel or it is less. Source: JEDEC DDR4 and DDR5 speeds; the makers' memory support tables.
+    Warning: configured more than 15 % below what DIMM and CPU allow, with one DIMM per channel. Note:
+    two DIMMs share a channel, or the gap is smaller. Source: JEDEC DDR4 and DDR5 speeds; the vendors'
+    memory support tables.
     """
     filled = [one for one in case.machine.memory.modules or () if one.size_bytes and one.rated_mt_s]
     if not is_real(case) or not filled:
         return
     if any(one.set_mt_s is None for one in filled):
         see = "sudo dmidecode -t memory | grep -E 'Locator|Speed'"
-        yield NotSeen(why=say("the firmware does not tell the speed that is set"), see=see)
+        yield NotSeen(why=say("the BIOS does not report the configured speed"), see=see)
         return
     rated = sorted({one.rated_mt_s or 0.0 for one in filled})
     if len(rated) > 1:
@@ -258,14 +257,15 @@ def memory_speed(case: Case) -> Iterator[Verdict]:
 
 @check(say("swap"))
 def memory_swap(case: Case) -> Iterator[Verdict]:
-    """Swap: there, large enough, and not at work.
+    """Swap: configured, large enough, and not in heavy use.
 
-    Some swap turns a moment of too much into slowness, where without it the kernel ends a program. On
-    machines with little memory it saves loads of large models; with hundreds of GiB it hardly matters, and
-    Kubernetes wants it off. Much swap in use means memory is short now.
+    With some swap a short memory spike slows the machine down; without it the kernel kills a process. On
+    machines with little memory it saves loads of large models; with hundreds of GiB it hardly matters,
+    and Kubernetes wants it off. Much swap in use means memory is short now.
 
-    Note: none on a machine below 64 GiB. Warning: more than a tenth of memory lies in swap. Rule of size for
-    small machines (guide 2): up to 2 GiB of memory twice as much, up to 8 GiB as much, above at least 4 GiB.
+    Note: no swap on a machine below 64 GiB. Warning: more than a tenth of memory is swapped out. Size
+    for small machines (guide 2): up to 2 GiB of memory twice as much, up to 8 GiB as much, above that at
+    least 4 GiB.
     """
     memory = case.machine.memory
     total, swap, used = memory.total_bytes, memory.swap_total_bytes, memory.swap_used_bytes or 0.0
@@ -280,16 +280,16 @@ def memory_swap(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("{size}, {used} in use", size=show_bytes(swap), used=show_bytes(used)))
 
 
-@check(say("programs may reserve more memory than they use"))
+@check(say("memory overcommit"))
 def overcommit(case: Case) -> Iterator[Verdict]:
     """Whether the kernel refuses memory that programs only reserve.
 
-    CUDA reserves address space many times the memory of card and machine, and forking a large process counts
-    its memory twice for a moment. With vm.overcommit_memory = 2 the kernel refuses both: CUDA fails to start
-    with out of memory while most of it is free, and DataLoader workers cannot fork.
+    CUDA reserves address space many times larger than GPU and system memory, and forking a large process
+    counts its memory twice for a moment. With vm.overcommit_memory = 2 the kernel refuses both: CUDA
+    fails with out of memory while most of it is free, and DataLoader workers cannot fork.
 
-    2: warning on a machine with cards. 0 (heuristic) and 1 (always): fine. Source: Linux documentation,
-    admin-guide/sysctl/vm and mm/overcommit-accounting.
+    Warning: 2 on a machine with GPUs. 0 (heuristic) and 1 (always) are fine. Source: Linux
+    documentation, admin-guide/sysctl/vm and mm/overcommit-accounting.
     """
     name = "vm.overcommit_memory"
     value = setting(case, name)
@@ -303,16 +303,16 @@ def overcommit(case: Case) -> Iterator[Verdict]:
         yield advise("memory.overcommit", ratio=setting(case, "vm.overcommit_ratio") or "?")
 
 
-@check(say("the kernel does not swap programs out eagerly"))
+@check(say("vm.swappiness"))
 def swappiness(case: Case) -> Iterator[Verdict]:
-    """Whether the kernel swaps programs out too eagerly.
+    """Whether the kernel swaps processes out too eagerly.
 
-    vm.swappiness weighs swapping programs out against dropping cached files. At the default 60 the kernel,
-    short of memory after a large model was read, may swap out the very process that feeds the cards. Servers
-    for deep learning keep 1 to 10. Since Linux 5.8 the scale ends at 200, not 100.
+    vm.swappiness weighs swapping processes out against dropping page cache. At the default of 60 the
+    kernel, short of memory after a large model was read, may swap out the very process that feeds the
+    GPUs. Deep learning servers use 1 to 10. Since Linux 5.8 the scale ends at 200, not 100.
 
-    Above 60: warning; 60 on a machine with swap and cards: note; up to 20: fine. Without swap it plays no
-    part. Source: Linux documentation, admin-guide/sysctl/vm; the guides' item on swappiness.
+    Warning: above 60. Note: above 20 on a machine with swap and GPUs. Not judged without swap. Source:
+    Linux documentation, admin-guide/sysctl/vm; the guides' item on swappiness.
     """
     name = "vm.swappiness"
     if not case.machine.devices or not case.machine.memory.swap_total_bytes or is_contained(case):

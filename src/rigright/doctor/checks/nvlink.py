@@ -1,4 +1,4 @@
-"""NVLink links of cards: up, without errors, used between every two, and what the driver wrote of them."""
+"""NVLink: link state, error counters, paths between GPUs, and what the driver logged about it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rigright.doctor.happened import events
 from rigright.doctor.log_lines import logged, unseen
 from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
+from rigright.facts import judged
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.link_counts import link_count
 from rigright.machine.host import Path
 from rigright.machine.system import Event
 
 LINKS = re.compile(r"NV(\d{1,18})\Z")
-MANY_REPLAYS = 1_000
 MOST_SHOWN = 4
 SEE_PATHS = "nvidia-smi topo -m"
 HARMLESS = "inband"
@@ -30,18 +30,18 @@ MEANINGS = {  # what a line of the log means, by words in it: the first that fit
 }
 
 
-@check(say("every NVLink link is up"))
+@check(say("NVLink link state"))
 def nvlink_down(case: Case) -> Iterator[Verdict]:
-    """Whether every NVLink link of a card is up, by the number its very model has.
+    """Whether all NVLink links of a GPU are up, against the number its model has.
 
-    On boards with switches, and where cards are wired to each other (SXM), all links must be up: fewer is a
-    fault, for collectives run at the pace of the slowest link or fall back to PCIe. Cards with a slot take a
-    bridge: without one no link is up, and that is no finding; with one, some links up and some down is a
-    warning. A card that stands alone needs none; that all links of a card of a board are inactive is told on
-    metal even where it is the only one seen. Chips without NVLink, and GB10, are not asked.
+    On baseboards with NVSwitch, and where SXM GPUs are wired to each other, all links must be up: fewer
+    is a fault, because collectives run at the speed of the slowest link or fall back to PCIe. PCIe cards
+    take a bridge: without one no link is up, which is fine; with one, some links down is a warning. A
+    single GPU needs no links; on bare metal an SXM GPU with every link inactive is reported even if it
+    is the only one visible. GPUs without NVLink, and GB10, are skipped.
 
-    Source of links by model: data/link_rates.csv and data/chips.csv (H100 SXM 18, A100 SXM 12, H100 PCIe 12,
-    A800 8, V100 6).
+    Source of links per model: data/link_rates.csv and data/chips.csv (H100 SXM 18, A100 SXM 12, H100
+    PCIe 12, A800 8, V100 6).
     """
     found = answering(case, vendor="nvidia")
     for device, chip in found:
@@ -57,7 +57,7 @@ def nvlink_down(case: Case) -> Iterator[Verdict]:
         is_dark = bool(links) and not active and not untold and is_real(case)
         if together and (not bridged if device.links is None else active < count <= active + untold):
             see = f"nvidia-smi nvlink -s -i {device.index}"
-            yield NotSeen(why=say("the driver does not tell it"), see=see, about=label(device))
+            yield NotSeen(why=say("link state not reported by the driver"), see=see, about=label(device))
         elif device.links is None:
             continue
         elif active >= count or (not together and not is_dark) or (bridged and not active):
@@ -78,26 +78,28 @@ def nvlink_down(case: Case) -> Iterator[Verdict]:
 def _fine(active: int, count: int, *, together: bool) -> Sentence:
     if active >= count:
         return say("{count} of {count} up", count=count)
-    return say("no bridge is on it") if together else say("it stands alone")
+    return say("no NVLink bridge fitted") if together else say("single GPU: no peer to link to")
 
 
-@check(say("NVLink links without errors"))
+@check(say("NVLink error counters"))
 def nvlink_errors(case: Case) -> Iterator[Verdict]:
-    """Errors that NVLink links count.
+    """NVLink error counters.
 
-    A link sends a packet again after an error (replay) and is brought up anew after many (recovery). Some
-    replays are normal over weeks; a recovery means that the link was down for a moment. Any recovery:
-    warning; 1,000 replays or more since the driver loaded: warning; the link most likely has a bad contact.
+    A link replays a packet after an error and goes through recovery after many. Some replays over weeks
+    are normal; a recovery means the link was down for a moment. Blackwell reports damaged packets,
+    post-FEC errors, recoveries and failed recoveries instead.
 
+    Warning: any recovery, or 1,000 errors of one kind since the driver loaded; a bad contact is the likely
+    cause.
     Sources: DCGM (a single fatal error fails a link), NVIDIA's NVLink error counters; 1,000 is our own
-    limit.
+    limit (data/judged.toml).
     """
     for device, _ in answering(case, vendor="nvidia"):
         counted = [(link.index, dict(link.errors)) for link in device.links or () if link.errors]
         bad = [
             (index, errors)
             for index, errors in counted
-            if errors.get("recovery", 0) > 0 or errors.get("replay", 0) >= MANY_REPLAYS
+            if any(errors.get(kind, 0) >= times for kind, times in judged.nvlink_errors().items())
         ]
         if bad:
             shown = [
@@ -112,18 +114,18 @@ def nvlink_errors(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("{count} links", count=len(counted)), about=label(device))
 
 
-@check(say("cards of a board reach each other over NVLink"))
+@check(say("NVLink between the GPUs of a baseboard"))
 def nvlink_paths(case: Case) -> Iterator[Verdict]:
-    """Whether the cards of a board with NVLink reach each other over it.
+    """Whether the GPUs of an NVLink baseboard reach each other over NVLink.
 
-    The topology the driver tells names the path between each two cards: NV18 means eighteen links. With
-    switches every pair has all links of its model (A100 NV12, H100 NV18); on boards of four cards without
-    switches they are shared out over the three others (NV4, NV6). Either way every pair has the same: a pair
-    that goes over PCIe or the processors, or over fewer links than another, is a fault of the board, of a
-    switch or of its manager.
+    The driver's topology names the path between every two GPUs: NV18 means eighteen links. With NVSwitch
+    every pair has all links of its model (A100 NV12, H100 NV18); on four-GPU boards without switches the
+    links are shared among the three peers (NV4, NV6). Either way all pairs are equal: a pair that goes
+    over PCIe or the CPUs, or over fewer links than another, is a fault of the baseboard, of a switch or
+    of the fabric manager.
 
-    Fault; where no pair has NVLink in a virtual machine, a warning. Sources: NVIDIA DGX and HGX data sheets;
-    nvidia-smi topo -m.
+    Fault; in a virtual machine without NVLink on any pair, a warning. Sources: NVIDIA DGX and HGX data
+    sheets; nvidia-smi topo -m.
     """
     linked = {
         device.index
@@ -134,7 +136,7 @@ def nvlink_paths(case: Case) -> Iterator[Verdict]:
         return
     paths = [one for one in case.machine.paths or () if {one.a, one.b} <= linked]
     if not paths:
-        yield NotSeen(why=say("the driver does not tell how cards reach each other"), see=SEE_PATHS)
+        yield NotSeen(why=say("topology not reported by the driver"), see=SEE_PATHS)
         return
     most = max(map(_links, paths))
     told = {
@@ -166,20 +168,21 @@ def _links(path: Path) -> int:
     return int(match[1]) if match else 0
 
 
-@check(say("the driver reports no trouble with NVLink"))
+@check(say("NVLink messages in the kernel log"))
 def log_nvlink(case: Case) -> Iterator[Verdict]:
-    """What the driver wrote of NVLink in the kernel log, beside XIDs: links that it cannot make out.
+    """What the driver logged about NVLink besides XIDs.
 
-    Three kinds of lines tell of trouble. "postRxDetLinkMask": the driver does not learn from a card which of
-    its links came up; seen on H100, B200, B300 and GB300, with collectives at a tenth of their rate, or a
-    driver that no longer answered. "Fabric state ... out of sync": the fabric was set up anew beneath
-    programs that still run. Others name links whose training or start failed. All of them are warnings, for
-    the links themselves are judged by nvlink_down and fabric_state. "Failed to send inband data" alone is
-    left out: it comes at the start and end of programs on sound machines too. Machines whose cards have no
-    NVLink are not asked. What happened more than a week ago, or before the last boot, weighs one step less.
+    Three kinds of messages matter. "postRxDetLinkMask": the driver cannot read from a GPU which of its
+    links came up; seen on H100, B200, B300 and GB300, with collectives at a tenth of their rate or a
+    driver that stopped answering. "Fabric state ... out of sync": the fabric was re-initialised under
+    running jobs. Others name links that failed to train or start. All are warnings, because the links
+    themselves are judged by nvlink_down and fabric_state. "Failed to send inband data" is ignored: it
+    also appears when jobs start and end on healthy machines. Machines without NVLink are skipped. Events
+    older than a week, or from before the last boot, count one level lower.
 
-    Sources: gpud, pull requests 1271 and 1272 (its advice is a reboot); NVIDIA/open-gpu-kernel-modules#971
-    (B200, nvidia-smi hangs after 66 days); NVIDIA's status codes (NV_ERR_FABRIC_STATE_OUT_OF_SYNC).
+    Sources: gpud, pull requests 1271 and 1272 (its advice is a reboot);
+    NVIDIA/open-gpu-kernel-modules#971 (B200, nvidia-smi hangs after 66 days); NVIDIA's status codes
+    (NV_ERR_FABRIC_STATE_OUT_OF_SYNC).
     """
     chips = [chip for device, chip in case.pairs if device.vendor == "nvidia"]
     linked = any(chip is not None and link_count(chip) for chip in chips)

@@ -1,4 +1,4 @@
-"""Memory of a card that is out of use, replaced by spare memory, or waits for either."""
+"""GPU memory that is retired, remapped to spare rows, or pending either."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ NEAR = 0.9  # of the driver's threshold
 MOST, MANY_DOUBLE = 60, 15
 
 
-@check(say("bad pages of memory (AMD)"))
+@check(say("bad memory pages (AMD)"))
 def pages_bad(case: Case) -> Iterator[Verdict]:
-    """Pages of memory that AMD's driver found bad (Instinct).
+    """Memory pages that AMD's driver found bad (Instinct).
 
-    After an uncorrected error the driver takes the page out of use and writes it down on the card, for the
-    card's whole life. A page in use waits for it; one that cannot be taken out stays in use: fault. The
-    driver warns from 90 % of its threshold on, and at the threshold it gives the card up: it asks for its
-    replacement, and may not start the card again: warning and fault. A page that waits: warning. Bad pages,
-    all out of use: note.
+    After an uncorrectable error the driver retires the page and records it on the GPU for the GPU's
+    whole life. A page in use is retired once it is free; one that cannot be retired stays in use. The
+    driver warns from 90 % of its threshold; at the threshold it gives the GPU up, asks for its
+    replacement and may refuse to start it again.
 
-    Source: the amdgpu driver's manual on RAS (gpu_vram_bad_pages: R, P, F; bad_page_threshold), its warning
-    at 90 %. The threshold is told to root alone (`amd-smi static --ras`).
+    Fault: a page that cannot be retired, or the threshold is reached. Warning: a page pending, or 90 %
+    of the threshold. Note: bad pages, all retired. Source: the amdgpu driver's manual on RAS
+    (gpu_vram_bad_pages: R, P, F; bad_page_threshold), its warning at 90 %. Only root can read the
+    threshold (`amd-smi static --ras`).
     """
     for device, _ in answering(case, vendor="amd"):
         retired = device.retired
@@ -56,16 +57,16 @@ def pages_bad(case: Case) -> Iterator[Verdict]:
             )
 
 
-@check(say("pages of memory taken out of use"))
+@check(say("retired memory pages (before Ampere)"))
 def pages_retired(case: Case) -> Iterator[Verdict]:
-    """Pages of memory taken out of use (cards before Ampere).
+    """Retired memory pages (GPUs before Ampere).
 
-    A page is retired after one uncorrected error or two corrected ones in the same place, at most 64 in all.
-    60 or more, or one that waits with that many: fault, the card is at its end (DCGM fails it from 63 on).
-    More than 15 for uncorrected errors, or a page that waits for the next reset: warning. Fewer: worth
-    knowing.
+    A page is retired after one double-bit error or two single-bit errors at the same address; 64 pages
+    at most.
 
-    Source: NVIDIA's dynamic page retirement guide, DCGM's health rules.
+    Fault: 60 or more; the GPU is at its end (DCGM fails it from 63 on). Warning: more than 15 for
+    double-bit errors, or a page pending until the next reset. Note: fewer. Source: NVIDIA's dynamic page
+    retirement guide, DCGM's health rules.
     """
     for device, _ in answering(case, vendor="nvidia"):
         retired = device.retired
@@ -86,18 +87,19 @@ def pages_retired(case: Case) -> Iterator[Verdict]:
             yield advise(name, device=device, hard=hard, soft=soft)
 
 
-@check(say("rows of memory replaced by spare ones"))
+@check(say("row remapping (Ampere and later)"))
 def rows_remapped(case: Case) -> Iterator[Verdict]:
-    """Rows of memory that are replaced by spare ones (Ampere and later).
+    """Row remapping (Ampere and later).
 
-    After an uncorrected error, or many corrected ones, a row is put on a list and replaced at the next
-    reset. Pending: warning, for until then the card works around it and another error may end more programs.
-    A replacement that failed: fault, the way to a new card. A bank without spare rows left: warning, the
-    next error in it cannot be replaced; few left: note.
+    After an uncorrectable error, or many correctable ones, a row is scheduled for remapping to a spare
+    row at the next reset.
 
-    Newer drivers tell more: since 580 that a memory channel or a group of cores waits to be changed for a
-    spare one at the next reset (warning), since 590 that no spare can replace memory any more (fault, the
-    way to a new card).
+    Fault: remapping failed; the GPU needs an RMA. Warning: remapping is pending, because until the reset
+    another error may kill more jobs; or a bank is out of spare rows, because its next error cannot be
+    remapped. Note: a bank is low on spare rows.
+
+    Newer drivers report more: from 580 on, a memory channel or TPC repair pending until the next reset
+    (warning); from 590 on, memory that no spare can replace (fault, RMA).
 
     Source: NVIDIA's GPU memory error management guide (8 rows a bank, 512 in all), gpud, XID 63 and 64;
     nvidia-smi's change log (channel and TPC repair, unrepairable memory).
@@ -129,5 +131,6 @@ def rows_remapped(case: Case) -> Iterator[Verdict]:
             yield advise("pages.rows_few", device=device, count=banks["low"])
         elif not repairs:
             yield Fine(
-                says=say("{count} replaced, none waits", count=(hard or 0) + (soft or 0)), about=label(device)
+                says=say("{count} remapped, none pending", count=(hard or 0) + (soft or 0)),
+                about=label(device),
             )

@@ -1,4 +1,4 @@
-"""Cards cut into parts: MIG of NVIDIA's, partitions of AMD's."""
+"""Partitioned GPUs: NVIDIA MIG and AMD compute and memory partitions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rigright.machine.device import Device
 WHOLE = "SPX/NPS1"
 
 
-@check(say("no change of MIG waits"))
+@check(say("pending MIG mode change"))
 def mig_pending(case: Case) -> Iterator[Verdict]:
-    """Whether switching MIG on or off waits for a reset.
+    """Whether a MIG mode change is pending.
 
-    The mode changes only when the card is reset, which fails silently while something holds the card, even a
-    monitor. Until then tools show one mode and the next boot brings the other.
+    MIG mode changes only when the GPU is reset, and the reset fails silently while anything holds the
+    GPU, even a monitoring agent. Until then tools show one mode and the next boot brings the other.
 
     Note. Source: NVIDIA's MIG user guide.
     """
@@ -26,20 +26,20 @@ def mig_pending(case: Case) -> Iterator[Verdict]:
         if device.mig is None:
             continue
         if device.mig_after_reset in {None, device.mig}:
-            yield Fine(says=say("none waits"), about=label(device))
+            yield Fine(says=say("none pending"), about=label(device))
         else:
             yield advise(
                 "parts.mig_waits_on" if device.mig_after_reset else "parts.mig_waits_off", device=device
             )
 
 
-@check(say("slices of cards (MIG)"))
+@check(say("MIG instances"))
 def mig_slices(case: Case) -> Iterator[Verdict]:
-    """Cards cut into slices (MIG): whether there are slices, and whether a plan can use them.
+    """MIG: whether instances exist, and whether the plan can use them.
 
-    With MIG on and no slice, no program can use the card (warning). Slices do not reach each other: NVLink
-    and peer copies are off, so a plan that spreads a model over several cards does not run on them (fault
-    with such a plan).
+    With MIG enabled and no instance, no program can use the GPU (warning). Instances have no NVLink and
+    no peer copies, so a plan that spreads a model over several GPUs does not run on them (fault with
+    such a plan).
 
     Source: NVIDIA's MIG user guide.
     """
@@ -52,7 +52,7 @@ def mig_slices(case: Case) -> Iterator[Verdict]:
             yield advise("parts.slices_apart", device=device, tp=case.wanted.tp)
         else:
             told = ", ".join(one.profile or "?" for one in device.slices)
-            says = say("{count} slices: {profiles}", count=len(device.slices), profiles=told)
+            says = say("{count} instances: {profiles}", count=len(device.slices), profiles=told)
             yield Fine(says=says, about=label(device))
 
 
@@ -61,16 +61,16 @@ def mode_of(device: Device) -> str:
     return device.slices[0].profile or "?" if device.slices else WHOLE
 
 
-@check(say("parts that AMD's cards are cut into"))
+@check(say("GPU partitions (AMD)"))
 def gpu_partitions(case: Case) -> Iterator[Verdict]:
-    """Cards of AMD that are cut into parts (MI300 and later: DPX, TPX, QPX, CPX; memory NPS1 to NPS8).
+    """Partitioned AMD GPUs (MI300 and later: DPX, TPX, QPX, CPX; memory NPS1 to NPS8).
 
-    Programs see each part as a card, with its share of compute units and memory: 8 of 38 units and 24 GB of
-    one MI300X in CPX. Tools count them so too. That is right for many small models, and wrong for a plan
-    that counts whole cards: its first layer does not fit.
+    Programs see each partition as a GPU with its share of compute units and memory: in CPX an MI300X is
+    eight GPUs of 38 compute units and 24 GB. Tools count them the same way. That suits many small models,
+    and breaks a plan for whole GPUs: its first layer does not fit.
 
-    A plan for whole cards on cards that are cut: warning. Cards of one kind cut in different ways: note; AMD
-    advises against mixed modes of memory in one machine. Source: AMD Instinct MI300X GPU partitioning
+    Warning: a plan for whole GPUs on partitioned ones. Note: GPUs of one model partitioned differently;
+    AMD advises against mixed memory modes in one machine. Source: AMD Instinct MI300X GPU partitioning
     overview.
     """
     cut = [device for device, _ in answering(case, vendor="amd") if device.slices]
@@ -80,10 +80,10 @@ def gpu_partitions(case: Case) -> Iterator[Verdict]:
             whole = {"one_memory": "NPS1" in mode, "one_part": "SPX" in mode}
             yield advise("parts.cut", whole, device=device, count=count, mode=mode)
         elif any(part.mem_total_bytes is None for part in device.slices):
-            why = say("how much memory its parts have is not told")
+            why = say("memory per partition not reported")
             yield NotSeen(why=why, see="rocminfo", about=label(device))
         else:
-            yield Fine(says=say("{count} parts: {mode}", count=count, mode=mode), about=label(device))
+            yield Fine(says=say("{count} partitions: {mode}", count=count, mode=mode), about=label(device))
     for devices in kinds(case):
         odd = odd_ones(by_value(devices, [mode_of(device) for device in devices]))
         if odd is not None and any(device in cut for device in devices):

@@ -1,4 +1,4 @@
-"""How cards sit on the bus: slots, switches, memory domains, windows to their memory, sleep."""
+"""GPUs on PCIe: slots, switches, NUMA nodes, BAR size, power state."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ WIDE, NARROW = 8, 8  # lanes
 MOST_SHOWN = 4
 
 
-@check(say("copies between cards take the short way (ACS)"))
+@check(say("PCIe ACS on the path between GPUs"))
 def pcie_acs(case: Case) -> Iterator[Verdict]:
-    """Access control on switches: whether copies between cards take the short way.
+    """ACS on PCIe switches: whether peer-to-peer copies take the direct path.
 
-    Cards behind one switch can exchange through it. With access control (ACS: request or completion
-    redirect) on the switch's ports, every such packet goes up to the processor and down again; with the
-    IOMMU translating as well, some peer copies hang or come out wrong. Machines that give cards to virtual
-    machines need both; others do not.
+    GPUs behind one switch can exchange through it. With ACS (request or completion redirect) on the
+    switch ports, every such packet goes up to the root complex and back; if the IOMMU translates as
+    well, some peer copies hang or return wrong data. GPU passthrough to virtual machines needs both;
+    other machines do not.
 
-    Warning, on a machine of metal, where cards (or a card and a network card) stand behind one switch whose
-    ports redirect. Without root the setting is not seen. Source: NVIDIA's NCCL troubleshooting guide (PCI
-    access control services); PCI Express base specification, section 6.12.
+    Warning: on bare metal, GPUs (or a GPU and a NIC) behind one switch whose ports redirect. Reading the
+    setting needs root. Source: NVIDIA's NCCL troubleshooting guide (PCI access control services); PCI
+    Express base specification, section 6.12.
     """
     if not is_real(case) or len(answering(case)) < 2:
         return
@@ -60,7 +60,7 @@ def pcie_acs(case: Case) -> Iterator[Verdict]:
     if not ports:
         return
     if any(unseen.what == "pci.acs" for unseen in case.machine.unseen):
-        yield NotSeen(why=say("root alone may read the switches' settings"), see=SEE_PORTS)
+        yield NotSeen(why=say("only root can read the switch settings"), see=SEE_PORTS)
         return
     redirecting = [port.address for port in ports if port.acs]
     if redirecting:
@@ -68,20 +68,20 @@ def pcie_acs(case: Case) -> Iterator[Verdict]:
         translates = case.machine.system.iommu == "on"
         yield advise("pcie.redirects", ports=named, port=redirecting[0], translates=translates)
     else:
-        yield Fine(says=say("none redirects; ports: {count}", count=len(ports)))
+        yield Fine(says=say("no ACS redirect; ports: {count}", count=len(ports)))
 
 
-@check(say("cards and memory on the same side (NUMA)"))
+@check(say("NUMA affinity of the GPUs"))
 def pcie_numa(case: Case) -> Iterator[Verdict]:
-    """Which memory domain each card is near, and whether that domain has memory and cores.
+    """NUMA affinity of each GPU, and whether its node has memory and cores.
 
-    On machines with two sockets each card hangs on one of them. A process on the other one copies through
-    the link between sockets: latency grows, rate falls. A domain without memory modules makes every copy of
-    its cards go across. Where the firmware tells no domain, tools cannot bind processes rightly.
+    On two-socket machines each GPU is attached to one socket. A process on the other socket copies over
+    the socket interconnect: higher latency, lower bandwidth. If the GPU's node has no DIMMs, every copy
+    crosses. Without a NUMA node in the firmware, tools cannot bind processes correctly.
 
-    Warning: a card's domain has no memory. Note: no domain told on a machine with several; all cards on one
-    of several sockets; the process may run on cores of the other side alone. Source: Linux NUMA
-    documentation; NVIDIA's DGX guides (binding by `nvidia-smi topo -m`).
+    Warning: the GPU's node has no memory. Note: no node reported on a machine with several; all GPUs on
+    one of several sockets; the process is pinned to remote cores only. Source: Linux NUMA documentation;
+    NVIDIA's DGX guides (binding by `nvidia-smi topo -m`).
     """
     cpu = case.machine.cpu
     nodes = {node.index: node for node in cpu.nodes}
@@ -91,7 +91,7 @@ def pcie_numa(case: Case) -> Iterator[Verdict]:
     for device, index in near.items():
         node = None if index is None else nodes.get(index)
         if index is None and function_of(case, device) is None:
-            why = say("nobody tells which memory domain the card is near")
+            why = say("NUMA node not reported")
             yield NotSeen(why=why, see=SEE_DOMAINS, about=label(device))
         elif node is None:
             yield advise("pcie.domain_untold", device=device)
@@ -102,7 +102,7 @@ def pcie_numa(case: Case) -> Iterator[Verdict]:
         ):
             yield advise("pcie.far_cores", device=device, cores=cpu.allowed)
         else:
-            yield Fine(says=say("near domain {node}", node=node.index), about=label(device))
+            yield Fine(says=say("NUMA node {node}", node=node.index), about=label(device))
     told = {node for node in near.values() if node is not None}
     if len(near) >= 4 and len(told) == 1 and None not in near.values() and (cpu.sockets or 1) > 1:
         yield advise("pcie.far_from_all", count=len(near), sockets=cpu.sockets)
@@ -115,15 +115,15 @@ def _near(case: Case, device: Device) -> int | None:
     return node if node is not None and node >= 0 else None
 
 
-@check(say("cards are awake"))
+@check(say("PCI power state"))
 def pcie_power(case: Case) -> Iterator[Verdict]:
-    """Cards that the kernel has put to sleep (D3), and take time to wake.
+    """GPUs in a PCI sleep state (D3) that take time to wake.
 
-    Laptops and some desktops let an idle card lose power between jobs. Waking takes a second or more, clears
-    clocks and persistence, and some drivers lose the card over it. Where jobs come often, keep it awake.
+    Laptops and some desktops power an idle GPU down between jobs. Waking takes a second or more, resets
+    clocks and persistence, and some drivers lose the GPU over it. Where jobs come often, keep it awake.
 
-    Note. Source: Linux runtime power management of PCI; NVIDIA driver README, chapter on PCI-Express runtime
-    D3.
+    Note. Source: Linux runtime power management of PCI; NVIDIA driver README, chapter on PCI-Express
+    runtime D3.
     """
     if not is_real(case):
         return
@@ -135,22 +135,21 @@ def pcie_power(case: Case) -> Iterator[Verdict]:
             folder = f"/sys/bus/pci/devices/{one.address}"
             yield advise("pcie.asleep", device=device, state=one.power_state, folder=folder)
         else:
-            yield Fine(says=say("awake ({state})", state=one.power_state), about=label(device))
+            yield Fine(says=say("active ({state})", state=one.power_state), about=label(device))
 
 
-@check(say("the window to a card's memory (resizable BAR)"))
+@check(say("Resizable BAR"))
 def pcie_rebar(case: Case) -> Iterator[Verdict]:
-    """The window through which the processor and other cards reach a card's memory (its large BAR).
+    """BAR1: how much GPU memory the CPU and other devices can map (Resizable BAR).
 
-    With a resizable BAR the whole memory of a card can be reached; without, 256 MiB at a time. A card of a
-    server needs it for peer copies and for network cards that write into its memory (GPUDirect RDMA); on a
-    desktop it makes loading a little faster. It is switched on in the board's firmware ("Above 4G decoding",
-    then "Resizable BAR").
+    With Resizable BAR all GPU memory is mapped; without it, 256 MiB at a time. Server GPUs need it for
+    peer copies and GPUDirect RDMA; on a desktop it makes loading a little faster. It is enabled in the
+    BIOS ("Above 4G Decoding", then "Resizable BAR").
 
-    Warning on a server's card whose window is smaller than its memory while the machine has InfiniBand or
-    RoCE; else a note: GeForce from the 30 series on, Radeon from the RX 6000 on, server cards from Ampere
-    on. Source: NVIDIA's GPUDirect RDMA guide; PCI Express resizable BAR capability; the makers' lists of
-    cards.
+    Warning: a server GPU whose BAR1 is smaller than its memory, on a machine with InfiniBand or RoCE.
+    Note otherwise: GeForce from the 30 series on, Radeon from the RX 6000 on, server GPUs from Ampere
+    on. Source: NVIDIA's GPUDirect RDMA guide; PCI Express resizable BAR capability; the vendors' lists
+    of cards.
     """
     if not is_real(case):
         return
@@ -162,24 +161,23 @@ def pcie_rebar(case: Case) -> Iterator[Verdict]:
         window = max([*(one.bars_bytes if one is not None else ()), device.bar1_total_bytes or 0.0])
         size = show_bytes(window)
         if not window:
-            why = say("nobody tells its size")
+            why = say("BAR1 size not reported")
             yield NotSeen(why=why, see="nvidia-smi -q -d MEMORY", about=label(device))
         elif window <= SMALL_BYTES or (serves and window < chip.mem_bytes):
             name = "pcie.window_rdma" if rdma and serves else "pcie.window"
             yield advise(name, device=device, size=size, memory=f"{chip.mem_bytes / GIB:g} GiB")
         else:
-            yield Fine(says=say("a window of {size}", size=size), about=label(device))
+            yield Fine(says=say("BAR1 {size}", size=size), about=label(device))
 
 
-@check(say("free slots"))
+@check(say("free PCIe slots"))
 def pcie_room(case: Case) -> Iterator[Verdict]:
-    """Where another card can go: free slots, as the board's firmware lists them.
+    """Free PCIe slots, as the BIOS lists them.
 
-    No fault is looked for; the free slots of eight lanes and more are told, and how many lanes and which
-    generation each has. The processor's lanes limit what a board can do: a slot that shares its lanes with
-    another halves it.
+    Not a fault check: it lists free slots of x8 and wider with lanes and generation. The CPU's lanes
+    limit what a board can do: a slot that shares lanes with another halves it.
 
-    Source: the firmware's table (SMBIOS type 9), which root alone may read.
+    Source: SMBIOS type 9, which only root can read.
     """
     slots = case.machine.slots
     if not is_real(case) or (slots is not None and not slots):
@@ -192,22 +190,22 @@ def pcie_room(case: Case) -> Iterator[Verdict]:
     free = [slot for slot in slots if slot.in_use is False and (slot.lanes or 0) >= WIDE]
     if free:
         names = ", ".join(f"{slot.name} ({slot.kind})" for slot in free)
-        yield Fine(says=say("free for another card: {slots}", slots=names))
+        yield Fine(says=say("free slots: {slots}", slots=names))
     else:
-        yield Fine(says=say("no free slot of {lanes} lanes or more", lanes=WIDE))
+        yield Fine(says=say("no free slot of x{lanes} or wider", lanes=WIDE))
 
 
-@check(say("slots as wide as their cards"))
+@check(say("PCIe slot width"))
 def pcie_slot(case: Case) -> Iterator[Verdict]:
-    """Slots with fewer lanes than the card in them.
+    """Slots narrower than the GPU in them.
 
-    A card of sixteen lanes in a slot of eight or four works, and all its compute is there; its copies are
-    slower. Two cards in a desktop board commonly share sixteen lanes (8 + 8), which is how the board is
-    meant: worth knowing. For inference on one card it costs only loading time; training and tensor
-    parallelism over several cards without direct links exchange through these lanes at every step.
+    An x16 GPU in an x8 or x4 slot computes at full speed; its copies are slower. Two GPUs in a desktop
+    board commonly share sixteen lanes (8 + 8) by design. For single-GPU inference only loading time
+    suffers; training and tensor parallelism over several GPUs without NVLink exchange through these
+    lanes at every step.
 
-    Note at eight lanes and more (or any width for a single card); warning below eight where several cards
-    work together. Source: PCI Express base specification; the boards' manuals.
+    Note: x8 and wider, or any width for a single GPU. Warning: below x8 where several GPUs work
+    together. Source: PCI Express base specification; board manuals.
     """
     if not is_real(case):
         return
@@ -222,7 +220,7 @@ def pcie_slot(case: Case) -> Iterator[Verdict]:
         port = min(above, key=lambda bridge: bridge.lanes_max or 0)
         lanes = port.lanes_max or 0
         if lanes >= card:
-            yield Fine(says=say("a slot of {lanes} lanes", lanes=lanes), about=label(device))
+            yield Fine(says=say("x{lanes} slot", lanes=lanes), about=label(device))
             continue
         slots = case.machine.slots or ()
         free = [slot for slot in slots if slot.in_use is False and (slot.lanes or 0) > lanes]

@@ -1,4 +1,4 @@
-"""Links of cards to the processor: lanes, generation, errors."""
+"""PCIe links of GPUs: width, generation, errors."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, is_busy, query
 from rigright.doctor.record import Case, Confidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import Wire, function_of, functions, is_real, slotted, wires_up
+from rigright.facts.judged import pcie_replays
 from rigright.machine.device import Device
 
-REPLAYS_A_MINUTE_AND_LANE = {1: 0.15, 2: 0.30, 3: 0.48, 4: 0.96, 5: 1.92, 6: 3.84}
 LEAST_MINUTES = 10.0  # since boot: before, training the links counts too
 MOST_GENS = 6
 LOADED = ("pcie.link.gen.gpucurrent", "pcie.link.gen.max", "utilization.gpu")
 
 
-@check(say("errors on the links"))
+@check(say("PCIe link errors (AER, replays)"))
 def pcie_errors(case: Case) -> Iterator[Verdict]:
-    """Errors of the links: packets sent again, and errors the bus could not mend.
+    """PCIe replays and AER errors.
 
-    A healthy link sends hardly a packet again. NVIDIA's own monitor allows, a minute and lane, 0.15 replays
-    at generation 1, 0.30, 0.48, 0.96, 1.92, and 3.84 at generation 6; more is a link about to fail or to
-    drop lanes. Errors that were not corrected are told at any number: a fatal one ends the link.
+    A healthy link hardly ever replays a packet. NVIDIA's DCGM allows, per minute and lane, 0.15 replays
+    at Gen1, then 0.30, 0.48, 0.96, 1.92, and 3.84 at Gen6; more means the link is failing or about to
+    drop lanes. Uncorrectable errors are reported at any count: a fatal one takes the link down.
 
-    Fault: a fatal error since boot. Warning: an uncorrected error, or corrected ones faster than that rate
-    since boot. Source: NVIDIA DCGM, PCIe replay thresholds (dcgm_pcie health rule); Linux AER statistics.
+    Fault: a fatal error since boot. Warning: an uncorrectable error, or corrected ones above that rate
+    since boot. Source: NVIDIA DCGM, PCIe replay thresholds (dcgm_pcie health rule); Linux AER
+    statistics.
     """
     if not is_real(case):
         return
@@ -42,7 +43,7 @@ def pcie_errors(case: Case) -> Iterator[Verdict]:
         if not counts and replays.get(one.address) is None:
             continue
         looked += 1
-        allowed = REPLAYS_A_MINUTE_AND_LANE.get(one.gen_max or 0)
+        allowed = pcie_replays().get(one.gen_max or 0)
         most = math.inf if allowed is None else math.ceil(allowed * (one.lanes_max or 1)) * minutes
         fatal, uncorrected = counts.get("fatal"), counts.get("nonfatal")
         often = minutes >= LEAST_MINUTES and resent > most
@@ -59,21 +60,21 @@ def pcie_errors(case: Case) -> Iterator[Verdict]:
                 counts=", ".join(f"{kind} {count}" for kind, count in one.errors),
             )
     if looked and is_sound:
-        yield Fine(says=say("no errors of weight; links: {count}", count=looked))
+        yield Fine(says=say("no significant errors; links: {count}", count=looked))
 
 
-@check(say("generation of the link, under load"))
+@check(say("PCIe generation under load"))
 def pcie_gen(case: Case) -> Iterator[Verdict]:
-    """The generation a card's link runs at, judged under load alone.
+    """PCIe generation of a GPU's link, judged only under load.
 
-    A resting card drops to generation 1 to save power, so a low one means nothing then: it is not observed,
-    and what would show it is said. Under load both ends' best generation should run. A lower one halves the
-    rate of copies a step, and mostly comes from a setting of the board's firmware, a riser of an older
-    generation, or a bad contact.
+    An idle GPU drops to Gen1 to save power, so a low generation means nothing then; the check is skipped
+    and names the command that shows it. Under load the link should run at the best generation both ends
+    support. Each step down halves the bandwidth; the usual causes are a BIOS setting, a riser of an
+    older generation, or a bad contact.
 
-    Warning under load, likely: some cards change their speed from second to second (RTX PRO 6000: rtx6kpro
-    issue 88). Nothing is said of cards soldered to their processor, nor in a virtual machine. Source:
-    NVIDIA/NVSentinel issue 890; PCI Express base specification.
+    Warning under load, likely: some GPUs change link speed from second to second (RTX PRO 6000: rtx6kpro
+    issue 88). GPUs soldered to their CPU and virtual machines are skipped. Source: NVIDIA/NVSentinel
+    issue 890; PCI Express base specification.
     """
     for device in slotted(case):
         one = function_of(case, device)
@@ -84,33 +85,30 @@ def pcie_gen(case: Case) -> Iterator[Verdict]:
         most = min((gen for gen in ends if gen is not None), default=None)
         see = query(device, *LOADED)
         if now is None or most is None:
-            why = say("nobody tells the speed of its link")
+            why = say("link speed not reported")
             yield NotSeen(why=why, see="sudo lspci -vv", about=label(device))
         elif now >= most:
-            yield Fine(says=say("generation {gen}", gen=now), about=label(device))
+            yield Fine(says=say("Gen{gen}", gen=now), about=label(device))
         elif is_busy(device):
             times = f"{2 ** min(most - now, MOST_GENS):g}"
             yield advise("pcie_link.generation", device=device, now=now, most=most, times=times, see=see)
         else:
-            why = say(
-                "it rests: at generation {now} of {most}, which says nothing without load", now=now, most=most
-            )
+            why = say("idle at Gen{now} of Gen{most}: judged only under load", now=now, most=most)
             yield NotSeen(why=why, see=see, about=label(device), idle=True)
 
 
-@check(say("lanes between cards and processor"))
+@check(say("PCIe link width"))
 def pcie_width(case: Case) -> Iterator[Verdict]:
-    """Lanes of each card's way to the processor: fewer than card and slot have.
+    """PCIe width of each GPU's path to the CPU, against GPU and slot.
 
-    A link that lost lanes stays so until it is trained anew; unlike the generation, the width never drops to
-    save power. A dirty contact, a bent riser, a card that sags, or a broken lane are the usual reasons.
-    Copies to the card take as much longer as lanes are gone, and so does every exchange between cards
-    without a direct link.
+    A link that lost lanes keeps that width until it retrains; unlike the generation, the width never
+    drops to save power. Dirty contacts, a bent riser, a sagging card or a broken lane are the usual
+    causes. Host copies slow down by the same factor, and so does peer traffic without NVLink.
 
-    Warning where fewer lanes run than both ends have (sure), or fewer than the card has where the slot could
-    not be seen (likely). Every link up to the root is looked at, through switches too. Nothing is said of
-    cards soldered to their processor (GB10, Grace, Jetson: they report x1), nor in a virtual machine.
-    Source: PCI Express base specification; NVIDIA/NVSentinel issue 890 (down-training goes unnoticed);
+    Warning: fewer lanes than both ends have (sure), or fewer than the GPU has where the slot is not
+    visible (likely). Every link up to the root is checked, through switches too. GPUs soldered to their
+    CPU (GB10, Grace, Jetson: they report x1) and virtual machines are skipped. Source: PCI Express base
+    specification; NVIDIA/NVSentinel issue 890 (down-training goes unnoticed);
     GoogleCloudPlatform/cluster-toolkit issue 5972 (false alarms on Grace).
     """
     for device in slotted(case):
@@ -133,18 +131,18 @@ def _of_card(case: Case, device: Device, *, wires: tuple[Wire, ...]) -> Verdict:
     if lanes is None or most is None:
         lanes = most = wires[-1].below.lanes if wires else None
     if lanes is None or most is None:
-        return NotSeen(
-            why=say("nobody tells the lanes of its link"), see="sudo lspci -vv", about=label(device)
-        )
+        return NotSeen(why=say("link width not reported"), see="sudo lspci -vv", about=label(device))
     slot = wires[-1].lanes_most if wires else None
     if slot is not None and lanes < slot:
         return _narrow(device, lanes=lanes, most=slot)
     if slot is not None or lanes >= most:
-        return Fine(says=say("{lanes} lanes", lanes=lanes), about=label(device))
+        return Fine(says=say("x{lanes}", lanes=lanes), about=label(device))
     others = [one.pcie.lanes for one, _ in answering(case) if one.name == device.name and one is not device]
     if others and all(other is None or other <= lanes for other in others):
         why = say(
-            "{lanes} of {most} lanes, as the others have: perhaps all its slot has", lanes=lanes, most=most
+            "x{lanes} of x{most}, same as the other GPUs: possibly the slot's own width",
+            lanes=lanes,
+            most=most,
         )
         return NotSeen(why=why, see="sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'", about=label(device))
     return _narrow(device, lanes=lanes, most=most, confidence="likely" if others else "maybe")

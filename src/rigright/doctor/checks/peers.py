@@ -1,4 +1,4 @@
-"""How cards reach each other and the network: near ones, direct copies, GPUDirect RDMA."""
+"""How GPUs reach each other and the network: topology, P2P, GPUDirect RDMA."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ SEE_PEERMEM = "lsmod | grep peermem; ibstat | grep -E 'State|Rate'"
 Group = tuple[int, ...]
 
 
-@check(say("cards that exchange lie near each other"))
+@check(say("GPU topology for the plan"))
 def topology(case: Case) -> Iterator[Verdict]:
-    """Whether the cards a plan exchanges over are the ones that lie nearest to each other.
+    """Whether a plan's GPUs are the best connected ones.
 
-    Only with `doctor --for PLAN` where cards exchange at every layer. A pair under one switch (PIX, PXB) is
-    nearer than one under one processor (PHB, NODE), and that nearer than across processors (SYS). Engines
-    take the first cards; where another group of as many lies nearer, they should be told to take it: note
-    with the very variable, a warning where the first cards span processors and others would not.
+    Only with `doctor --for PLAN` and tensor parallelism. A pair under one switch (PIX, PXB) is closer
+    than one under one CPU (PHB, NODE), and that is closer than across CPUs (SYS). Engines take the first
+    GPUs; if another group of the same size is better connected, the check names the variable that
+    selects it.
 
-    Source: nvidia-smi topo -m; NCCL's order of paths.
+    Note; warning where the first GPUs span sockets and others would not. Source: nvidia-smi topo -m;
+    NCCL's order of paths.
     """
     wanted = case.wanted
     indexes = sorted(device.index for device, _ in answering(case))
@@ -62,20 +63,22 @@ def topology(case: Case) -> Iterator[Verdict]:
             near=near,
         )
     else:
-        yield Fine(says=say("the first {count} are as near as any: {kind}", count=wanted.tp, kind=far))
+        yield Fine(
+            says=say("the first {count} GPUs are connected as well as any: {kind}", count=wanted.tp, kind=far)
+        )
 
 
-@check(say("cards may copy to each other directly"))
+@check(say("P2P between GPUs"))
 def peer_access(case: Case) -> Iterator[Verdict]:
-    """Whether the driver lets cards copy to each other directly (peer access).
+    """Whether the driver allows P2P between GPUs.
 
-    Over NVLink, and over PCIe for datacentre and workstation cards, copies go from card to card; where the
-    driver refuses, they go through main memory at a third of the speed. On GeForce cards since Turing it
-    always refuses over PCIe, which is no finding. A refusal elsewhere comes from a virtual machine, from an
-    IOMMU that translates, or from bridges that send peer traffic up to the root (ACS).
+    Over NVLink, and over PCIe on data center and workstation GPUs, copies go from GPU to GPU; where the
+    driver refuses, they go through host memory at a third of the speed. GeForce GPUs since Turing never
+    have P2P over PCIe, which is no finding. Elsewhere the cause is a virtual machine, an IOMMU that
+    translates, or ACS on PCIe bridges.
 
-    Warning, likely; a note on cards that mostly work alone. Sources: CUDA's peer access rules, NCCL's
-    documentation on IOMMU and ACS; data/chip_wiring.csv says which chips may.
+    Warning, likely; a note where GPUs work alone. Sources: CUDA's peer access rules, NCCL's
+    documentation on IOMMU and ACS; data/chip_wiring.csv says which chips support it.
     """
     may = {
         device.index
@@ -88,7 +91,7 @@ def peer_access(case: Case) -> Iterator[Verdict]:
     if refused:
         exchange = case.wanted is None or case.wanted.tp > 1 or case.wanted.training
         shown = [
-            say("gpu {a} - gpu {b}: refused, over {kind}", a=path.a, b=path.b, kind=path.kind)
+            say("gpu {a} - gpu {b}: no P2P over {kind}", a=path.a, b=path.b, kind=path.kind)
             for path in refused[:MOST_SHOWN]
         ]
         yield advise(
@@ -100,20 +103,20 @@ def peer_access(case: Case) -> Iterator[Verdict]:
             iommu=case.machine.system.iommu or "?",
         )
     elif judged:
-        yield Fine(says=say("{count} pairs", count=len(judged)))
+        yield Fine(says=say("P2P enabled on {count} pairs", count=len(judged)))
 
 
-@check(say("network cards reach the cards' memory"))
+@check(say("GPUDirect RDMA"))
 def peer_memory(case: Case) -> Iterator[Verdict]:
-    """Whether network cards can reach the cards' memory (GPUDirect RDMA).
+    """Whether NICs can reach GPU memory directly (GPUDirect RDMA).
 
-    With InfiniBand or RoCE and the module nvidia-peermem, data goes from card to wire without a copy through
-    main memory. Without it NCCL copies, which costs bandwidth between machines and processor time. Since
-    driver 570 with the open module and a 5.12 kernel, DMA-BUF does the same without the module.
+    With InfiniBand or RoCE and the nvidia-peermem module, data goes from GPU to wire without a copy
+    through host memory. Without it NCCL stages copies, which costs bandwidth between nodes and CPU time.
+    From driver 570 on, the open kernel module on kernel 5.12 or newer does the same with DMA-BUF,
+    without nvidia-peermem.
 
-    InfiniBand ports up, datacentre cards, neither module nor DMA-BUF possible: warning where NCCL is meant
-    to cross machines. Source: NVIDIA GPUDirect RDMA documentation; NCCL environment documentation
-    (NCCL_NET_GDR_LEVEL).
+    Warning: RDMA ports up and data center GPUs, but neither the module nor DMA-BUF. Source: NVIDIA
+    GPUDirect RDMA documentation; NCCL environment documentation (NCCL_NET_GDR_LEVEL).
     """
     ports = [
         one for one in case.machine.ports or () if one.kind in {"infiniband", "roce"} and one.state == "up"
@@ -128,8 +131,12 @@ def peer_memory(case: Case) -> Iterator[Verdict]:
     if software.peermem:
         yield Fine(says=say("nvidia-peermem is loaded"))
     elif software.open_kernel and kernel >= DMA_BUF_KERNEL:
-        yield Fine(says=say("by DMA-BUF: open module, kernel {kernel}", kernel=case.machine.system.kernel))
+        yield Fine(
+            says=say(
+                "DMA-BUF available: open kernel module, kernel {kernel}", kernel=case.machine.system.kernel
+            )
+        )
     elif software.peermem is None:
-        yield NotSeen(why=say("the list of kernel modules cannot be read here"), see=SEE_PEERMEM)
+        yield NotSeen(why=say("kernel module list not readable here"), see=SEE_PEERMEM)
     else:
         yield advise("peers.peermem", count=len(ports))

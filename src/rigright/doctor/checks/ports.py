@@ -1,4 +1,4 @@
-"""Ports of the network: up, fast, without errors, of one firmware, near the cards."""
+"""Network ports: link state, speed, errors, firmware, NUMA affinity."""
 
 from __future__ import annotations
 
@@ -28,22 +28,21 @@ def gbit(bytes_per_s: float) -> Sentence:
     return say("{rate} Gb/s", rate=f"{bytes_per_s * 8 / GIGA:g}")
 
 
-@check(say("errors of InfiniBand and RoCE ports"))
+@check(say("InfiniBand and RoCE error counters"))
 def ib_errors(case: Case) -> Iterator[Verdict]:
     """Error counters of InfiniBand and RoCE ports, as rates.
 
-    Symbol errors and links trained anew tell of a cable or transceiver; a link that went down breaks jobs
-    off. RoCE that sends again (out of sequence, retransmits) lacks flow control on its switches. What counts
-    is how fast a counter grows: between this reading and an earlier one of the same machine (its history, or
-    `--before`) where there is one, else since the machine was started. Without either a count is told and
-    not judged.
+    Symbol errors and link recoveries point at a cable or transceiver; a link that goes down aborts jobs.
+    RoCE retransmits (out of sequence) point at missing flow control on the switches. What counts is the
+    growth: between this reading and an earlier one of the same machine (its history, or `--before`),
+    otherwise since boot. Without either, a counter is shown and not judged.
 
-    A counter of 4 bits that stands at 15, or one of 8 bits at 255, is full: sound ports fill some of them in
-    their first hours. It is not observed until somebody clears it.
+    A 4-bit counter at 15 or an 8-bit one at 255 is saturated: healthy ports fill some of them in their
+    first hours. It is skipped until somebody clears it.
 
-    Warning: more an hour than data/port_counters.csv has for that counter, by the kind of port; widths by
-    the model of the card (data/nics.csv). Sources: InfiniBand Trade Association, volume 2 (BER);
-    NVSentinel's NIC monitor; ibqueryerrors; leptonai/gpud's live NDR node.
+    Warning: more per hour than data/port_counters.csv allows for that counter and kind of port; widths
+    by NIC model (data/nics.csv). Sources: InfiniBand Trade Association, volume 2 (BER); NVSentinel's NIC
+    monitor; ibqueryerrors; leptonai/gpud's live NDR node.
     """
     ports = [one for one in rdma_ports(case) if one.counters]
     full: dict[str, list[Port]] = {}
@@ -81,14 +80,13 @@ def ib_errors(case: Case) -> Iterator[Verdict]:
         )
         yield NotSeen(
             why=say(
-                "counters that are full count no further, and say nothing until they are cleared "
-                "(perfquery -R): {told}",
+                "saturated counters carry no information until they are cleared (perfquery -R): {told}",
                 told="; ".join(told),
             ),
             see=f"sudo perfquery -C {card} -P {number}",
         )
     if ports and not found:
-        yield Fine(says=say("no errors of weight; ports: {count}", count=len(ports)))
+        yield Fine(says=say("no significant errors; ports: {count}", count=len(ports)))
 
 
 def _judged(case: Case, port: Port, *, counter: PortCounter) -> tuple[str, dict[str, object]] | None:
@@ -120,14 +118,14 @@ def _grown(
     return "ports.counter_grew_in", {"count": count, "time": show_seconds(now_s - then_s)}
 
 
-@check(say("firmware of network cards is alike"))
+@check(say("NIC firmware versions"))
 def ib_firmware(case: Case) -> Iterator[Verdict]:
-    """Firmware of network cards of one kind in one machine.
+    """Firmware versions of NICs of one model.
 
-    Cards of one kind with unlike firmware behave unlike: rates, error handling and adaptive routing differ,
-    and faults are hard to find.
+    NICs with different firmware differ in rates, error handling and adaptive routing, and faults are
+    hard to track down.
 
-    Note. Source: gpud and imbue's cluster health checks (firmware alike on all cards).
+    Note. Source: gpud and imbue's cluster health checks (firmware alike on all NICs).
     """
     ids = {one.address: one.id for one in case.machine.pci or ()}
     kinds: dict[tuple[str, str], list[Port]] = {}
@@ -143,24 +141,24 @@ def ib_firmware(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("all {version}; ports: {count}", count=len(same), version=usual))
 
 
-@check(say("InfiniBand and RoCE ports are up, alike and fast"))
+@check(say("InfiniBand and RoCE link state and speed"))
 def ib_ports(case: Case) -> Iterator[Verdict]:
-    """Ports of InfiniBand and RoCE cards: up, fast as their board and their neighbours, with all lanes.
+    """InfiniBand and RoCE ports: up, at full speed and width, like their peers.
 
-    Cards of one board in a machine are cabled alike. A port that is down or polling among ports that are up,
-    one that runs at a lower rate, or on fewer lanes, makes each collective over several machines wait for
-    it. A port that is down where none of its kind is up may simply not be cabled. Cards of other boards,
-    other link layers (storage, iWARP, plain Ethernet) and second ports are not held against them.
+    NICs of one model in a machine are cabled alike. A port that is down or polling among ports that are
+    up, or that runs at a lower rate or width, slows every multi-node collective. A port that is down
+    where none of its kind is up may simply not be cabled. NICs of other models, other link layers
+    (storage, iWARP, plain Ethernet) and second ports are not compared.
 
-    Warning: down among others that are up, a lower rate than most or than its very board is made for, or
-    fewer than four lanes on an InfiniBand port that could have four. Where several ports share a lower rate,
-    they may serve another network: a note. Sources: azurehpc-health-checks (IB rate); leptonai/gpud
-    (expected rate and ports); data/nics.csv (boards and their rates).
+    Warning: down while others are up, a lower rate than most or than the NIC's rating, or fewer than
+    four lanes on an InfiniBand port that supports four. Note: several ports share a lower rate, which
+    may be another network. Sources: azurehpc-health-checks (IB rate); leptonai/gpud (expected rate and
+    ports); data/nics.csv (NIC models and their rates).
     """
     for group in alike(case):
         up = [port for port in group if port.state == "up"]
         if not up and all(port.state is not None for port in group):
-            yield Fine(says=say("none cabled; ports: {count}", count=len(group)))
+            yield Fine(says=say("no port is cabled; ports: {count}", count=len(group)))
             continue
         rates = Counter(port.bytes_per_s for port in up if port.bytes_per_s)
         usual = max(rates, key=lambda rate: (rates[rate], rate), default=0.0)
@@ -200,16 +198,16 @@ def _odd(case: Case, port: Port, *, usual: float, rates: Counter[float]) -> Find
     )
 
 
-@check(say("errors of the network ports"))
+@check(say("Ethernet errors, flaps and bonds"))
 def net_errors(case: Case) -> Iterator[Verdict]:
-    """Errors and lost links of the network ports, and bonds that lack a member.
+    """Ethernet errors, link flaps and degraded bonds.
 
-    Errors on a wired port are nearly always a cable, a plug or a transceiver. A link that goes away now and
-    then breaks off jobs that span machines.
+    Errors on a wired port are nearly always a cable, connector or transceiver. A link that flaps aborts
+    multi-node jobs.
 
-    Warning: more than one packet in a million with an error (and at least 100), a link lost more than ten
-    times, or a bond with a member down. Source: Linux network statistics; thresholds of Azure's health
-    checks (link flaps in a day) and of common practice.
+    Warning: more than one error per million packets (and at least 100), more than ten link losses, or a
+    bond with a member down. Source: Linux network statistics; thresholds of Azure's health checks (link
+    flaps in a day) and of common practice.
     """
     ports = [one for one in case.machine.ports or () if one.kind in {"ethernet", "bond"}]
     is_fine = bool(ports)
@@ -227,20 +225,19 @@ def net_errors(case: Case) -> Iterator[Verdict]:
             is_fine = False
             yield advise(name, shown, about=port.name, port=port.name)
     if is_fine:
-        yield Fine(says=say("no errors of weight; ports: {count}", count=len(ports)))
+        yield Fine(says=say("no significant errors; ports: {count}", count=len(ports)))
 
 
-@check(say("speed of the network"))
+@check(say("Ethernet link speed"))
 def net_speed(case: Case) -> Iterator[Verdict]:
-    """Speed of the network ports that are up.
+    """Link speed of the Ethernet ports that are up.
 
-    A port that runs below what its card can has a cable, a plug or a switch port that does not carry more.
-    Between machines that train together 1 Gb/s is far too little: gradients of a 7B model take two minutes a
-    step.
+    A port below its NIC's speed has a cable, connector or switch port that does not carry more. 1 Gb/s
+    between nodes is far too little for training: gradients of a 7B model take two minutes a step.
 
-    Warning: less than a tenth of the card's rate, or 100 Mb/s and less. Note: below the card's rate; or 1
-    Gb/s as the fastest port of a machine with several cards. Source: ethtool's list of the card's modes;
-    guide 2 (10 GbE and more).
+    Warning: less than a tenth of the NIC's speed, or 100 Mb/s and less. Note: below the NIC's speed; or
+    1 Gb/s as the fastest port of a multi-GPU machine. Source: ethtool's list of supported modes; guide 2
+    (10 GbE and more).
     """
     up = {
         one: one.bytes_per_s
@@ -260,17 +257,16 @@ def net_speed(case: Case) -> Iterator[Verdict]:
         yield advise("ports.plain", rate=gbit(fastest))
 
 
-@check(say("each card has a network card near it"))
+@check(say("NIC on each GPU's NUMA node"))
 def nic_affinity(case: Case) -> Iterator[Verdict]:
-    """Whether each card has a network card near it: in its memory domain.
+    """Whether each GPU has a NIC on its NUMA node.
 
-    GPUDirect RDMA goes from a card straight to a network card below the same switch or, at the least, the
-    same socket. Where a card has none near it, its traffic crosses the link between sockets: the rate falls
-    by half and more, and NCCL shares the network cards of others. Boards of eight cards have one network
-    card for each.
+    GPUDirect RDMA goes from a GPU straight to a NIC below the same switch or at least the same socket.
+    Without one, traffic crosses the socket interconnect: bandwidth falls by half or more, and NCCL
+    shares other GPUs' NICs. Eight-GPU servers have one NIC per GPU.
 
-    Warning: a card without one near it on a machine with as many ports as cards. Note: with fewer. Machines
-    of one memory domain, without InfiniBand or RoCE, and those that do not tell domains are not asked.
+    Warning: a GPU without a local NIC on a machine with as many ports as GPUs. Note: with fewer ports.
+    Skipped on machines with a single NUMA node, without InfiniBand or RoCE, or without NUMA information.
     Source: NVIDIA GPUDirect RDMA documentation; nvidia-smi topo -m.
     """
     cards = [device for device, _ in answering(case) if device.numa_node is not None and not device.mig]
@@ -286,4 +282,4 @@ def nic_affinity(case: Case) -> Iterator[Verdict]:
         yield advise("ports.far", severity=severity, about=label(card), card=card.numa_node, others=others)
     if not lonely:
         told = "; ".join(f"{label(card)}: {', '.join(near[card.index][:4])}" for card in cards[:8])
-        yield Fine(says=say("near: {told}", told=told))
+        yield Fine(says=say("same NUMA node: {told}", told=told))

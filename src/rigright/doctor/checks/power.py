@@ -1,4 +1,4 @@
-"""Power and clocks: what a card draws and may draw, what slows it down, the supplies and rails behind it."""
+"""Power and clocks: draw, limits, throttling, power supplies and rails."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rigright.doctor.gpus import answering, details, is_busy, unread
 from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Severity, Verdict, check
 from rigright.facts.slowdowns import reasons, slowdowns
 from rigright.machine.host import Sensor
+from rigright.machine.parts.node_power import beside_cards, meters_of, of_sensors
 
 LEAST_W, MOST_SHARE = 1.0, 1.3
 WORKS_SHARE = 0.5
@@ -24,17 +25,19 @@ OFF, FAR, ODD = 0.05, 0.10, 0.30
 RAIL = re.compile(r"(?i)(?:^|[^0-9.])\+?(12|5|3\.3)\s?v(?![0-9])")
 CARDS_OWN = ("amdgpu", "nouveau", "nvme")
 WEAK = ("about to fail", "absent")
+NEAR_SHARE = 0.95  # of what a meter of power may show
 
 
-@check(say("power readings can be true"))
+@check(say("power readings"))
 def power_draw(case: Case) -> Iterator[Verdict]:
-    """Whether the power a card draws can be true.
+    """Whether a GPU's power reading is plausible.
 
-    A card at work that draws nothing has a broken sensor, or does not work though it says so; one that draws
-    far above its limit for more than a moment has one too. Its energy and cost figures are wrong then, and
-    its power limit does not protect anything. Below 1 W at work, or 30 % above its limit: warning, likely.
+    A busy GPU that draws nothing has a broken sensor or is not really working; one that stays far above
+    its limit has a broken sensor too. Its energy and cost figures are then wrong, and its power limit
+    protects nothing.
 
-    Source: physics; peaks of milliseconds above the limit are normal and averaged out by the driver.
+    Warning, likely: below 1 W under load, or 30 % above the limit. Source: physics; peaks of
+    milliseconds above the limit are normal and averaged out by the driver.
     """
     for device, _ in answering(case):
         draw, limit = device.power.draw_w, device.power.limit_w
@@ -48,16 +51,15 @@ def power_draw(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("{text}", text=show_watts(draw)), about=label(device))
 
 
-@check(say("a card may draw what it was made for"))
+@check(say("power limit"))
 def power_limit(case: Case) -> Iterator[Verdict]:
-    """Whether a card may draw what it was made for.
+    """Whether the power limit is at the GPU's default.
 
-    A limit below the card's default was set by somebody, or by a server that saves power. It costs little at
-    first (15 % less power is about 5 % less speed) and much further down. On desktops people lower it on
-    purpose: note. On datacentre cards, where plans and benchmarks take the default: warning, from 2 % below
-    on.
+    A lower limit was set by somebody, or by a server that saves power. It costs little at first (15 %
+    less power is about 5 % less speed) and much further down. On desktops people lower it on purpose.
 
-    Source: the card's own default limit.
+    Note; warning on data center GPUs, where plans and benchmarks assume the default, from 2 % below on.
+    Source: the GPU's own default limit.
     """
     for device, chip in answering(case):
         limit, default = device.power.limit_w, device.power.limit_default_w
@@ -78,21 +80,20 @@ def power_limit(case: Case) -> Iterator[Verdict]:
                 watts=f"{default:.0f}",
             )
         elif limit <= default:
-            yield Fine(says=say("{limit}, its default", limit=seen["limit"]), about=label(device))
+            yield Fine(says=say("{limit} (default)", limit=seen["limit"]), about=label(device))
         else:
-            yield Fine(says=say("{limit}, above its default of {default}", **seen), about=label(device))
+            yield Fine(says=say("{limit}, above the default of {default}", **seen), about=label(device))
 
 
-@check(say("nobody holds a card to lower clocks"))
+@check(say("application and locked clocks"))
 def clocks_held(case: Case) -> Iterator[Verdict]:
-    """Whether somebody holds a card to clocks below its own (application clocks, locked clocks).
+    """Whether application or locked clocks cap a GPU below its own.
 
-    Held clocks make benchmarks repeatable and cards slow; they are easily forgotten. Application clocks
-    below the card's default, or the driver saying that set clocks hold it: warning on datacentre cards, note
-    on others. The default itself may lie below the highest clock (A100: 1275 of 1410 MHz), and that is no
-    finding.
+    Fixed clocks make benchmarks repeatable and GPUs slow, and are easily forgotten. The default itself
+    may lie below the maximum clock (A100: 1275 of 1410 MHz), which is no finding.
 
-    Source: NVML's application clocks and their default.
+    Application clocks below the default, or the driver reporting them as throttle reason: warning on
+    data center GPUs, note on others. Source: NVML's application clocks and their default.
     """
     for device, chip in answering(case, vendor="nvidia"):
         clocks = device.clocks
@@ -108,19 +109,19 @@ def clocks_held(case: Case) -> Iterator[Verdict]:
                 severity="warning" if chip is not None and chip.segment == "datacenter" else "note",
             )
         elif app is not None or device.slowed_by is not None:
-            yield Fine(says=say("nobody does"), about=label(device))
+            yield Fine(says=say("not capped"), about=label(device))
 
 
-@check(say("a card that works runs at its clock"))
+@check(say("GPU clock under load"))
 def clocks_low(case: Case) -> Iterator[Verdict]:
-    """Whether a card that works has left its resting state.
+    """Whether a busy GPU is stuck at low clocks.
 
-    A card at work runs in state P0 to P2 and near its highest clock; one that stays in P5 or P8, or below
-    half of its clock with no reason told, is stuck: a known fault after a broken suspend, a power cable that
-    reports too little, or a driver that lost its firmware. Judged only while it works.
+    A busy GPU runs in P0 to P2 and near its maximum clock; one that stays in P5 or P8, or below half its
+    clock without a throttle reason, is stuck: after a broken suspend, with a power cable that reports
+    too little, or with a driver that lost its firmware. Judged only under load.
 
-    Fault below a third of its clock, warning below a half; likely. Source: NVIDIA's performance states; the
-    shares are our own.
+    Fault below a third of its clock, warning below half; likely. Source: NVIDIA's performance states;
+    the shares are our own.
     """
     at_work: dict[str | None, float] = {}  # the highest clock of cards alike that work
     for device, _ in answering(case):
@@ -131,7 +132,7 @@ def clocks_low(case: Case) -> Iterator[Verdict]:
         if now is None or not most:
             continue
         if not is_busy(device):
-            why, see = say("it rests: clocks are judged under load"), details(device, "CLOCK")
+            why, see = say("idle: clocks are judged under load"), details(device, "CLOCK")
             yield NotSeen(why=why, idle=True, see=see, about=label(device))
             continue
         told = any(
@@ -148,21 +149,20 @@ def clocks_low(case: Case) -> Iterator[Verdict]:
             )
         else:
             shown = {"clock": f"{now / MEGA:.0f}", "share": f"{now / most:.0%}"}
-            yield Fine(says=say("{clock} MHz, {share} of its highest", **shown), about=label(device))
+            yield Fine(says=say("{clock} MHz, {share} of maximum", **shown), about=label(device))
 
 
-@check(say("no card is held back"))
+@check(say("GPU throttling"))
 def gpu_throttled(case: Case) -> Iterator[Verdict]:
-    """Why a card runs slower than it could, at this moment.
+    """Why a GPU runs below its clock right now.
 
-    The driver tells reasons: heat, the power limit, a brake that the power supply or the server pulls. Idle
-    cards slow down by themselves, so a card is judged while it works; on one that rests only the brakes that
-    need no load count.
+    The driver reports the reasons: heat, the power limit, a power brake from the supply or the server.
+    Idle GPUs slow down by themselves, so a GPU is judged under load; on an idle one only hardware
+    slowdowns count.
 
-    A brake of the board (heat, power): fault. The driver's own for heat: warning. The power limit under load
-    is how cards are meant to run: fine; a limit that somebody lowered has a check of its own.
-
-    Table: data/slowdowns.csv. Sources: NVML's clocks event reasons; gpud, nvidia_gpu_exporter.
+    Fault: a hardware slowdown (heat, power). Warning: software thermal slowdown. The power cap under
+    load is normal; a lowered limit has a check of its own. Table: data/slowdowns.csv. Sources: NVML's
+    clocks event reasons; gpud, nvidia_gpu_exporter.
     """
     for device, _ in answering(case):
         if device.slowed_by is None:
@@ -188,23 +188,24 @@ def gpu_throttled(case: Case) -> Iterator[Verdict]:
                 by_heat=by_heat,
             )
         elif rests:
-            why = say("it rests: clocks are judged under load")
+            why = say("idle: clocks are judged under load")
             yield NotSeen(why=why, idle=True, see=see, about=label(device))
         elif any(one.word == "sw_power_cap" for one in known):
-            yield Fine(says=say("at its power limit, as is usual under load"), about=label(device))
+            yield Fine(says=say("at its power limit, normal under load"), about=label(device))
         else:
-            yield Fine(says=say("nothing holds it back"), about=label(device))
+            yield Fine(says=say("not throttled"), about=label(device))
 
 
-@check(say("no card was held back before"))
+@check(say("GPU throttling since the driver loaded"))
 def slowed_before(case: Case) -> Iterator[Verdict]:
-    """How long a card was held back since the driver loaded.
+    """How long a GPU has been throttled since the driver loaded.
 
-    A look at one moment misses a card that overheats once an hour. Newer drivers count how long each reason
-    held. The board's own brakes for 10 seconds or more: warning; the driver's brake for heat for 10 minutes
-    or more: note. The power limit is left out: cards are meant to run at it.
+    A single look misses a GPU that overheats once an hour. Newer drivers count how long each reason was
+    active.
 
-    Source: NVML's counters of clocks event reasons (drivers from 565 on); the limits are our own.
+    Warning: hardware slowdown for 10 seconds or more. Note: software thermal slowdown for 10 minutes or
+    more. The power cap is ignored: GPUs are meant to run at it. Source: NVML's counters of clocks event
+    reasons (drivers from 565 on); the limits are our own.
     """
     for device, _ in answering(case):
         if device.slowed_s is None or BEFORE_S.keys().isdisjoint(word for word, _ in device.slowed_s):
@@ -213,7 +214,7 @@ def slowed_before(case: Case) -> Iterator[Verdict]:
             (word, held_s) for word, held_s in device.slowed_s if held_s >= BEFORE_S.get(word, float("inf"))
         ]
         if not long:
-            yield Fine(says=say("none of its brakes was pulled for long"), about=label(device))
+            yield Fine(says=say("no significant throttling"), about=label(device))
             continue
         yield advise(
             "power.braked" if any(word.startswith("hw_") for word, _ in long) else "power.slowed",
@@ -232,16 +233,16 @@ def slowed_before(case: Case) -> Iterator[Verdict]:
         )
 
 
-@check(say("voltages of the rails"))
+@check(say("supply rail voltages"))
 def supply_rails(case: Case) -> Iterator[Verdict]:
-    """Voltages of the board's rails.
+    """Voltages of the board's supply rails.
 
-    The ATX rule allows 5 % around 12 V, 5 V and 3.3 V. A rail below it under load tells of a supply that is
-    too small or worn, or of bad plugs; cards then crash under load with odd errors (XID 79). Quick ripple
-    (guide 2: 50 mV) is not seen by these sensors, which are read once in a while.
+    ATX allows 5 % around 12 V, 5 V and 3.3 V. A rail below that under load means a power supply that is
+    too small or worn, or bad connectors; GPUs then crash under load with odd errors (XID 79). Fast
+    ripple (guide 2: 50 mV) is invisible to these sensors, which are read once in a while.
 
-    Fault: more than 10 % off, or beyond the board's critical limit. Warning: more than 5 % off, or beyond
-    its limit. Only readings a rail can have (within 30 %) are judged: many desktop boards name rails
+    Fault: more than 10 % off, or beyond the board's critical limit. Warning: more than 5 % off, or
+    beyond its limit. Only plausible readings (within 30 %) are judged: many desktop boards label rails
     wrongly. Source: Intel ATX12V design guide, table of DC output regulation; the board's own limits.
     """
     volts = [one for one in case.machine.sensors or () if one.kind == "volt" and one.value]
@@ -281,15 +282,15 @@ def _severity(sensor: Sensor) -> Severity | None:
     return "warning" if beyond or (nominal is not None and abs(value - nominal) > OFF * nominal) else None
 
 
-@check(say("power supplies are well"))
+@check(say("power supplies"))
 def supply_units(case: Case) -> Iterator[Verdict]:
-    """Power supplies: present, fed and well.
+    """Power supplies: present, powered and healthy.
 
-    A server with a failed supply goes on with the rest, until the next one fails or the load peaks: then it
-    switches off under load, or holds the cards back (power brake).
+    A server with a failed supply keeps running on the rest until the next one fails or the load peaks:
+    then it shuts down under load, or power-brakes the GPUs.
 
-    Fault: a supply says it failed or has lost its input. Warning: it is about to fail, or absent among
-    others. Source: IPMI specification, sensor type 08h (power supply).
+    Fault: a supply reports a failure or lost input. Warning: predicted failure, or absent among others.
+    Source: IPMI specification, sensor type 08h (power supply).
     """
     supplies = [one for one in case.machine.sensors or () if one.kind == "supply"]
     bad = [one for one in supplies if one.status not in {None, "ok"}]
@@ -299,7 +300,36 @@ def supply_units(case: Case) -> Iterator[Verdict]:
             "power.supply", about=one.name, severity=severity, name=one.name, status=one.status or "?"
         )
     if supplies and not bad:
-        yield Fine(says=say("all well; supplies: {count}", count=len(supplies)))
+        yield Fine(says=say("all ok; supplies: {count}", count=len(supplies)))
     closed = next((one for one in case.machine.unseen if one.what == "sensors.ipmi"), None)
     if closed is not None:
         yield NotSeen(why=closed.why, see=closed.see)
+
+
+@check(say("power supply load"))
+def supply_load(case: Case) -> Iterator[Verdict]:
+    """What the node and its power supplies draw, held against their own upper limits.
+
+    Close to its limit a supply trips at the next peak, or the board power-brakes the GPUs; with one supply
+    out, the others carry its share. The limits are those that the management controller or the kernel's
+    power meter states for the same sensor.
+
+    Warning: 95 % of the limit or more. Source: IPMI specification, sensor thresholds; Linux acpi_power_meter.
+    """
+    found = case.machine.sensors or ()
+    meters = [one for _, one in meters_of(found)]
+    near = [one for one in meters if one.high and (one.value or 0.0) >= NEAR_SHARE * one.high]
+    for one in near:
+        yield advise(
+            "power.supply_load",
+            about=one.name,
+            name=one.name,
+            power=show_watts(one.value or 0.0),
+            limit=show_watts(one.high or 0.0),
+        )
+    power = case.machine.node_power or of_sensors(found)
+    closed = next((one for one in case.machine.unseen if one.what == "sensors.ipmi"), None)
+    if power is None and closed is not None:
+        yield NotSeen(why=closed.why, see="sudo ipmitool dcmi power reading")
+    elif power is not None and not near:
+        yield Fine(says=beside_cards(power, (one.power.draw_w for one, _ in answering(case))))

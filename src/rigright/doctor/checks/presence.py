@@ -1,4 +1,4 @@
-"""GPUs that are there: on the bus, offered by their driver, answering, open to programs, genuine."""
+"""GPUs: on the bus, listed by their driver, responding, accessible, genuine."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ MAKERS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
 HANDED_ON = {"vfio-pci", "pci-stub", "xen-pciback"}
 
 
-@check(say("every accelerator answers"))
+@check(say("every GPU responds"))
 def gpu_answers(case: Case) -> Iterator[Verdict]:
-    """Whether each accelerator answers its driver.
+    """Whether each GPU responds to its driver.
 
-    A card that is lost has fallen off the bus (XID 79), or its firmware has died (XID 119, 120): programs on
-    it are gone, and new ones fail. A card that hangs makes every tool that asks it wait; this one asks
-    through a child process under a time limit, and says so. A question that ends the process that asks is
-    told as that.
+    A lost GPU has fallen off the bus (XID 79), or its firmware died (XID 119, 120): programs on it are
+    gone, and new ones fail. A hung GPU blocks every tool that queries it; this check queries it from a
+    child process under a timeout. A query that crashes the process is reported as such.
 
-    Any such state is a fault. Sources: NVML's return codes 15 (GPU is lost) and 10 (timeout); NVIDIA's XID
-    catalog.
+    Fault. Sources: NVML's return codes 15 (GPU is lost) and 10 (timeout); NVIDIA's XID catalog.
     """
     places = {device.index: place.address for device, place in silent_places(case)}
     for device in case.machine.devices:
@@ -57,26 +55,26 @@ def gpu_answers(case: Case) -> Iterator[Verdict]:
                     "presence.deadly", device=device, at=place, what=what, why=asked.why, see=asked.see
                 )
         elif device.state == "denied":
-            why = say("the driver refuses to tell us")
+            why = say("no permission to query the driver")
             yield NotSeen(why=why, see=see_denied(case.machine), about=label(device))
         elif device.state == "slow":
-            why = say("the driver was so slow that not all was read of it; persistence mode makes it faster")
+            why = say("the driver was too slow to be read completely; persistence mode makes it faster")
             yield NotSeen(why=why, see="nvidia-smi", about=label(device))
         elif device.state == "ok":
-            yield Fine(says=say("it answers"), about=label(device))
+            yield Fine(says=say("responds"), about=label(device))
 
 
-@check(say("all cards of a board are there"))
+@check(say("GPU count per baseboard"))
 def gpu_count(case: Case) -> Iterator[Verdict]:
-    """Whether a board that bears eight cards shows all of them.
+    """Whether an eight-GPU baseboard shows all of its GPUs.
 
-    Boards with NVSwitch bear two, four, eight or sixteen cards. Any other count on such a board means that
-    cards are missing: fallen off the bus, not started, or kept from the driver. In a container or a virtual
-    machine a share of the cards is normal, and nothing is said. Cards that the bus shows and the driver does
-    not have a check of their own.
+    NVSwitch baseboards carry two, four, eight or sixteen GPUs. Any other count means that GPUs are
+    missing: fallen off the bus, not started, or hidden from the driver. Containers and virtual machines
+    usually get a share of the GPUs and are skipped. GPUs that are on the bus and not in the driver have
+    a check of their own.
 
-    Warning, likely: on a real machine, cards of a board with switches, a count that is no power of two.
-    Source: NVIDIA HGX and DGX data sheets.
+    Warning, likely: on bare metal, GPUs of an NVSwitch baseboard whose count is no power of two. Source:
+    NVIDIA HGX and DGX data sheets.
     """
     system = case.machine.system
     if system.is_contained or system.is_virtual:
@@ -89,7 +87,7 @@ def gpu_count(case: Case) -> Iterator[Verdict]:
         if boxed and count >= LEAST and count & (count - 1):
             yield advise("presence.missing", chip=chip.name, count=count, whole=1 << count.bit_length())
         elif boxed:
-            yield Fine(says=say("{count} of {chip}", count=count, chip=chip.name))
+            yield Fine(says=say("{count}x {chip}", count=count, chip=chip.name))
 
 
 def trouble(code: int, *, missing: bool = False) -> str:
@@ -97,26 +95,26 @@ def trouble(code: int, *, missing: bool = False) -> str:
     return str(trouble_of(NvmlTrouble(code=code, missing=missing)))
 
 
-@check(say("NVIDIA's driver answers"))
+@check(say("NVIDIA driver responds"))
 def gpu_driver(case: Case) -> Iterator[Verdict]:
-    """Whether the driver as a whole answers.
+    """Whether the NVIDIA driver as a whole responds.
 
-    A driver that hangs makes every tool and every job on the machine wait, and monitors die with it; a
-    driver that ends the process that asks it has damaged files or a card in a bad state. It is asked through
-    a child process under a time limit, so that this tool goes on; without persistence many cards may take
-    longer than that to wake, so that a hang is likely, not sure. A library of another version than the
-    kernel's module has a check of its own.
+    A hung driver blocks every tool and job on the machine, and monitoring dies with it; a driver that
+    crashes the process that queries it has damaged files or a GPU in a bad state. It is queried from a
+    child process under a timeout; without persistence mode many GPUs may take longer than that to
+    initialise, so a hang is likely, not sure. A library version that does not match the kernel module
+    has a check of its own.
 
-    Fault; not observed where we lack the right or a package to ask. Source: NVML's return codes; reports of
+    Fault; skipped without the permission or package to query it. Source: NVML's return codes; reports of
     hung NVML (NVSentinel issue 1748).
     """
     software = case.machine.software
     error = software.driver_error
     if error is None:
         if any(device.vendor == "nvidia" and device.state == "ok" for device in case.machine.devices):
-            yield Fine(says=say("it does"))
+            yield Fine(says=say("responds"))
     elif error == trouble(NO_PERMISSION):
-        yield NotSeen(why=say("the driver refuses to tell us"), see=see_denied(case.machine))
+        yield NotSeen(why=say("no permission to query the driver"), see=see_denied(case.machine))
     elif error == trouble(0, missing=True):
         yield NotSeen(why=say("{text}", text=as_sentence(error)), see="python -m pip install nvidia-ml-py")
     elif not refuses_mismatch(software) or software.kernel_driver is None:
@@ -125,18 +123,18 @@ def gpu_driver(case: Case) -> Iterator[Verdict]:
         yield advise(first(names) or "presence.driver_silent", error=as_sentence(error), hangs=hangs)
 
 
-@check(say("programs may open AMD's and Intel's cards"))
+@check(say("access to AMD and Intel GPU device files"))
 def gpu_files(case: Case) -> Iterator[Verdict]:
-    """Whether programs may open the cards of AMD and Intel.
+    """Whether the current user can open AMD and Intel GPUs.
 
-    ROCm opens /dev/kfd and /dev/dri/renderD*, Intel's compute runtime the latter. They belong to the group
-    render (on some systems video). A user outside of it sees the card in amd-smi, lspci and on the screen,
-    and no program finds it: "Unable to open /dev/kfd read-write: Permission denied", "No HIP GPUs are
-    available", "No XPU devices are available". A container is shown none of them unless it was started with
-    them. Without /dev/kfd there is no ROCm at all: the driver did not take the card for compute.
+    ROCm opens /dev/kfd and /dev/dri/renderD*, Intel's compute runtime the latter. They belong to group
+    render (on some systems video). A user outside that group sees the GPU in amd-smi and lspci, but no
+    program finds it: "Unable to open /dev/kfd read-write: Permission denied", "No HIP GPUs are
+    available", "No XPU devices are available". A container sees none of them unless started with them.
+    Without /dev/kfd there is no ROCm at all: the driver did not accept the GPU for compute.
 
-    Closed or missing: fault where ROCm or a framework for such cards is installed, else note. Source: ROCm
-    installation guide, prerequisites; Intel's installation guide for GPUs.
+    Inaccessible or missing: fault if ROCm or a framework for such GPUs is installed, else note. Source:
+    ROCm installation guide, prerequisites; Intel's installation guide for GPUs.
     """
     vendors = {
         device.vendor
@@ -153,7 +151,7 @@ def gpu_files(case: Case) -> Iterator[Verdict]:
     )
     severity: Severity = "fault" if used else "note"
     if software.device_files is None or software.closed_files is None:
-        why = say("which files there are, and who may open them, was not looked at")
+        why = say("device files and their permissions were not read")
         yield NotSeen(why=why, see="ls -l /dev/kfd /dev/dri")
     elif "amd" in vendors and "kfd" not in software.device_files:
         yield advise("presence.no_kfd", severity=severity, inside=is_contained(case))
@@ -161,23 +159,23 @@ def gpu_files(case: Case) -> Iterator[Verdict]:
         files = ", ".join(f"/dev/{name}" for name in software.closed_files)
         yield advise("presence.closed", severity=severity, files=files, inside=is_contained(case))
     else:
-        yield Fine(says=say("this user may open them"))
+        yield Fine(says=say("this user has access"))
 
 
-@check(say("a card is what it says"))
+@check(say("GPU matches its model"))
 def gpu_genuine(case: Case) -> Iterator[Verdict]:
-    """Whether a card is what it says: cores and memory bus against the chip of that name.
+    """Whether a GPU is genuine: SMs and memory bus against its model.
 
-    Cards are sold under the name of a larger one with changed firmware, and names in drivers can be wrong.
-    What the driver counts (multiprocessors, width of the memory bus) is held against the facts of the chip
-    that name and PCI id mean. Fewer than 97 % of the multiprocessors, or a narrower bus: warning, likely. A
-    virtual share of a card (vGPU) and MIG slices are left out.
+    GPUs are sold under the name of a larger model with modified firmware, and driver names can be wrong.
+    The SM count and memory bus width that the driver reports are compared with the data of the model
+    that name and PCI ID mean. vGPUs and MIG instances are skipped.
 
-    Source: data/chips.csv, each row with its source.
+    Warning, likely: fewer than 97 % of the SMs, or a narrower bus. Source: data/chips.csv, each row with
+    its source.
     """
     for device, chip in answering(case, vendor="nvidia"):
         if chip is None:
-            why = say("no such chip is in our tables: {name}", name=device.name or device.pci_id or "?")
+            why = say("model not in the chip tables: {name}", name=device.name or device.pci_id or "?")
             yield NotSeen(why=why, see="rigright look-up chips", about=label(device))
             continue
         sms, bits, whole = device.sms, device.bus_bits, not device.mig
@@ -189,17 +187,16 @@ def gpu_genuine(case: Case) -> Iterator[Verdict]:
                 "presence.not_genuine", here, device=device, chip=chip.name, few_sms=few, narrow=narrow
             )
         elif sms is not None or bits is not None:
-            yield Fine(says=say("as {chip} should be", chip=chip.name), about=label(device))
+            yield Fine(says=say("matches {chip}", chip=chip.name), about=label(device))
 
 
-@check(say("the cards of the plan"))
+@check(say("GPUs the plan needs"))
 def gpu_wanted(case: Case) -> Iterator[Verdict]:
-    """Whether the machine has the cards a plan was made for.
+    """Whether the machine has the GPUs a plan was made for.
 
-    Only with `doctor --for PLAN`. Fewer cards than planned, or other ones: fault, the plan does not hold
-    here. Figures of a plan are for its very chip, and so are memory and layout.
+    Only with `doctor --for PLAN`. A plan's figures, memory and layout hold for its GPU model only.
 
-    Source: the plan.
+    Fault: fewer GPUs than planned, or other ones. Source: the plan.
     """
     if case.wanted is None:
         return
@@ -207,24 +204,24 @@ def gpu_wanted(case: Case) -> Iterator[Verdict]:
     for wanted, count in Counter(case.wanted.chips).items():
         name = by_id()[wanted].name
         if here[wanted] >= count:
-            yield Fine(says=say("{count} of {chip} are here", count=here[wanted], chip=name))
+            yield Fine(says=say("{count}x {chip} found", count=here[wanted], chip=name))
         else:
             there = Counter(device.name or device.vendor for device, _ in answering(case))
             cards = ", ".join(f"{number}x {kind}" for kind, number in there.items())
             yield advise("presence.not_planned", chip=name, wanted=count, here=here[wanted], cards=cards)
 
 
-@check(say("every accelerator on the bus is offered by its driver"))
+@check(say("every GPU on the PCI bus has a working driver"))
 def pcie_driver(case: Case) -> Iterator[Verdict]:
-    """Accelerators that the bus shows and no driver offers.
+    """GPUs on the PCI bus without a working driver.
 
-    A card on the bus without a driver, or one whose driver does not list it, cannot be used: the driver is
-    not installed or not loaded, does not know the card (too old), failed to start it (GSP firmware, power
-    cables), or the card was handed to a virtual machine (vfio-pci), which is meant. A card that its driver
-    lists and that does not answer, not even with its address, has a check of its own (gpu_answers).
+    Such a GPU cannot be used: the driver is not installed or not loaded, too old for it, failed to
+    initialise it (GSP firmware, power cables), or the GPU is passed through to a virtual machine
+    (vfio-pci), which is intended. A GPU that its driver lists and that does not respond, not even with
+    its address, has a check of its own (gpu_answers).
 
-    Fault where no driver is bound or the driver leaves the card out. Source: guides' `lspci | grep -i
-    nvidia` held against NVML; NVIDIA XID 143 (initialisation failed), 54 (power cable).
+    Fault: no driver is bound, or the driver does not list the GPU. Source: guides' `lspci | grep -i
+    nvidia` compared with NVML; NVIDIA XID 143 (initialisation failed), 54 (power cable).
     """
     known = {number: chip.name for chip in chips() for number in chip.pci_ids}
     silent = {place.address for _, place in silent_places(case)}
@@ -234,7 +231,7 @@ def pcie_driver(case: Case) -> Iterator[Verdict]:
     told = any(one.driver is not None for one in functions(case).values())  # lspci -nn tells of no driver
     unasked = [one for one in missing if not told or (one.driver is not None and one.id[:4] not in makers)]
     if unasked and not container:
-        why = say("the driver of {count} on the bus lists nothing, or was not asked", count=len(unasked))
+        why = say("{count} on the PCI bus could not be matched with a driver", count=len(unasked))
         yield NotSeen(why=why, see="nvidia-smi -L")
     for one in missing:
         has_driver, is_nvidia = one.driver is not None, one.id.startswith(NVIDIA)
@@ -250,4 +247,4 @@ def pcie_driver(case: Case) -> Iterator[Verdict]:
                 nvidia=is_nvidia,
             )
     if accelerators(case) and not missing and not silent:
-        yield Fine(says=say("all offered; on the bus: {count}", count=len(accelerators(case))))
+        yield Fine(says=say("all listed by the driver; on the bus: {count}", count=len(accelerators(case))))

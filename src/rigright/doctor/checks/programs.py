@@ -1,4 +1,4 @@
-"""Programs: crashes inside libraries of GPUs, RDMA memory that went away, files that the machine has open."""
+"""Programs: crashes in GPU libraries, RDMA memory freed too early, open files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _LIBRARY = re.compile(r"\bin (lib\w+)")
 _OF_COLLECTIVES = ("libnccl", "librccl")
 
 
-@check(say("no program crashed inside a library of GPUs"))
+@check(say("crashes in GPU libraries"))
 def log_crashes(case: Case) -> Iterator[Verdict]:
-    """Programs that crashed inside NCCL, CUDA or another library of GPUs, as the kernel wrote it down.
+    """Programs that crashed inside NCCL, CUDA or another GPU library, from the kernel log.
 
-    One rank of many dies so, and the others wait in their next collective until they time out: the trace that
-    a user sees is of them. The kernel's line names the library. Inside NCCL it is mostly two versions of it
-    in one process, or a version that does not know the network's plugin.
+    Typically one rank of many crashes, and the others wait in their next collective until they time out:
+    the stack trace that a user sees is theirs. The kernel's line names the library. Inside NCCL the
+    usual cause is two NCCL versions in one process, or a version that does not match the network plugin.
 
-    A crash: warning; longer ago than a week or before the last boot: note. Source: Linux arch/x86/mm/fault.c
+    Warning; note if older than a week or before the last boot. Source: Linux arch/x86/mm/fault.c
     (segfault at); gpud's component of NCCL.
     """
     nothing = unseen(case, "segfault|general protection") or none_told(case, "crash")
@@ -49,13 +49,12 @@ def log_crashes(case: Case) -> Iterator[Verdict]:
         )
 
 
-@check(say("memory that network cards hold stays while they hold it"))
+@check(say("nvidia-peermem messages in the kernel log"))
 def log_peermem(case: Case) -> Iterator[Verdict]:
-    """Memory of GPUs that went away while a network card still had it registered (nvidia-peermem).
+    """GPU memory freed while a NIC still had it registered (nvidia-peermem).
 
-    Mostly a program that ended or was killed in the midst of GPUDirect RDMA: the driver cleans up, and what
-    runs since is not struck. Again and again while programs run: the module and the RDMA drivers do not fit
-    each other.
+    Usually a program that exited or was killed during GPUDirect RDMA: the driver cleans up, and later
+    jobs are not affected. Repeated while jobs run: the module and the RDMA drivers do not match.
 
     Note; warning from ten lines on. Source: nvidia-peermem.c of NVIDIA's open kernel modules; gpud's
     component of peermem.
@@ -72,14 +71,14 @@ def log_peermem(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("none in the kernel log"))
 
 
-@check(say("the whole machine may open enough files"))
+@check(say("system-wide file handles (fs.file-max)"))
 def files_all(case: Case) -> Iterator[Verdict]:
-    """How many files all programs of the machine hold open, of as many as the kernel allows (fs.file-max).
+    """File handles in use system-wide, against the kernel's limit (fs.file-max).
 
-    At the limit every program fails to open anything, the login included: checkpoints, sockets and data
+    At the limit every program fails to open files, logins included: checkpoints, sockets and data
     loaders end with "Too many open files in system".
 
-    80 % in use, or the kernel's log says that the limit was met: warning. Source: Linux Documentation
+    Warning: 80 % in use, or the kernel log shows that the limit was reached. Source: Linux Documentation
     admin-guide/sysctl/fs (file-max, file-nr).
     """
     met = events(case, "files")

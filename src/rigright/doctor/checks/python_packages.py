@@ -1,4 +1,4 @@
-"""Packages of each Python: none outdated, none twice, from indexes that exist."""
+"""Python packages: obsolete, duplicate or clashing ones, and wheel indexes that do not exist."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from rigright.machine.system import Python
 GONE: dict[str, tuple[bool, Sentence, str | None]] = {  # name -> it does harm, why, what to install instead
     "pynvml": (
         False,
-        say("a deprecated shell around nvidia-ml-py that warns at each import"),
+        say("a deprecated wrapper around nvidia-ml-py that warns at every import"),
         "nvidia-ml-py",
     ),
     "py3nvml": (True, say("no release since 2021; its module clashes with nvidia-ml-py"), "nvidia-ml-py"),
-    "gputil": (False, say("no release since 2018; reads nvidia-smi's text"), "nvidia-ml-py"),
-    "tensorflow-gpu": (True, say("a stub since 2.12 that installs nothing"), "tensorflow[and-cuda]"),
+    "gputil": (False, say("no release since 2018; parses nvidia-smi text"), "nvidia-ml-py"),
+    "tensorflow-gpu": (True, say("an empty stub since 2.12"), "tensorflow[and-cuda]"),
     "tf-nightly-gpu": (
         True,
-        say("no longer built; the plain package has GPU support"),
+        say("no longer built; the plain package includes GPU support"),
         "tf-nightly[and-cuda]",
     ),
-    "torchtext": (False, say("no release since 0.18: it does not load beside newer torch"), None),
-    "torchdata": (False, say("its pipes were removed in 0.10"), None),
-    "apex": (False, say("its mixed precision is deprecated: torch.amp does it"), None),
-    "fairscale": (False, say("not maintained; FSDP is in torch"), None),
+    "torchtext": (False, say("no release since 0.18: fails to load with newer torch"), None),
+    "torchdata": (False, say("DataPipes were removed in 0.10"), None),
+    "apex": (False, say("its mixed precision is deprecated; use torch.amp"), None),
+    "fairscale": (False, say("unmaintained; FSDP is part of torch"), None),
     "horovod": (False, say("no release since 2023"), None),
     "mxnet": (False, say("retired in 2023"), None),
-    "auto-gptq": (False, say("archived; GPTQModel took its place"), "gptqmodel"),
-    "autoawq": (False, say("archived; llm-compressor took its place"), "llmcompressor"),
-    "pytorch": (True, say("not PyTorch: a name kept from misuse"), "torch"),
+    "auto-gptq": (False, say("archived; replaced by GPTQModel"), "gptqmodel"),
+    "autoawq": (False, say("archived; replaced by llm-compressor"), "llmcompressor"),
+    "pytorch": (True, say("not PyTorch: a placeholder package on PyPI"), "torch"),
     "ctransformers": (False, say("no release since 2023"), "llama-cpp-python"),
 }
 CLASH = (
@@ -53,16 +53,16 @@ INDEX = re.compile(r"download\.pytorch\.org/whl/(?:nightly/|test/)?([\w.]+)")
 CUDA_INDEX = re.compile(r"cu(\d{2,3})")
 
 
-@check(say("no package is outdated or a stub"))
+@check(say("obsolete Python packages"))
 def packages_outdated(case: Case) -> Iterator[Verdict]:
-    """Whether packages are installed that are gone, renamed or only a stub.
+    """Installed packages that are discontinued, renamed or empty stubs.
 
-    `pynvml` is a deprecated shell around nvidia-ml-py; `tensorflow-gpu` is a stub since 2.12; torchtext and
-    others get no releases any more. They still install, and then fail in odd ways, or hide the package that
-    replaced them.
+    `pynvml` is a deprecated wrapper around nvidia-ml-py; `tensorflow-gpu` is a stub since 2.12;
+    torchtext and others get no more releases. They still install, and then fail in odd ways or shadow
+    their replacement.
 
-    Each: note; those that break others (a stub, a shell that hides the real module): warning. Source:
-    data/outdated.csv and the package's own pages, told in each row below.
+    Note; warning for those that break others (a stub, a wrapper that shadows the real module). Source:
+    data/outdated.csv and each package's own page.
     """
     for python in case.machine.software.pythons:
         if python.packages is None:
@@ -86,26 +86,27 @@ def packages_outdated(case: Case) -> Iterator[Verdict]:
                 instead=instead,
             )
         if not gone:
-            yield Fine(says=say("{count} packages looked at", count=len(python.packages)), about=python.path)
+            yield Fine(says=say("{count} packages checked", count=len(python.packages)), about=python.path)
 
 
-@check(say("no package is there twice"))
+@check(say("duplicate or clashing Python packages"))
 def packages_twice(case: Case) -> Iterator[Verdict]:
-    """Whether packages are installed twice, or beside others that write the same files.
+    """Packages installed twice, or next to others that write the same files.
 
-    Two folders of one package are what a broken update leaves: which one an import finds is chance. pynvml
-    brings files of nvidia-ml-py; onnxruntime and onnxruntime-gpu, the three OpenCVs, cupy for two CUDAs
-    write into one folder: the last installed wins, and removing one breaks the other. NVIDIA's libraries for
-    CUDA 11, 12 and 13 side by side mean frameworks with different CUDAs in one environment: large, and a
-    source of clashes.
+    Two copies of one package are left by a broken update: which one an import loads is chance. pynvml
+    ships files of nvidia-ml-py; onnxruntime and onnxruntime-gpu, the three OpenCVs, and cupy for two
+    CUDA versions share one directory: the last one installed wins, and removing one breaks the other.
+    NVIDIA libraries for CUDA 11, 12 and 13 side by side mean frameworks for different CUDA versions in
+    one environment: large, and a source of clashes.
 
-    Same files: warning. Mixed CUDAs: note. Source: the packages' own file lists; PyPI pages (recalled).
+    Warning: same files. Note: mixed CUDA versions. Source: the packages' own file lists; PyPI pages
+    (recalled).
     """
     for python in case.machine.software.pythons:
         found = [*_twice(python), *_same_files(python), *_mixed(python)]
         yield from found
         if not found and python.packages:
-            yield Fine(says=say("{count} packages looked at", count=len(python.packages)), about=python.path)
+            yield Fine(says=say("{count} packages checked", count=len(python.packages)), about=python.path)
 
 
 def _twice(python: Python) -> Iterator[Verdict]:
@@ -151,15 +152,15 @@ def _mixed(python: Python) -> Iterator[Verdict]:
         yield advise("python_packages.mixed_cudas", shown, about=python.path, python=python.path)
 
 
-@check(say("pip is told of wheel indexes that exist"))
+@check(say("PyTorch wheel index of pip"))
 def pip_index(case: Case) -> Iterator[Verdict]:
-    """Whether pip is told of wheel indexes that exist.
+    """Whether pip is configured with wheel indexes that exist.
 
-    PyTorch has an index for each CUDA it is built with, and not for others: cu122, that guides name, never
-    existed. pip says of a missing index only that it found no version, or silently takes the build of the
-    main index.
+    PyTorch has an index for each CUDA version it is built with, and for no other: cu122, which guides
+    name, never existed. With a missing index pip only reports that it found no version, or silently
+    takes the build from PyPI.
 
-    An index of PyTorch that our table does not hold: warning. Source: data/torch_indexes.csv.
+    Warning: a PyTorch index that is not in our table. Source: data/torch_indexes.csv.
     """
     known = torch_indexes()
     newest = max((int(match[1]) for name in known if (match := CUDA_INDEX.fullmatch(name))), default=0)

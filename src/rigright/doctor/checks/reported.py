@@ -1,4 +1,4 @@
-"""What NVIDIA's driver and its diagnosis report of cards: XIDs, recovery asked for, `dcgmi diag`."""
+"""What the NVIDIA driver and its diagnostics report: XIDs, recovery actions, `dcgmi diag`."""
 
 from __future__ import annotations
 
@@ -28,26 +28,25 @@ SOFTWARE = (*SETTINGS, "software", "denylist", "library", "page retirement", "in
 MOST_REASONS = 3
 
 
-@check(say("errors that the NVIDIA driver reported (XID)"))
+@check(say("XID errors in the kernel log"))
 def xid_events(case: Case) -> Iterator[Verdict]:
-    """What the NVIDIA driver reported in the kernel log: XID codes, each with what to do about it.
+    """XID errors in the kernel log, each with what to do about it.
 
-    An XID names what went wrong on a card. Some ask for a reset or a reboot (fault), some mean worn memory
-    or links, many only that a program made a mistake (note; from three on the same card, warning). XID 45
-    follows other errors and is told only where it stands alone; 154 says what the driver asks for after an
-    error, and goes before the catalog where it asks for more; 171 and 172 explain 48. XID 63 (a row of
-    memory will be replaced) needs nothing at once: whether a reset waits is seen by rows_remapped. Of 144 to
-    150 (NVLink of the fifth generation) each line says itself whether it is fatal: those that are not are
-    notes.
+    An XID names what went wrong on a GPU. Some need a reset or reboot (fault), some mean degrading
+    memory or links, many only an application bug (note; from three on the same GPU, warning). XID 45
+    follows other errors and is reported only on its own; 154 carries the recovery action after an error,
+    and overrides the catalog where it asks for more; 171 and 172 give details of 48. XID 63 (row
+    remapping recorded) needs nothing right away: rows_remapped shows whether a reset is pending. For 144
+    to 150 (NVLink5) each line states whether it is fatal: those that are not are notes.
 
-    What happened more than a week ago, or before the last boot, weighs one step less. The log may begin
-    late, and XIDs of the time before are not in it: see the recovery action too. Source: data/xids.csv, from
-    NVIDIA's XID catalog for Ampere and newer, of 2025-10; `rigright look-up xids` shows it.
+    Events older than a week, or from before the last boot, count one level lower. The log may start late
+    and miss earlier XIDs: see the recovery action too. Source: data/xids.csv, from NVIDIA's XID catalog
+    for Ampere and newer, of 2025-10; `rigright look-up xids` shows it.
     """
     found = events(case, "xid")
     if not found and any(device.vendor == "nvidia" for device in case.machine.devices):
         if found is None:
-            yield NotSeen(why=say("the kernel log is closed to us"), see=f"sudo {SEE_XIDS}")
+            yield NotSeen(why=say("no permission to read the kernel log"), see=f"sudo {SEE_XIDS}")
         else:
             yield Fine(says=say("none in the kernel log"))
     asking = followed(found or [])
@@ -85,17 +84,15 @@ def _of_code(case: Case, code: int, *, same: list[Event], after: Event | None) -
     )
 
 
-@check(say("errors of programs that keep coming from one card"))
+@check(say("application XIDs repeating on one GPU"))
 def xid_repeated(case: Case) -> Iterator[Verdict]:
-    """Whether errors that usually are a program's fault keep coming from one card.
+    """Whether application XIDs keep coming from one GPU.
 
-    XID 13, 31, 32 and 43 mostly mean a bug in a program. From at least three different processes on one
-    card, while other cards that also worked stay quiet, they point at the card: NVIDIA's catalog asks for a
-    diagnosis when 13 repeats on the same part (TPC or GPC), and for a look at the card when 31 comes from
-    one card alone.
+    XID 13, 31, 32 and 43 usually mean an application bug. From three or more different processes on one
+    GPU, while other GPUs stay quiet, they point at the GPU: NVIDIA's catalog asks for diagnostics when
+    13 repeats in the same TPC or GPC, and for a look at the GPU when 31 comes from one GPU only.
 
-    Warning, likely and not certain. Sources: NVIDIA's XID catalog (2025-10), requests of operators to
-    NVSentinel.
+    Warning, likely. Sources: NVIDIA's XID catalog (2025-10), requests of operators to NVSentinel.
     """
     found = [event for event in events(case, "xid") or [] if event.code in CODES and event.pid]
     by_card: dict[str, list[Event]] = {}
@@ -120,28 +117,28 @@ def xid_repeated(case: Case) -> Iterator[Verdict]:
         )
 
 
-@check(say("recovery that the driver asks for"))
+@check(say("GPU recovery action"))
 def gpu_recovery(case: Case) -> Iterator[Verdict]:
-    """What the driver itself asks for: reset, reboot, drain.
+    """The recovery action that the driver requests: reset, reboot, drain.
 
-    The driver keeps a recovery action for each card until it is done. It stays when counters are cleared, so
-    it shows a fault of the past that a single look at counters and logs would miss: after an uncontained
-    memory error (XID 95) or a failure of the firmware (XID 119) a card may go on working, badly, with every
-    counter at zero.
+    The driver keeps a recovery action for each GPU until it is carried out. It survives cleared
+    counters, so it shows a past fault that a look at counters and logs would miss: after an uncontained
+    ECC error (XID 95) or a GSP failure (XID 119) a GPU may keep running, badly, with every counter at
+    zero.
 
-    Any action but "none" is a fault. Sources: NVML's recovery actions (nvidia-ml-py 13.615), XID 154 of
-    NVIDIA's catalog; drivers before 550 do not tell it.
+    Fault: any action but "none". Sources: NVML's recovery actions (nvidia-ml-py 13.615), XID 154 of
+    NVIDIA's catalog; drivers before 550 do not report it.
     """
     for device, _ in answering(case, vendor="nvidia"):
         action = (device.recovery or "").lower()
         if not action:
             yield NotSeen(
-                why=say("the driver does not tell it; drivers from 550 on do for most cards"),
+                why=say("not reported by this driver; drivers from 550 on report it for most GPUs"),
                 see=f"nvidia-smi -q -i {device.index} | grep -i recovery",
                 about=label(device),
             )
         elif action == "none":
-            yield Fine(says=say("nothing is asked for"), about=label(device))
+            yield Fine(says=say("none requested"), about=label(device))
         else:
             kinds = {
                 "reported.recovery_reboot": "reboot" in action,
@@ -156,22 +153,21 @@ def _asked(action: str) -> Sentence:
     if "reboot" in action:
         return say("reboot")
     if "p2p" in action:
-        return say("drain what copies between cards")
+        return say("drain jobs that use P2P")
     return say("drain, then reset") if "drain" in action else say("reset")
 
 
-@check(say("NVIDIA's own diagnosis finds nothing"))
+@check(say("DCGM diagnostics"))
 def dcgm_diagnosis(case: Case) -> Iterator[Verdict]:
-    """What NVIDIA's own diagnosis (`dcgmi diag`) found, where its answer was given to us.
+    """What NVIDIA's `dcgmi diag` found, if its output was given to us.
 
-    Its first level looks at software and settings in seconds, the second tries memory and PCIe for minutes,
-    the third loads the cards for a quarter of an hour. It is not started from here: the higher levels need
-    cards on which nothing else runs. A card can pass and be slow all the same: hold it against its peers
-    with `rigright bench`.
+    Level 1 checks software and settings in seconds, level 2 tests memory and PCIe for minutes, level 3
+    loads the GPUs for a quarter of an hour. Doctor does not start it: the higher levels need idle GPUs.
+    A GPU can pass and still be slow: compare it with its peers through `rigright bench`.
 
-    A test that failed: fault, or warning where a setting is all it asks for; a test that warns: warning. One
-    that was skipped is not observed, and no pass. Source: NVIDIA DCGM user guide, diagnostics; DCGM's table
-    of errors (dcgm_errors.h), which weighs each: watch, isolate, look closer, configure, reset.
+    Fault: a failed test. Warning: a failed test that only asks for a setting, or a warning. A skipped
+    test is not a pass. Source: NVIDIA DCGM user guide, diagnostics; DCGM's table of errors
+    (dcgm_errors.h), which weighs each: watch, isolate, look closer, configure, reset.
     """
     found = case.machine.software.diagnosed
     if found is None:
@@ -182,7 +178,7 @@ def dcgm_diagnosis(case: Case) -> Iterator[Verdict]:
     if missing:
         yield NotSeen(
             why=say(
-                "not run: {tests}; `dcgmi diag -r 3` tries most, on idle cards", tests=", ".join(missing)
+                "not run: {tests}; `dcgmi diag -r 3` on idle GPUs runs most of them", tests=", ".join(missing)
             ),
             see="dcgmi diag -r 1",
         )
@@ -206,7 +202,7 @@ def _of_test(case: Case, one: Diagnosed) -> Finding:
     again = f"dcgmi diag -r {level}{card}"
     # what shows the card as it is now: the test itself may only run where nothing else does
     shown = Evidence(
-        shows=one.says[0] if one.says else say("it gives no reason"),
+        shows=one.says[0] if one.says else say("no reason given"),
         command=again if level == 1 else f"nvidia-smi -q{card}",
     )
     name = first({"reported.dcgm_warns": one.outcome == "warn", "reported.dcgm_failed": is_ill})

@@ -1,4 +1,4 @@
-"""The system: kernel options and settings, its clock, limits, updates, processes that are stuck."""
+"""The system: kernel options and settings, clock, limits, updates, stuck processes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from rigright.doctor.record import Case, Confidence, Fine, NotSeen, Severity, Ve
 from rigright.doctor.stack import installed, is_contained, service, setting
 
 HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
-    ("pci=nommconf", "warning", say("error reports, ACS and resizable BARs of the bus are out of reach")),
-    ("pci=nomsi", "fault", say("cards cannot raise interrupts as their drivers need")),
-    ("pci=noaer", "note", say("errors of the bus are no longer reported")),
-    ("pcie_aspm=force", "warning", say("links are put to sleep that should not: cards may fall off the bus")),
-    ("maxcpus=", "note", say("some cores are not used")),
+    ("pci=nommconf", "warning", say("PCIe error reporting, ACS and Resizable BAR are unavailable")),
+    ("pci=nomsi", "fault", say("GPU drivers cannot get the MSI interrupts they need")),
+    ("pci=noaer", "note", say("PCIe errors are no longer reported")),
+    (
+        "pcie_aspm=force",
+        "warning",
+        say("ASPM is forced on links that do not support it: GPUs may fall off the bus"),
+    ),
+    ("maxcpus=", "note", say("some CPU cores are not used")),
     ("mem=", "note", say("some memory is not used")),
-    ("nosmt", "note", say("half of the threads are switched off")),
-    ("modprobe.blacklist=nvidia", "fault", say("the driver is kept out")),
-    ("module_blacklist=nvidia", "fault", say("the driver is kept out")),
+    ("nosmt", "note", say("hyper-threading is off: half of the CPU threads")),
+    ("modprobe.blacklist=nvidia", "fault", say("the GPU driver is blacklisted")),
+    ("module_blacklist=nvidia", "fault", say("the GPU driver is blacklisted")),
 )
 OFF_S, FAR_OFF_S = 0.5, 60.0
 KEEPERS = ("chrony", "chronyd", "systemd-timesyncd", "ntp", "ntpsec")
@@ -35,18 +39,17 @@ DRIVER_PACKAGES = (
 )
 
 
-@check(say("the kernel's options do no harm"))
+@check(say("kernel boot options"))
 def kernel_options(case: Case) -> Iterator[Verdict]:
-    """Whether the kernel was started with options that hurt accelerators.
+    """Kernel boot options that hurt GPUs.
 
-    `nomodeset` was a rescue for black screens and keeps drivers for screens from starting; it does no harm
-    to NVIDIA's compute driver alone, but keeps amdgpu and i915 out. `pci=nommconf` hides the large
-    configuration space: error reports, ACS and resizable BARs are gone. `pci=noaer` silences errors of the
-    bus; `pcie_aspm=force` lets links sleep that should not; `iommu=off` on a machine that needs it; `mem=`
-    and `maxcpus=` hide memory and cores.
+    `nomodeset` is a rescue for black screens that keeps display drivers from loading; it does not affect
+    NVIDIA's compute driver, but keeps amdgpu and i915 out. `pci=nommconf` hides extended configuration
+    space: AER, ACS and Resizable BAR are gone. `pci=noaer` silences PCIe errors; `pcie_aspm=force` puts
+    links to sleep that do not support it; `mem=` and `maxcpus=` hide memory and cores.
 
-    Fault: what keeps a driver or its interrupts out. Warning: what makes links or their errors unsafe. Note:
-    what hides something. Source: Linux documentation, admin-guide/kernel-parameters.
+    Fault: the option keeps a driver or its interrupts out. Warning: it makes links or error reporting
+    unsafe. Note: it hides something. Source: Linux documentation, admin-guide/kernel-parameters.
     """
     cmdline = case.machine.system.cmdline
     if cmdline is None or not (case.machine.devices or case.machine.pci) or is_contained(case):
@@ -57,24 +60,24 @@ def kernel_options(case: Case) -> Iterator[Verdict]:
         (word, severity, why) for word in words for start, severity, why in HURTING if word.startswith(start)
     ]
     if "nomodeset" in words and "nvidia" not in vendors:
-        found.append(("nomodeset", "warning", say("amdgpu and i915 do not start with it")))
+        found.append(("nomodeset", "warning", say("amdgpu and i915 do not load with it")))
     for word, severity, why in found:
         without = without_option(case, word)
         yield advise("system.option", about=word, severity=severity, option=word, why=why, without=without)
     if not found:
-        yield Fine(says=say("{count} options looked at", count=len(words)))
+        yield Fine(says=say("{count} options checked", count=len(words)))
 
 
-@check(say("the IOMMU lets AMD's cards reach each other"))
+@check(say("IOMMU mode for AMD GPUs"))
 def amd_iommu(case: Case) -> Iterator[Verdict]:
-    """Whether an IOMMU that translates stands between several cards of AMD.
+    """Whether an IOMMU translates between several AMD GPUs.
 
-    Cards of AMD exchange over PCIe by reading each other's memory. An IOMMU that translates every address in
-    between makes that slow, and on many boards makes programs on two or more cards hang at their first
-    exchange (RCCL, "Memory access fault by GPU node"). AMD asks for `iommu=pt` on machines with several
-    cards: devices of the machine itself then pass, and virtual machines stay separated.
+    AMD GPUs exchange over PCIe by reading each other's memory. An IOMMU that translates every address in
+    between makes that slow, and on many boards hangs multi-GPU programs at their first exchange (RCCL,
+    "Memory access fault by GPU node"). AMD asks for `iommu=pt` on multi-GPU machines: host devices pass
+    through, and virtual machines stay isolated.
 
-    Several cards and a translating IOMMU on a machine of metal: warning. Source: ROCm documentation, system
+    Warning: several GPUs and a translating IOMMU on bare metal. Source: ROCm documentation, system
     optimisation of Instinct accelerators and known issues of several Radeons: iommu=pt.
     """
     system = case.machine.system
@@ -86,7 +89,7 @@ def amd_iommu(case: Case) -> Iterator[Verdict]:
     if len(cards) < 2 or system.is_virtual or is_contained(case):
         return
     if system.iommu is None:
-        yield NotSeen(why=say("whether an IOMMU translates is not told"), see=SHOW)
+        yield NotSeen(why=say("IOMMU mode not reported"), see=SHOW)
     elif system.iommu == "on":
         passing = with_option(case, "iommu=pt")
         yield advise("system.iommu", count=len(cards), state=system.iommu, passing=passing)
@@ -94,15 +97,15 @@ def amd_iommu(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("IOMMU: {state}", state=system.iommu))
 
 
-@check(say("the kernel does not move memory about"))
+@check(say("automatic NUMA balancing"))
 def numa_balancing(case: Case) -> Iterator[Verdict]:
-    """Whether the kernel moves memory between processors by itself while cards work.
+    """Whether automatic NUMA balancing is on.
 
-    With kernel.numa_balancing on, the kernel takes pages away from programs for a moment to see who uses
-    them, and moves them. For programs pinned to the memory next to their card that is work for nothing;
-    memory that network cards and GPUs reach directly is disturbed. Guides for large training switch it off.
+    With kernel.numa_balancing the kernel unmaps pages to see who uses them, and migrates them. For
+    processes pinned next to their GPU that is pure overhead, and it disturbs memory that NICs and GPUs
+    access directly. Guides for large training runs switch it off.
 
-    On, with several memory domains and several cards: note. Source: AMD Instinct and NVIDIA DGX tuning
+    Note: on, with several NUMA nodes and several GPUs. Source: AMD Instinct and NVIDIA DGX tuning
     guides; Linux documentation, admin-guide/sysctl/kernel.
     """
     name = "kernel.numa_balancing"
@@ -116,16 +119,16 @@ def numa_balancing(case: Case) -> Iterator[Verdict]:
         yield advise("system.numa_balancing", value=value)
 
 
-@check(say("programs may open enough files"))
+@check(say("open file limit (nofile)"))
 def open_files(case: Case) -> Iterator[Verdict]:
-    """Whether programs may open enough files.
+    """The open file limit of a process (nofile).
 
-    DataLoader workers pass tensors to each other as open files, a server holds a connection a request, a
-    data set in shards is thousands of files. At 1024, the usual limit of a shell, they end in "Too many open
-    files".
+    DataLoader workers pass tensors to each other as open files, a server holds one connection per
+    request, a sharded data set is thousands of files. At 1024, the usual limit of a shell, they die with
+    "Too many open files".
 
-    Below 4096: note with one card, warning with four and more. Source: PyTorch multiprocessing notes on file
-    descriptors; vLLM and Ray production guides (65,536).
+    Below 4096: note with one GPU, warning with four and more. Source: PyTorch multiprocessing notes on
+    file descriptors; vLLM and Ray production guides (65,536).
     """
     limit, cards = dict(case.machine.system.limits).get("nofile"), len(case.machine.devices)
     if limit is None or not cards:
@@ -137,21 +140,21 @@ def open_files(case: Case) -> Iterator[Verdict]:
         yield advise("system.open_files", severity=severity, limit=f"{limit:,.0f}")
 
 
-@check(say("the clock is kept right"))
+@check(say("clock synchronisation (NTP)"))
 def clock_kept(case: Case) -> Iterator[Verdict]:
-    """Whether the machine's clock is kept right.
+    """Whether the system clock is NTP-synchronised.
 
-    Logs of several machines, certificates, Slurm's munge (five minutes), object storage signatures (fifteen)
-    and checkpoints' names rely on it. A clock that nobody keeps drifts by seconds a day.
+    Logs of several nodes, certificates, Slurm's munge (five minutes), object storage signatures
+    (fifteen) and checkpoint names rely on it. An unsynchronised clock drifts by seconds a day.
 
-    Not synchronised: warning on a real machine; in a container or virtual machine the host may keep it:
-    note. More than half a second off: warning; more than a minute: fault. Source: munge and cloud signature
-    documentation (recalled).
+    Warning: not synchronised on bare metal (note in a container or virtual machine, where the host may
+    do it), or more than half a second off. Fault: more than a minute off. Source: munge and cloud
+    signature documentation (recalled).
     """
     system = case.machine.system
     off_s = system.clock_off_s
     if system.clock_synced is None:
-        why = say("nobody here knows whether the clock is kept right")
+        why = say("NTP state not readable")
         yield NotSeen(why=why, see="timedatectl; chronyc tracking")
     elif off_s is not None and off_s > OFF_S:
         severity: Severity = "fault" if off_s > FAR_OFF_S else "warning"
@@ -164,16 +167,15 @@ def clock_kept(case: Case) -> Iterator[Verdict]:
         yield advise("system.clock", severity="note" if kept_elsewhere else "warning", state=keeper)
 
 
-@check(say("no process waits without end"))
+@check(say("processes stuck in D state"))
 def processes_stuck(case: Case) -> Iterator[Verdict]:
-    """Whether processes wait without end for a device (state D), or the kernel told of ones that did.
+    """Processes stuck in D state, or reported as hung by the kernel.
 
-    A process in state D cannot be killed. With drivers of accelerators and network file systems it means
-    that the device or the server no longer answers; monitors that ask it pile up the same way.
+    A process in D state cannot be killed. With GPU drivers and network file systems it means that the
+    device or the server no longer responds; monitoring agents that query it pile up the same way.
 
-    Processes of the driver or of users in D at two looks: warning; with nvidia in their name: fault. The
-    kernel's word on tasks blocked for 120 seconds: warning. Source: Linux hung task detector; gpud's check
-    of D states.
+    Warning: processes in D state at two looks, or tasks that the kernel reports as blocked for 120
+    seconds. Fault: GPU driver processes. Source: Linux hung task detector; gpud's check of D states.
     """
     stuck = case.machine.system.stuck
     if stuck:
@@ -193,15 +195,15 @@ def processes_stuck(case: Case) -> Iterator[Verdict]:
         yield logged(case, advise("system.hung", names=names), of=told)
 
 
-@check(say("no update waits for a restart"))
+@check(say("pending reboot"))
 def reboot_pending(case: Case) -> Iterator[Verdict]:
-    """Whether an update waits for a restart.
+    """Whether an update waits for a reboot.
 
-    New kernels and libraries count from the next start on. Until then the machine runs what was replaced,
-    and a driver updated meanwhile may not fit the kernel that runs.
+    New kernels and libraries take effect at the next boot. Until then the machine runs the old ones, and
+    a driver updated meanwhile may not match the running kernel.
 
-    Wanted by the system, or a newer kernel installed than the one that runs: note. Source: Debian and Ubuntu
-    /run/reboot-required.
+    Note: the system asks for it, or a newer kernel is installed than the running one. Source: Debian and
+    Ubuntu /run/reboot-required.
     """
     system = case.machine.system
     if is_contained(case) or system.virtual in {"wsl1", "wsl2"}:
@@ -218,16 +220,17 @@ def reboot_pending(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("kernel {kernel} is the newest installed", kernel=system.kernel))
 
 
-@check(say("the driver is not changed at night"))
+@check(say("unattended driver upgrades"))
 def upgrades_unattended(case: Case) -> Iterator[Verdict]:
-    """Whether the system may change the driver by itself, at night, under running programs.
+    """Whether the system may update the driver by itself, under running jobs.
 
-    unattended-upgrades installs security updates, NVIDIA's driver among them. The library on disk is then
-    newer than the module in the kernel: from that moment no new program can use a card until a restart (see
-    driver_mismatch). It is the most common cause of cards that "stopped working by themselves".
+    unattended-upgrades installs security updates, the NVIDIA driver among them. The library on disk is
+    then newer than the loaded kernel module: from that moment no new program can use a GPU until a
+    reboot (see driver_mismatch). It is the most common cause of GPUs that "stopped working by
+    themselves".
 
-    Runs, and the driver's packages are neither held nor kept out: note. Source: Ubuntu automatic updates
-    guide; NVIDIA driver installation guide, version locking.
+    Note: it is active, and the driver packages are neither on hold nor excluded. Source: Ubuntu
+    automatic updates guide; NVIDIA driver installation guide, version locking.
     """
     packages = installed(case, DRIVER_PACKAGES)
     if service(case, "unattended-upgrades") != "active" or not packages:
@@ -237,4 +240,4 @@ def upgrades_unattended(case: Case) -> Iterator[Verdict]:
         hold = f"apt-mark hold {shlex.join(loose)}"
         yield advise("system.upgrades", packages=", ".join(loose[:5]), hold=hold)
     else:
-        yield Fine(says=say("the driver's packages are held"))
+        yield Fine(says=say("driver packages are on hold"))

@@ -1,4 +1,4 @@
-"""Environment variables: which cards and libraries programs get, what slows them or their collectives."""
+"""Environment variables: visible GPUs, libraries, and what slows programs or collectives."""
 
 from __future__ import annotations
 
@@ -20,32 +20,43 @@ GIVEN_OUT_BY = ("SLURM_JOB_ID", "KUBERNETES_SERVICE_HOST", "RAY_JOB_ID")
 ON = {"1", "true", "yes"}
 MANY_THREADS = 8
 SLOW: tuple[tuple[str, str, Severity, Sentence], ...] = (
-    ("CUDA_LAUNCH_BLOCKING", "1", "warning", say("the processor waits for each kernel")),
-    ("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", "warning", say("every tensor is allocated anew by the driver")),
-    ("NVIDIA_TF32_OVERRIDE", "0", "warning", say("32-bit matrix products leave the fast units")),
-    ("CUDA_CACHE_DISABLE", "1", "warning", say("kernels are translated anew at every start")),
-    ("TORCH_DISTRIBUTED_DEBUG", "DETAIL", "warning", say("every collective is compared among all ranks")),
+    ("CUDA_LAUNCH_BLOCKING", "1", "warning", say("the CPU waits for every kernel")),
+    (
+        "PYTORCH_NO_CUDA_MEMORY_CACHING",
+        "1",
+        "warning",
+        say("every tensor is allocated by the driver instead of the cache"),
+    ),
+    ("NVIDIA_TF32_OVERRIDE", "0", "warning", say("FP32 matrix products do not use tensor cores (TF32 off)")),
+    ("CUDA_CACHE_DISABLE", "1", "warning", say("kernels are JIT-compiled again at every start")),
+    (
+        "TORCH_DISTRIBUTED_DEBUG",
+        "DETAIL",
+        "warning",
+        say("every collective is cross-checked across all ranks"),
+    ),
     (
         "CUDA_DEVICE_MAX_CONNECTIONS",
         "1",
         "note",
-        say("right for Megatron's overlap on chips before Blackwell; elsewhere it serialises streams"),
+        say("right for Megatron overlap before Blackwell; elsewhere it serialises CUDA streams"),
     ),
-    ("TF_FORCE_GPU_ALLOW_GROWTH", "false", "note", say("TensorFlow takes all memory of the card at once")),
+    ("TF_FORCE_GPU_ALLOW_GROWTH", "false", "note", say("TensorFlow allocates all GPU memory at start")),
 )
 
 
-@check(say("the library path leads to the right libraries"))
+@check(say("LD_LIBRARY_PATH and LD_PRELOAD"))
 def library_path(case: Case) -> Iterator[Verdict]:
-    """Whether LD_LIBRARY_PATH and LD_PRELOAD lead programs to the libraries that they were built with.
+    """Whether LD_LIBRARY_PATH and LD_PRELOAD load the libraries that programs were built with.
 
-    A framework's wheel brings its CUDA libraries and finds them by itself; LD_LIBRARY_PATH goes before.
-    Folders of two CUDAs there, or one of another major version than the framework's, load a library that it
-    was not tested with. A `stubs` folder holds an empty libcuda that is only for linking: with it no card is
-    found (error 34). A `compat` folder replaces the driver's library, which helps datacentre cards alone.
+    A framework's wheel ships its CUDA libraries and finds them by itself; LD_LIBRARY_PATH takes
+    precedence. Directories of two CUDA versions, or of another major version than the framework's, load
+    a library that it was not tested with. A `stubs` directory holds an empty libcuda that is only for
+    linking: with it no GPU is found (error 34). A `compat` directory replaces the driver's library,
+    which works on data center GPUs only.
 
-    Stubs: fault. Two CUDAs, compat on other cards: warning. Source: NVIDIA CUDA compatibility guide; cudart
-    error cudaErrorStubLibrary.
+    Fault: stubs. Warning: two CUDA versions, or compat on other GPUs. Source: NVIDIA CUDA compatibility
+    guide; cudart error cudaErrorStubLibrary.
     """
     path = variable(case, "LD_LIBRARY_PATH")
     if not path or not case.machine.devices:
@@ -64,19 +75,19 @@ def library_path(case: Case) -> Iterator[Verdict]:
         found.append(advise("variables.compat", folders=":".join(compat)[:300]))
     yield from found
     if not found:
-        yield Fine(says=say("{count} folders", count=len(folders)))
+        yield Fine(says=say("{count} directories checked", count=len(folders)))
 
 
-@check(say("visible devices name cards that are here"))
+@check(say("CUDA_VISIBLE_DEVICES and its kin"))
 def visible_devices(case: Case) -> Iterator[Verdict]:
-    """Whether CUDA_VISIBLE_DEVICES (or HIP_..., ROCR_...) names cards that are here, and what it hides.
+    """Whether CUDA_VISIBLE_DEVICES (or HIP_..., ROCR_...) names existing GPUs, and what it hides.
 
-    CUDA stops reading the list at the first entry it does not know, and hides all after it without a word:
-    "0,1,8" on eight cards shows two, an empty value or -1 shows none. Entries may be numbers, unique
-    beginnings of UUIDs, or the UUID of a MIG slice; on a card in MIG mode a number means its first slice
-    alone. HIP counts the cards that ROCR_VISIBLE_DEVICES left: with 1 in both it sees none.
+    CUDA stops reading the list at the first entry it does not know and silently hides everything after
+    it: "0,1,8" on eight GPUs shows two, an empty value or -1 shows none. Entries may be indexes, unique
+    UUID prefixes, or the UUID of a MIG instance; on a GPU in MIG mode an index means its first instance
+    only. HIP counts the GPUs that ROCR_VISIBLE_DEVICES left: with 1 in both it sees none.
 
-    An entry that names nothing: warning. Cards hidden outside of a batch system: note. Source: CUDA
+    Warning: an entry that does not exist. Note: GPUs hidden outside of a scheduler. Source: CUDA
     programming guide, environment variables; MIG user guide; HIP documentation, GPU isolation.
     """
     for name, vendor in VISIBLE.items():
@@ -107,7 +118,7 @@ def _shown(case: Case, name: str, *, value: str, devices: list[Device]) -> Verdi
     if shown >= count:
         return Fine(says=say("{name}={value}", name=name, value=value))
     if any(variable(case, one) for one in GIVEN_OUT_BY):
-        says = say("{shown} of {count} cards, as the batch system gave out", shown=shown, count=count)
+        says = say("{shown} of {count} GPUs, allocated by the scheduler", shown=shown, count=count)
         return Fine(says=says)
     return advise(
         "variables.hidden",
@@ -132,15 +143,15 @@ def _names(entry: str, devices: list[Device]) -> bool:
     return entry.startswith("GPU-") and sum(uuid.startswith(wanted) for uuid in uuids) == 1
 
 
-@check(say("programs and nvidia-smi count cards alike"))
+@check(say("GPU numbering (CUDA_DEVICE_ORDER)"))
 def device_order(case: Case) -> Iterator[Verdict]:
-    """Whether programs and nvidia-smi count unlike cards in the same order.
+    """Whether CUDA and nvidia-smi number mixed GPUs in the same order.
 
-    CUDA counts the fastest card first; nvidia-smi counts by place on the bus. With unlike cards "card 0" is
-    then another card for a program than for nvidia-smi, and CUDA_VISIBLE_DEVICES=0 picks one that nobody
-    meant. With like cards both count alike.
+    CUDA numbers the fastest GPU first; nvidia-smi numbers by PCI bus ID. With mixed GPUs "GPU 0" means
+    different GPUs, and CUDA_VISIBLE_DEVICES=0 picks one that nobody meant. With identical GPUs both
+    agree.
 
-    Unlike cards and CUDA_DEVICE_ORDER not PCI_BUS_ID: note. Source: CUDA programming guide,
+    Note: mixed GPUs and CUDA_DEVICE_ORDER not PCI_BUS_ID. Source: CUDA programming guide,
     CUDA_DEVICE_ORDER.
     """
     names = [one.name for one in case.machine.devices if one.vendor == "nvidia" and one.name]
@@ -148,21 +159,21 @@ def device_order(case: Case) -> Iterator[Verdict]:
     if len(names) < 2:
         return
     if len(set(names)) == 1:
-        yield Fine(says=say("cards alike"))
+        yield Fine(says=say("identical GPUs"))
     elif order == "PCI_BUS_ID":
         yield Fine(says=say("{name}={value}", name="CUDA_DEVICE_ORDER", value=order))
     else:
         yield advise("variables.order", names=", ".join(names), order=order or say("not set"))
 
 
-@check(say("no variable holds collectives back"))
+@check(say("NCCL and RCCL variables"))
 def nccl_variables(case: Case) -> Iterator[Verdict]:
-    """Whether variables that once helped now hold collectives back.
+    """NCCL and RCCL variables that slow down collectives.
 
-    NCCL and its kin choose well by themselves. Variables copied from old posts switch off what makes them
-    fast: peer copies, shared memory, InfiniBand, GPUDirect; or fill logs at every step.
+    NCCL chooses well by itself. Variables copied from old posts disable what makes it fast (P2P, shared
+    memory, InfiniBand, GPUDirect) or flood the log at every step.
 
-    A path switched off that this machine has: warning. Debug output at every call: note. Source: NCCL
+    Warning: a path is disabled that this machine has. Note: debug output at every call. Source: NCCL
     environment variables documentation.
     """
     told = {name: value for name, value in case.machine.environment if name.startswith(("NCCL_", "RCCL_"))}
@@ -172,7 +183,7 @@ def nccl_variables(case: Case) -> Iterator[Verdict]:
     for name, severity, why in found:
         yield advise("variables.nccl", severity=severity, name=name, value=told[name], why=why)
     if not found:
-        yield Fine(says=say("{count} variables looked at", count=len(told)))
+        yield Fine(says=say("{count} variables checked", count=len(told)))
 
 
 def _hurting(case: Case) -> Iterator[tuple[str, Severity, Sentence]]:
@@ -182,41 +193,50 @@ def _hurting(case: Case) -> Iterator[tuple[str, Severity, Sentence]]:
     linked = any(any(link.active for link in device.links or ()) for device in case.machine.devices)
     if _is_on(case, "NCCL_P2P_DISABLE"):
         why = (
-            say("cards of one machine then exchange through main memory, past their NVLink")
+            say("GPUs on this node then exchange through host memory instead of NVLink")
             if linked
-            else say("cards of one machine then exchange through main memory")
+            else say("GPUs on this node then exchange through host memory")
         )
         yield "NCCL_P2P_DISABLE", "warning" if linked else "note", why
     if variable(case, "NCCL_P2P_LEVEL") in {"LOC", "0"}:
-        yield "NCCL_P2P_LEVEL", "warning" if linked else "note", say("the same as switching peer copies off")
+        yield "NCCL_P2P_LEVEL", "warning" if linked else "note", say("the same as disabling P2P")
     if _is_on(case, "NCCL_SHM_DISABLE"):
-        yield "NCCL_SHM_DISABLE", "warning", say("processes of one machine then speak through the network")
+        yield "NCCL_SHM_DISABLE", "warning", say("processes on one node then talk through the network stack")
     if infiniband and _is_on(case, "NCCL_IB_DISABLE"):
-        yield "NCCL_IB_DISABLE", "warning", say("InfiniBand is up and not used: traffic goes over Ethernet")
+        yield "NCCL_IB_DISABLE", "warning", say("InfiniBand is up but unused: traffic goes over Ethernet")
     if infiniband and variable(case, "NCCL_NET_GDR_LEVEL") in {"LOC", "0"}:
-        yield "NCCL_NET_GDR_LEVEL", "warning", say("network cards then go through main memory")
+        yield (
+            "NCCL_NET_GDR_LEVEL",
+            "warning",
+            say("disables GPUDirect RDMA: NIC traffic goes through host memory"),
+        )
     if (variable(case, "NCCL_DEBUG") or "").upper() == "TRACE":
-        yield "NCCL_DEBUG", "note", say("every call writes a line: slow, and logs without end")
+        yield "NCCL_DEBUG", "note", say("every call writes a log line: slow, and logs grow without bound")
     if variable(case, "NCCL_ALGO") or variable(case, "NCCL_PROTO"):
         name = "NCCL_ALGO" if variable(case, "NCCL_ALGO") else "NCCL_PROTO"
-        yield name, "note", say("one way for all sizes: its own choice differs by size, and is measured")
+        yield (
+            name,
+            "note",
+            say("forces one algorithm for every message size; NCCL's own tuning is usually faster"),
+        )
 
 
 def _is_on(case: Case, name: str) -> bool:
     return (variable(case, name) or "").lower() in ON
 
 
-@check(say("no variable for finding errors is left on"))
+@check(say("debug variables left on"))
 def slow_variables(case: Case) -> Iterator[Verdict]:
-    """Whether variables for finding errors, or for one core, are left on.
+    """Debug variables left on.
 
-    CUDA_LAUNCH_BLOCKING=1 waits for each kernel; PYTORCH_NO_CUDA_MEMORY_CACHING=1 allocates anew each time;
-    NVIDIA_TF32_OVERRIDE=0 takes the fast matrix units away; TORCH_DISTRIBUTED_DEBUG=DETAIL compares every
-    collective. OMP_NUM_THREADS=1 leaves preparation of data one core: torchrun sets it by itself for each
-    process and says so.
+    CUDA_LAUNCH_BLOCKING=1 waits for every kernel; PYTORCH_NO_CUDA_MEMORY_CACHING=1 allocates every
+    tensor from the driver; NVIDIA_TF32_OVERRIDE=0 disables TF32 tensor cores;
+    TORCH_DISTRIBUTED_DEBUG=DETAIL cross-checks every collective. OMP_NUM_THREADS=1 leaves preprocessing
+    a single core: torchrun sets it for each process and says so.
 
-    Left on: warning, since runs are several times slower and nothing else tells; OMP_NUM_THREADS=1 on a
-    machine with many cores: note. Source: PyTorch and CUDA documentation of these variables.
+    Warning: left on, because runs get several times slower without any other sign. Note:
+    OMP_NUM_THREADS=1 on a machine with many cores. Source: PyTorch and CUDA documentation of these
+    variables.
     """
     if not case.machine.devices:
         return
@@ -225,24 +245,23 @@ def slow_variables(case: Case) -> Iterator[Verdict]:
             yield advise("variables.slow", severity=severity, name=name, value=value, why=why)
     threads = case.machine.cpu.usable or case.machine.cpu.threads or 0
     if variable(case, "OMP_NUM_THREADS") == "1" and threads >= MANY_THREADS:
-        why = say("preparation of data and work on the processor use one core of {threads}", threads=threads)
+        why = say("data preprocessing and CPU work use one of {threads} threads", threads=threads)
         yield advise("variables.slow", severity="note", name="OMP_NUM_THREADS", value="1", why=why)
 
 
-@check(say("cards run code of their own kind"))
+@check(say("HSA_OVERRIDE_GFX_VERSION"))
 def amd_override(case: Case) -> Iterator[Verdict]:
-    """Whether HSA_OVERRIDE_GFX_VERSION makes cards run code that they can run.
+    """Whether HSA_OVERRIDE_GFX_VERSION makes GPUs run kernels they can execute.
 
-    The variable makes ROCm take every card for another chip. It is the way to run the kernels of gfx1030 on
-    its kin (gfx1031, gfx1032), and spreads from there into shell profiles, where it does harm: it holds for
-    all cards of a machine and for all programs, it outlives the card it was meant for, and it keeps kernels
-    that were made for a card from being used. Kernels of another generation are wrong code: page faults,
-    hangs, wrong results. Graphics inside processors (gfx1103, gfx1150) hang when they are taken for the card
-    gfx1100.
+    The variable makes ROCm treat every GPU as another chip. It is the way to run gfx1030 kernels on
+    close relatives (gfx1031, gfx1032), and spreads from there into shell profiles, where it does harm:
+    it applies to every GPU and program, outlives the GPU it was meant for, and keeps native kernels from
+    being used. Kernels of another generation are wrong code: page faults, hangs, wrong results.
+    Integrated GPUs (gfx1103, gfx1150) hang when treated as gfx1100.
 
-    Another generation, or a value that is no version: fault. A chip inside a processor taken for a card, or
-    an override of a card that an installed PyTorch knows by itself: warning. Source: ROCm/rocBLAS#1339,
-    ROCm/rocm-libraries#6320, ROCm/TheRock#1184.
+    Fault: another generation, or a value that is not a version. Warning: an integrated GPU treated as a
+    discrete one, or an override on a GPU that an installed PyTorch supports natively. Source:
+    ROCm/rocBLAS#1339, ROCm/rocm-libraries#6320, ROCm/TheRock#1184.
     """
     told = variable(case, OVERRIDE)
     cards = [device for device, _ in answering(case, vendor="amd")]
@@ -254,7 +273,7 @@ def amd_override(case: Case) -> Iterator[Verdict]:
         return
     for device in cards:
         if device.isa is None:
-            why = say("its instruction set is not told")
+            why = say("instruction set not reported")
             yield NotSeen(why=why, see="amd-smi static --asic", about=label(device))
         else:
             yield _claimed(case, device, isa=device.isa, other=claimed)

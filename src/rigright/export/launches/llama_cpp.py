@@ -20,7 +20,8 @@ def export(launch: Launch) -> dict[str, str]:
     }
     if len(servers) > 1:
         files["nginx.conf"] = balancer(launch)
-    return {**files, "bench.sh": vllm_bench(launch, backend="openai")}
+    # the server closes connections that idle, just as the client sends on them: each request has its own
+    return {**files, "bench.sh": vllm_bench(launch, backend="openai", header="Connection=close")}
 
 
 def command(launch: Launch) -> Words:

@@ -20,4 +20,5 @@ class Answer:
     exit_code: int = 0
     text: Callable[[], str] | None = None  # printed as it is, instead of the page
     sheet: Callable[[], Page] | None = None  # for `--csv`, where the page's own table is for eyes
+    record: Any = None  # what the verb found, for programs
     aside: bool = False  # shown on stderr: stdout belongs to somebody else's command

@@ -7,8 +7,8 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
@@ -37,7 +37,17 @@ DETAILED = {
     "sweep",
     "cost",
 }  # whose short answer has a long one behind it
-PRICED = {"plan", "compare", "cost", "prices", "sweep", "upgrade", "build", "export"}  # that tell prices
+PRICED = {
+    "plan",
+    "report",
+    "compare",
+    "cost",
+    "prices",
+    "sweep",
+    "upgrade",
+    "build",
+    "export",
+}  # that tell prices
 _FORMS = ("json", "markdown", "html", "csv")
 _VALUED = ("--lang", "--color", "--width")  # options that stand before a verb with a value behind them
 
@@ -86,23 +96,29 @@ def _run(arguments: list[str], language: str) -> int:
         return 0
     if verb not in verbs():
         raise unknown_verb(verb)
-    file = verb.replace("-", "_")
     options = verb_parser(verb, language).read([*before, *after])
     options.language = language
+    with answering(verb, options) as answer:
+        _show(answer, options, language=language)
+    return answer.exit_code
+
+
+@contextmanager
+def answering(verb: str, options: argparse.Namespace) -> Iterator[Answer]:
+    """A verb's answer, with the user's own prices and runs in force where they count."""
+    answer: Callable[[argparse.Namespace], Answer] = shelf.take(ASKS, verb.replace("-", "_"), bears="answer")
     with ExitStack() as stack:
         if verb in PRICED:
             from rigright.verbs.own_prices import use as use_prices
 
             stack.enter_context(use_prices())
         if verb not in own_runs.VERBS:
-            answer: Answer = shelf.take(ASKS, file, bears="answer")(options)
-        else:
-            from rigright.verbs.own_runs import use
+            yield answer(options)
+            return
+        from rigright.verbs.own_runs import use
 
-            used = stack.enter_context(use(options.anchors))
-            answer = own_runs.noted(shelf.take(ASKS, file, bears="answer")(options), used)
-        _show(answer, options, language=language)
-    return answer.exit_code
+        used = stack.enter_context(use(options.anchors))
+        yield own_runs.noted(answer(options), used)
 
 
 def verb_parser(verb: str, language: str) -> Parser:
@@ -172,9 +188,7 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
         if form == "json":
             from rigright.report.plain import dumps
 
-            problem = {"kind": found.kind, "message": sentence, "exit_code": found.exit_code}
-            problem |= {} if hint is None else {"hint": hint}
-            sys.stdout.write(dumps({"error": problem}, language) + "\n")
+            sys.stdout.write(dumps(found.record(language), language) + "\n")
         sys.stdout.flush()
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
         hush(sys.stdout)

@@ -46,5 +46,6 @@ def noted(answer: Answer, used: AbstractSet[str]) -> Answer:
         exit_code=answer.exit_code,
         text=answer.text,
         sheet=answer.sheet,
+        record=answer.record,
         aside=answer.aside,
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from rigright import __version__
 from rigright.base.errors import RigError
 from rigright.base.files import EXIT_SYSTEM
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, tell
+from rigright.report.draw.cells import clean
 
 DEBUG = "RIGRIGHT_DEBUG"
 EXIT_BUG, EXIT_INTERRUPT, EXIT_PIPE = 70, 130, 141
@@ -25,6 +27,17 @@ class Trouble:
     exit_code: int
     hint: Sentence | None = None
 
+    def record(self, language: str) -> dict[str, dict[str, str | int]]:
+        """What a script reads."""
+        problem: dict[str, str | int] = {
+            "kind": self.kind,
+            "message": clean(tell(self.sentence, language)),
+            "exit_code": self.exit_code,
+        }
+        if self.hint is not None:
+            problem["hint"] = clean(tell(self.hint, language))
+        return {"error": problem}
+
 
 def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
     """Make of an exception what a person can use."""
@@ -37,6 +50,12 @@ def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
         return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
     if isinstance(error, MemoryError):
         told = say("this machine has not enough free memory for that; ask for less at once")
+        return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
+    if isinstance(error, EOFError) and "marshal" in str(error):  # Python keeps what a full disk took of it
+        told = say(
+            "Python's compiled files are cut off: the disk was full once; delete __pycache__ under {at}",
+            at=Path(__file__).parents[2],
+        )
         return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
     told = say(
         "this is a bug in rigright {version} ({what}); please report it with the command `{command}` "

@@ -15,7 +15,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # not in Python 3.10
+    from typing import Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,17 @@ class Meeting:
     address: str = ""  # of the first of them
     port: int = 0
     me: str | None = None  # None: as the node calls itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentLoad:
+    """Requests to a server: so many in flight at all times, or so many that arrive in a second."""
+
+    prompt_tok: int
+    output_tok: int
+    concurrency: int | None = None
+    rate_per_s: float | None = None
+    requests: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +56,7 @@ class Ask:
     peer: str | None = None  # "host:port" of another rigright that listens
     endpoint: str | None = None  # address of an OpenAI-compatible server
     model: str | None = None  # as that server calls it
+    load: SentLoad | None = None  # what it is asked; none: a row of loads of our own
     is_timed: bool = False  # somebody said how long it should take: a load then lasts that long
     meeting: Meeting | None = None  # with other nodes
 

@@ -13,8 +13,8 @@ from rigright.machine.bench.figures import spread
 from rigright.machine.bench.record import Result
 
 TITLES = {
-    "gpu_burn": say("stress of each card, with gpu-burn"),
-    "superbench": say("copies to, from and between cards, with SuperBench"),
+    "gpu_burn": say("stress test of each GPU, with gpu-burn"),
+    "superbench": say("copies to, from and between GPUs, with SuperBench"),
 }
 _MOST_LINES = 50_000
 _MOST_FIGURES = 20_000

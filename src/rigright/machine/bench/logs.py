@@ -68,8 +68,8 @@ def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> l
     if not found:
         raise DataError(
             say(
-                "in this log of nccl-tests nothing went over wires: each process ran alone; "
-                "build it with MPI=1, or give -g the number of cards"
+                "this nccl-tests log has no inter-GPU traffic: each process ran alone; build with "
+                "MPI=1, or pass -g NGPUS"
             )
         )
     return found

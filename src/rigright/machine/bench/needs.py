@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.ask import Ask
 
 NO_TORCH = say("no PyTorch here: install it (`rigright setup`), or name a Python that has it with --python")
+NO_NUMPY = say("no NumPy here: install it, or name a Python that has it with --python")
 IN_CHILD = {"accelerator": 1, "two accelerators": 2}  # cards, which only a process with PyTorch can count
 
 
 def missing(needs: tuple[str, ...], ask: Ask, *, torch_python: str | None) -> Sentence | None:
     """The first thing that is missing, as far as it is known before a child is started."""
-    if "torch" in needs and torch_python is None:
-        return NO_TORCH
+    if torch_python is None:
+        lacking = [NO_TORCH] if "torch" in needs else []
+        lacking += [NO_NUMPY] if "numpy" in needs and not has_numpy() else []
+        if lacking:
+            return lacking[0]
     if "endpoint" in needs and ask.endpoint is None:
         return say("no server was named: --endpoint URL")
     if "folder" in needs and ask.folder is None:
@@ -28,11 +33,16 @@ def missing(needs: tuple[str, ...], ask: Ask, *, torch_python: str | None) -> Se
     return None
 
 
+def has_numpy() -> bool:
+    """Whether this very Python has it."""
+    return importlib.util.find_spec("numpy") is not None
+
+
 def too_few_cards(needs: tuple[str, ...], count: int) -> Sentence | None:
     """Whether a part needs more cards than there are."""
     least = max((IN_CHILD.get(need, 0) for need in needs), default=0)
     if count >= least:
         return None
     if count == 0:
-        return say("PyTorch finds no accelerator that it can use (`rigright doctor` says why)")
-    return say("there is one card only")
+        return say("PyTorch finds no usable GPU (`rigright doctor` shows why)")
+    return say("only one GPU")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-import numpy as np
-
 SIDE, CHANNELS = 512, 3
 
 
 def packed(seed: int, side: int = SIDE) -> bytes:
     """A picture as PNG packs it: differences to the left neighbour, deflated."""
+    import numpy as np
+
     source = np.random.default_rng(seed)
     across = np.linspace(0, 255, side)
     smooth = (across[None, :, None] + across[:, None, None] + source.integers(0, 24, (side, side, 3))) % 256
@@ -23,6 +23,8 @@ def packed(seed: int, side: int = SIDE) -> bytes:
 
 def decoded(data: bytes, side: int = SIDE) -> Any:
     """Its pixels, by rows and columns."""
+    import numpy as np
+
     differences = np.frombuffer(zlib.decompress(data), np.uint8).reshape(side, side, CHANNELS)
     return np.cumsum(differences, axis=1, dtype=np.uint8)
 
@@ -30,4 +32,4 @@ def decoded(data: bytes, side: int = SIDE) -> Any:
 def prepared(data: bytes) -> Any:
     """What a network is fed: decoded, every second pixel, channels first, about zero."""
     pixels = decoded(data)[::2, ::2].transpose(2, 0, 1)
-    return (pixels.astype(np.float32) / 255.0 - 0.45) / 0.225
+    return (pixels.astype("float32") / 255.0 - 0.45) / 0.225

@@ -16,10 +16,10 @@ from pathlib import Path
 from rigright.base import shelf
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import Sentence, say
-from rigright.machine.bench.ask import Ask, Deadline, Meeting
+from rigright.machine.bench.ask import Ask, Deadline, Meeting, SentLoad
 from rigright.machine.bench.cards import chosen, environment, names
 from rigright.machine.bench.child import GRACE_S, Child
-from rigright.machine.bench.needs import missing
+from rigright.machine.bench.needs import has_numpy, missing
 from rigright.machine.bench.pythons import torch_python
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
@@ -46,6 +46,7 @@ class Wish:
     peer: str | None = None
     endpoint: str | None = None
     model: str | None = None
+    load: SentLoad | None = None  # that the endpoint is asked
     meeting: Meeting | None = None  # with other nodes
 
 
@@ -99,7 +100,9 @@ def measured(
     began_s = time.monotonic() if began_s is None else began_s
     until = Deadline(began_s + (wish.budget_s or (QUICK_BUDGET_S if hurried else BUDGET_S)))
     end = Deadline(until.at_s + (QUICK_GRACE_S if hurried else GRACE_S))
-    python = torch_python(wish.python, machine, env=env) if _wanted(parts, "torch") else None
+    elsewhere = {"torch"} if has_numpy() else {"torch", "numpy"}  # what another Python may have
+    asked = any(_wanted(parts, need) for need in elsewhere)
+    python = torch_python(wish.python, machine, env=env) if asked else None
     cpus = usable_cpus()
     own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
     parts = sorted(parts, key=lambda name: hurried and _wanted([name], "torch"))  # PyTorch is slow to load
@@ -121,6 +124,7 @@ def measured(
                     peer=wish.peer,
                     endpoint=wish.endpoint,
                     model=wish.model,
+                    load=wish.load,
                     is_timed=wish.budget_s is not None,
                     meeting=wish.meeting,
                 )
@@ -131,7 +135,8 @@ def measured(
                 if why is not None:
                     yield Skipped(part=name, why=why)
                     continue
-                yield from children[python if python and "torch" in needs else sys.executable].run(ask, end)
+                other = python if elsewhere & set(needs) else None
+                yield from children[other or sys.executable].run(ask, end)
             progress("", (len(parts), len(parts)))
         finally:
             for child in children.values():

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from rigright.base.errors import RigError
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import is_sticky, seen
 from rigright.machine.bench.ask import Ask
-from rigright.machine.bench.needs import IN_CHILD, too_few_cards
+from rigright.machine.bench.needs import IN_CHILD, NO_NUMPY, too_few_cards
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.stored import plain, restored
 
@@ -81,6 +82,8 @@ def _answers(ask: Ask) -> Iterator[tuple[str, Any]]:
         # why the cards there are do not do for a part
         needs = shelf.take(PARTS, ask.part, bears="NEEDS")
         why = too_few_cards(needs, seen()[1]) if IN_CHILD.keys() & set(needs) else None
+        if why is None and "numpy" in needs:  # loaded before anything is timed
+            why = None if loads("numpy") else NO_NUMPY
         if why is not None:
             yield "skipped", plain(Skipped(part=ask.part, why=why))
             yield "done", ask.part
@@ -100,6 +103,15 @@ def _answers(ask: Ask) -> Iterator[tuple[str, Any]]:
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
     yield "done", ask.part
+
+
+def loads(module: str) -> bool:
+    """Whether it can be imported, which it then is."""
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True
 
 
 def brief(error: BaseException) -> str:

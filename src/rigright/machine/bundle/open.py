@@ -25,27 +25,34 @@ MOST_BYTES = 128 * MIB  # of all that is in it
 MOST_MEMBERS = 50_000
 _MOST_ASKED = 4096
 _AT_ONCE = 64 * KIB
+_FLOOR_BYTES, _TIMES = 14 * MIB, 32  # may always come out of a gzip; times its size
 _TAR = (b"ustar", 257)
 
 
+def most_unpacked(packed: int) -> int:
+    """How much may come out of so many packed bytes: logs pack thirty to one, floods a thousand to one."""
+    return min(MOST_BYTES, max(_FLOOR_BYTES, _TIMES * packed))
+
+
 def unzipped(raw: bytes, *, name: str) -> tuple[bytes, bool]:
-    """What a gzip holds, if it is not too much, and whether it is whole; of one that is cut, up to there."""
-    squeezed = zlib.decompressobj(wbits=31)
-    found = bytearray()
+    """What a gzip holds, and whether it is whole; of one that is cut, or holds too much, up to there."""
+    squeezed, most = zlib.decompressobj(wbits=31), most_unpacked(len(raw))
+    found = io.BytesIO()
     for start in range(0, len(raw), _AT_ONCE):
         try:
-            found += squeezed.decompress(raw[start : start + _AT_ONCE], MOST_BYTES + 1 - len(found))
+            found.write(squeezed.decompress(raw[start : start + _AT_ONCE], most + 1 - found.tell()))
         except zlib.error as error:
-            if not found:
+            if not found.tell():
                 raise _broken(name, say("{why}", why=error)) from None
             break
-        if len(found) > MOST_BYTES or squeezed.unconsumed_tail:
-            raise _broken(name, say("there are more than {limit} MiB in it", limit=MOST_BYTES // MIB))
+        if found.tell() > most:
+            found.truncate(most)
+            break
         if squeezed.eof:
-            return bytes(found), True
-    if not found:
+            return found.getvalue(), True
+    if not found.tell():
         raise _broken(name, say("it ends too early"))
-    return bytes(found), False
+    return found.getvalue(), False
 
 
 def is_archive(raw: bytes) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from rigright import __version__
+from rigright.machine.device import Fabric
 from rigright.machine.exporter.table import Metric, metrics
 from rigright.machine.exporter.tally import Tally, reasons
 from rigright.machine.exporter.text import Family, Sample, chosen
@@ -14,6 +15,7 @@ from rigright.machine.tick import DeviceTick
 
 Samples = Iterator[Sample]
 _STATES = ("ok", "lost", "hung", "stale")
+_FABRIC_STATES = ("completed", "in progress", "not started")
 _DCGM_LABELS = ("gpu", "UUID", "device", "modelName")
 RECOVERIES = (
     *("none", "gpu reset", "node reboot", "drain p2p", "drain and reset"),
@@ -60,7 +62,7 @@ class Pages:
                     labels=_DCGM_LABELS,
                     samples=(
                         ((index, uuid, f"nvidia{index}", name), value * factor)
-                        for (index, uuid, name), value in _of_devices(metric, self._tally)
+                        for (index, uuid, name), value in _SAMPLES[metric.of](metric, self._tally)
                         if (index, uuid, name) in devices
                     ),
                 )
@@ -90,12 +92,19 @@ def _single(field: str, device: DeviceTick, *, tally: Tally) -> float | None:
         return None
     if field == "recovery":
         return float(RECOVERIES.index(device.recovery)) if device.recovery in RECOVERIES else None
+    if field in _OF_FABRIC:
+        fabric = device.fabric
+        return None if fabric is None or fabric.health is None else float(_OF_FABRIC[field](fabric))
     found = getattr(device, field)
     if found is None and field == "energy_j":
         return tally.sums.of_device.get((device.card, field))
     return None if found is None else float(found)
 
 
+_OF_FABRIC: dict[str, Callable[[Fabric], bool]] = {  # where the driver tells of its health
+    "fabric_healthy": lambda one: one.health != "unhealthy",
+    "fabric_degraded": lambda one: one.health not in {"healthy", "unhealthy"} or one.bandwidth == "degraded",
+}
 _ALWAYS: dict[str, Callable[[DeviceTick, Tally], float]] = {  # told of a lost card too
     "up": lambda device, _tally: float(device.state == "ok"),
     "age_s": lambda device, _tally: device.age_s or 0.0,
@@ -141,6 +150,13 @@ def _link_errors(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float
             yield f"{link.index}\t{kind}", float(count)
 
 
+def _fabric_states(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+    fabric = device.fabric if device.state == "ok" else None
+    if fabric is not None and fabric.state in _FABRIC_STATES:
+        for state in _FABRIC_STATES:
+            yield state, float(fabric.state == state)
+
+
 _SEVERAL: dict[str, Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]] = {
     "info": _infos,
     "states": _states,
@@ -150,6 +166,7 @@ _SEVERAL: dict[str, Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]] 
     "link_rx": _links("rx_bytes"),
     "link_tx": _links("tx_bytes"),
     "link_errors": _link_errors,
+    "fabric_states": _fabric_states,
 }
 
 
@@ -157,6 +174,26 @@ def _of_power(_metric: Metric, tally: Tally) -> Samples:
     """The whole node, where something tells of it."""
     if tally.power is not None:
         yield (tally.power.source,), tally.power.watts
+
+
+def _of_activity(metric: Metric, tally: Tally) -> Samples:
+    """What the parts of each card did, or of each MIG instance where the metric is about those."""
+    of_instances = "gpu_instance" in metric.labels
+    for device in tally.tick.devices if tally.tick is not None else ():
+        for one in (device.activity or ()) if device.state == "ok" else ():
+            value = getattr(one, metric.field)
+            if value is not None and of_instances == (one.gpu_instance is not None):
+                labels = _labels(device)
+                yield (*labels[:2], str(one.gpu_instance)) if of_instances else labels, value
+
+
+def _of_mig(metric: Metric, tally: Tally) -> Samples:
+    for device in tally.tick.devices if tally.tick is not None else ():
+        for one in (device.slices or ()) if device.state == "ok" else ():
+            value = getattr(one, metric.field)
+            if value is not None:
+                compute = "" if one.compute_instance is None else str(one.compute_instance)
+                yield (*_labels(device)[:2], str(one.gpu_instance), compute, one.profile or ""), value
 
 
 def _of_host(metric: Metric, tally: Tally) -> Samples:
@@ -222,6 +259,8 @@ _OWN: dict[str, Callable[[Tally], float | None]] = {
 }
 _SAMPLES: dict[str, Callable[[Metric, Tally], Samples]] = {
     "device": _of_devices,
+    "activity": _of_activity,
+    "mig": _of_mig,
     "host": _of_host,
     "program": _of_programs,
     "port": _of_ports,

@@ -85,19 +85,24 @@ def read_token(text: str) -> str:
     return token
 
 
+def guard(place: Place, token: str | None) -> None:
+    """Refuse to be open to other machines without a token."""
+    if token is None and not place.is_loopback:
+        raise AskError(
+            say(
+                "{place} can be reached from other machines; give --token FILE, or serve on 127.0.0.1",
+                place=place,
+            )
+        )
+
+
 class Server:
     """Serves pages until it is closed."""
 
     def __init__(
         self, place: Place, page: Page, *, token: str | None = None, is_up: Callable[[], bool] = lambda: True
     ) -> None:
-        if token is None and not place.is_loopback:
-            raise AskError(
-                say(
-                    "{place} can be reached from other machines; give --token FILE, or serve on 127.0.0.1",
-                    place=place,
-                )
-            )
+        guard(place, token)
         self._page, self._token, self._is_up = page, token, is_up
         self._callers = 0
         # A socket that listens, or why it cannot
@@ -198,7 +203,7 @@ class Server:
     def _refusal(self, request: _Request) -> tuple[int, bytes, str] | None:
         if self._token is not None and not self._knows(request):
             return 401, b"a token is needed\n", _PLAIN
-        if self._token is None and not _is_local(request):
+        if self._token is None and not is_own_name(request.headers.get("host", "localhost")):
             return 403, b"ask for this machine by its own name\n", _PLAIN
         return None
 
@@ -239,9 +244,8 @@ def _request(head: bytes) -> _Request | None:
     return _Request(method=words[0], path=words[1].partition("?")[0], headers=headers)
 
 
-def _is_local(request: _Request) -> bool:
+def is_own_name(host: str) -> bool:
     """Whether the caller asked for this machine: a page of the web that lies about names did not."""
-    host = request.headers.get("host", "localhost")
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
     return Place(host=name.strip("[]") or "localhost").is_loopback
 

@@ -28,7 +28,7 @@ class Metric:
     kind: str  # "gauge", "counter"
     unit: str | None
     labels: tuple[str, ...]
-    of: str  # "device", "program", "host", "collector"
+    of: str  # "device", "activity", "mig", "program", "host", "port", "power", "collector"
     field: str  # of a tick's record, or a word that the tally knows
     help: str
     dcgm: str | None  # the same in NVIDIA's exporter

@@ -12,9 +12,9 @@ from threading import Lock, Thread
 from rigright.base.tables import DATA, read_rows, text
 from rigright.machine.exporter.programs import Owner, Owners
 from rigright.machine.exporter.table import metrics
-from rigright.machine.host import Port
-from rigright.machine.node_power import NodePower, node_power
+from rigright.machine.host import NodePower, Port
 from rigright.machine.parts.network import rdma_ports
+from rigright.machine.parts.node_power import node_power
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 from rigright.machine.tick import Tick

@@ -24,8 +24,13 @@ NO_PYTHON = "rigright-no-python"
 STARTER = (
     "import sys;sys.path[:]=[p for p in sys.path if p];i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
 )
-PYTHONS = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
-_NEW_ENOUGH = "import sys;sys.exit(sys.version_info<(3,11))"
+AS_ROOT = "sudo -n "
+PYTHONS = (  # without a login shell the path is short
+    *("python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"),
+    *("/opt/conda/bin/python3", "/opt/venv/bin/python3", "/usr/local/bin/python3"),
+)
+OLDEST = (3, 10)  # what is sent runs there: Ubuntu 22.04 has no newer one
+_NEW_ENOUGH = f"import sys;sys.exit(sys.version_info<{OLDEST})"
 _DATA = ("*.csv", "*.toml")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -74,12 +79,9 @@ def _files(not_sent: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     left_out = (*NOT_SENT, *not_sent)
     found = {path for room in ROOMS for path in PACKAGE.glob(room)}
     found = {path for path in found if not _begins(path.relative_to(PACKAGE), left_out)}
-    # whether the readers name this table
+    # whether the code names this table
     found |= {
-        path
-        for ending in _DATA
-        for path in (PACKAGE / "data").glob(ending)
-        if f'"{path.name}"' in _words_of_machine()
+        path for ending in _DATA for path in (PACKAGE / "data").glob(ending) if f'"{path.name}"' in _words()
     }
     for path in sorted(found):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -94,11 +96,11 @@ def _begins(path: Path, names: tuple[str, ...]) -> bool:
 
 
 @cache
-def _words_of_machine() -> str:
-    found = [
-        path for path in PACKAGE.glob("machine/**/*.py") if not _begins(path.relative_to(PACKAGE), NOT_SENT)
-    ]
-    return "".join(path.read_text(encoding="utf-8") for path in found)
+def _words() -> str:
+    """The code of whatever may be sent."""
+    found = {path for room in ROOMS for path in PACKAGE.glob(room) if path.suffix == ".py"}
+    sent = sorted(path for path in found if not _begins(path.relative_to(PACKAGE), NOT_SENT))
+    return "".join(path.read_text(encoding="utf-8") for path in sent)
 
 
 def start_line(*, python: str | None = None, as_root: bool = False) -> str:
@@ -107,7 +109,7 @@ def start_line(*, python: str | None = None, as_root: bool = False) -> str:
     It holds no word of the user's but the path of a Python, quoted; the rest travels on standard input.
     """
     pythons = " ".join(shlex.quote(one) for one in ([python] if python else PYTHONS))
-    root = "sudo -n " if as_root else ""
+    root = AS_ROOT if as_root else ""
     script = (
         f'for p in {pythons}; do "$p" -c "{_NEW_ENOUGH}" 2>/dev/null && '
         f'exec {root}"$p" -c "{STARTER}"; done; '

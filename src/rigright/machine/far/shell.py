@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 
 from rigright.base.tables import DATA
+from rigright.machine.far.parcel import AS_ROOT
 from rigright.machine.parts.surroundings import BEGIN, NAMED
 from rigright.machine.running.services import MATTER
 
 SCRIPT = "fleet/collect.sh"
 MARK = "rigright-collect"
-START = "sh -s"  # the script comes on standard input
+
+
+def start_shell(*, as_root: bool = False) -> str:
+    """What starts it: the script comes on standard input."""
+    return f"{AS_ROOT if as_root else ''}sh -s"
 
 
 def script(mark: str = MARK) -> str:
@@ -22,4 +27,4 @@ def script(mark: str = MARK) -> str:
     names = "|".join(map(re.escape, (*sorted(NAMED), "HOME", "container", *BEGIN)))
     text = (DATA / SCRIPT).read_text(encoding="utf-8")
     filled = text.replace("@SERVICES@", " ".join(MATTER)).replace("@VARIABLES@", names)
-    return filled.replace(f":-{MARK}}}", f":-{re.sub('[^a-z0-9-]', '', mark)}}}", 1)
+    return filled.replace(f"\nMARK={MARK}\n", f"\nMARK={re.sub('[^a-z0-9-]', '', mark)}\n", 1)

@@ -38,7 +38,7 @@ _STEPS = (
     ("_j", 1.0),
     ("_s", 0.1),
 )
-NOT_KEPT = {"links"}  # Prometheus keeps their counters; eighteen a card would be most of a history
+NOT_KEPT = {"links", "fabric", "slices", "activity"}  # Prometheus keeps them; they would be most of a history
 _DEVICE = re.compile(r"([a-z]+)(\d{1,4})\.([a-z_0-9]+)\Z")
 
 

@@ -132,10 +132,16 @@ def _ways(first: tuple[Path, ...], then: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def _joined(first: tuple[Device, ...], then: tuple[Device, ...]) -> tuple[Device, ...]:
-    """The same cards, and the names of their MIG instances where one reading has numbers, the other names."""
+    """The same cards, with names of MIG instances and errors of links that only another reading has."""
     named = {device.index: device.slices for device in then if device.slices}
+    counted = {device.index: {one.index: one for one in device.links or ()} for device in then}
     return tuple(
-        replace(device, slices=_slices(device.slices, named.get(device.index, ())))
+        replace(
+            device,
+            slices=_slices(device.slices, named.get(device.index, ())),
+            links=device.links
+            and tuple(filled(one, counted.get(device.index, {}).get(one.index, one)) for one in device.links),
+        )
         for device in devices_filled(first, then)
     )
 

@@ -58,7 +58,7 @@ def headed(told: str) -> str:
     """The text with the line of heads that `noheader` left out: of its command, else by its cells."""
     told = _NO_HEADER.sub(lambda match: f"{match[0]}{match[1].replace(',', ', ')}\n", told)
     lines = [line for line in told.strip().splitlines() if line.strip()][:_MOST_ROWS]
-    cells = [[cell.strip() for cell in line.split(",")] for line in lines]
+    cells = [[cell.strip() for cell in line.split(",", _MOST_HEADS)] for line in lines]
     if (
         len({len(row) for row in cells}) != 1
         or not 3 <= len(cells[0]) <= _MOST_HEADS

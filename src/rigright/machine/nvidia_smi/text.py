@@ -24,6 +24,25 @@ _OLD_KINDS = {"SOC": "SYS"}  # until driver 384
 _GPU = re.compile(r"GPU (\d{1,3}): (.{1,200}?) \(UUID: ([^)\s]{1,80})\)")
 _MIG = re.compile(r"MIG (\S{1,40})\s+Device\s+(\d{1,3}): \(UUID: ([^)\s]{1,100})\)")
 _LINK = re.compile(r"Link (\d{1,2}): (<?inactive>?|([0-9.]{1,9}) GB/s)", re.IGNORECASE)
+_ERRORS = re.compile(r"Link (\d{1,2}): ([A-Za-z][A-Za-z ]{1,40}): (\d{1,18})\s*\Z")
+_KINDS = {  # as the driver's counters are called; the last ones on Blackwell
+    "replay errors": "replay",
+    "recovery errors": "recovery",
+    "crc errors": "crc",
+    "crc flit errors": "crc_flit",
+    "crc data errors": "crc_data",
+    "malformed packet errors": "malformed",
+    "buffer overrun errors": "overrun",
+    "rx errors": "rx",
+    "rx remote errors": "rx_remote",
+    "rx general errors": "rx_general",
+    "local link integrity errors": "integrity",
+    "tx discards": "discards",
+    "link recovery failed events": "recovery_failed",
+    "total link recovery events": "recovery",
+    "effective errors": "effective",
+    "symbol errors": "symbol",
+}
 _NONE = ("does not have or support nvlink", "does not support nvlink", "not supported")
 _ALL_DOWN = "all links are inactive"
 
@@ -118,16 +137,32 @@ def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def links_of(status: str) -> dict[int, tuple[DirectLink, ...]]:
-    """The NVLinks of each card of `nvidia-smi nvlink -s`; none where the card has none."""
+    """The NVLinks of each card of `nvidia-smi nvlink -s` and `-e`; none where the card has none."""
     found: dict[int, tuple[DirectLink, ...]] = {}
+    errors: dict[int, dict[int, dict[str, int]]] = {}  # card, link, kind
     card: int | None = None
+    is_new = False
     for line in _lines(status):
         head = _GPU.match(line.strip())
         if head:  # pasted twice, the first stands
-            card = int(head.group(1)) if int(head.group(1)) not in found else None
-        elif card is not None and len(found) < MOST_DEVICES:
-            _told(found, card, line=line)
-    return found
+            card = int(head.group(1))
+            is_new = card not in found
+        elif card is not None and max(len(found), len(errors)) < MOST_DEVICES:
+            counted = _ERRORS.search(line)
+            kind = _KINDS.get(counted[2].lower()) if counted else None
+            if counted and kind and int(counted[1]) < _MOST_LINKS:
+                errors.setdefault(card, {}).setdefault(int(counted[1]), {}).setdefault(kind, int(counted[3]))
+            elif is_new and not counted:
+                _told(found, card, line=line)
+    return {card: _with_errors(found.get(card), errors.get(card, {})) for card in found | errors}
+
+
+def _with_errors(
+    links: tuple[DirectLink, ...] | None, errors: dict[int, dict[str, int]]
+) -> tuple[DirectLink, ...]:
+    """Links with what they counted; of those that only counters name nobody knows whether they are up."""
+    told = tuple(DirectLink(index=index) for index in errors) if links is None else links
+    return tuple(replace(one, errors=tuple(errors.get(one.index, {}).items())) for one in told)
 
 
 def _told(found: dict[int, tuple[DirectLink, ...]], card: int, *, line: str) -> None:

@@ -49,7 +49,7 @@ class Child:
         self.pids: dict[int, set[int]] = {}  # device -> those of its programs
         self.never: dict[int, set[str]] = {}  # device -> readings that it does not support
         self.plans = {name: self._plan(rows) for name, rows in plans.items()}
-        self.plans["full"]["slices"] = [self._slices]
+        self.plans["full"]["slices"] = self.plans["rare"]["slices"] = [self._slices]
 
     def _plan(self, rows: list[list[str]]) -> Plan:
         found: Plan = {}
@@ -121,6 +121,8 @@ class Child:
             yield self.plans["moved"]
         if is_due:
             yield self.plans["rare"]
+        if asked.get("activity"):
+            yield self.plans["activity"]
 
     def _slices(self, handle: Any, known: dict[str, Any]) -> Any:
         mig = known.get("mig")

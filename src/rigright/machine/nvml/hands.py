@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from rigright.machine.nvml.activity import CALL as ACTIVITY
+from rigright.machine.nvml.activity import ActivityReader
+
 NOT_SUPPORTED, BAD_ARGUMENT, TOO_SMALL, NO_SUCH_CALL = 3, 2, 7, 13
 TRY_ANOTHER = {BAD_ARGUMENT, NOT_SUPPORTED, TOO_SMALL, NO_SUCH_CALL, 25, 26}
 FIELDS = "nvmlDeviceGetFieldValues"
@@ -45,6 +48,8 @@ def reader_of(nvml: Any, row: Row) -> Reader:
     shape = next((getattr(nvml, name[1:], None) for name in given.split() if name.startswith("&")), None)
     if function is None or None in constants or ("&" in given and shape is None):
         return _absent
+    if call == ACTIVITY:
+        return ActivityReader(nvml, [one for one in constants if one is not None])
     ask = function if shape is None else _filling(function, shape)
     take = _taker(takes)
 
@@ -117,6 +122,8 @@ def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
     pointer = getattr(nvml, "_nvmlGetFunctionPointer", None)
     if pointer is None or not known_ones:
         return _absent
+    if each and len(numbers) > 1:
+        return _of_links(pointer, numbers, each=each)
     if each:
         return lambda handle, known: _Numbered(
             [(one, link) for one in known_ones for link in range(_times(each, known))]
@@ -129,6 +136,21 @@ def _numbers(nvml: Any, names: list[str], *, each: str) -> Reader:
             return found
         values = iter(found)
         return [None if one is None else next(values) for one in numbers]
+
+    return read
+
+
+def _of_links(pointer: Callable[[str], Any], numbers: Sequence[int | None], *, each: str) -> Reader:
+    """Several such readings of each link; a device that has none of them is not asked again."""
+
+    def read(handle: Any, known: dict[str, Any]) -> list[list[Any]]:
+        links = range(_times(each, known))
+        asked = [(one, link) for link in links for one in numbers if one is not None]
+        found = iter(_Numbered(asked).read(pointer(FIELDS), handle))
+        told = [[None if one is None else next(found) for one in numbers] for _ in links]
+        if not any(value is not None for values in told for value in values):
+            raise Failure(NOT_SUPPORTED)
+        return told
 
     return read
 

@@ -15,7 +15,10 @@ from typing import Any
 from rigright.base.units import MIB
 
 MOST_LINE = 16 * MIB
-_MODULE = "rigright.machine.nvml.child"
+_START = (  # -P would do the same, from Python 3.11 on
+    "import sys; sys.path[:] = [one for one in sys.path if one]; "
+    "from rigright.machine.nvml.child import main; main()"
+)
 _GOODBYE_S = 0.2
 
 
@@ -29,7 +32,7 @@ class Hung(Exception):  # noqa: N818
 
 def arguments() -> list[str]:
     """How a child is started: without site, for it is given all paths already."""
-    return [sys.executable, "-S", "-P", "-m", _MODULE]
+    return [sys.executable, "-S", "-c", _START]
 
 
 class Process:

@@ -9,7 +9,13 @@ from functools import cache
 from rigright.base.tables import DATA, read_rows, text
 
 _COLUMNS = ("reading", "call", "given", "takes", "each", "when", "see")
-_PLANS = {"full": {"full", "rare", "moved", "both"}, "tick": {"both"}, "moved": {"moved"}, "rare": {"rare"}}
+_PLANS = {
+    "full": {"full", "rare", "moved", "both"},
+    "tick": {"both"},
+    "moved": {"moved"},
+    "rare": {"rare"},
+    "activity": {"activity"},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +27,8 @@ class Reading:
     given: str
     takes: str
     each: str
-    when: str  # "full": once; "both": at each tick too; "rare": at few; "moved": also when memory was taken
+    when: str  # "full": once; "both": at each tick too; "rare": at few; "moved": also when memory was taken;
+    # "activity": at each tick of those who ask for it
     see: str
 
     @property
@@ -48,7 +55,7 @@ def plans() -> Mapping[str, list[list[str]]]:
 @cache
 def rare() -> frozenset[str]:
     """The readings that a tick does not always bring."""
-    return frozenset(one.reading for one in readings() if one.when in {"rare", "moved"})
+    return frozenset({"slices", *(one.reading for one in readings() if one.when in {"rare", "moved"})})
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.words import Sentence
 from rigright.machine.nvml import codes
@@ -20,6 +20,8 @@ from rigright.machine.tick import DeviceTick
 from rigright.machine.world import ROOT, World
 
 if TYPE_CHECKING:
+    from typing import Self  # not in Python 3.10
+
     from rigright.machine.record import Read
 
 PATIENCE_S = 2.0
@@ -32,9 +34,11 @@ RARE_S = 10.0  # in which each device is asked once for what hardly changes
 class Session:
     """Readings of all devices; one that is lost or hangs does not hide the others."""
 
-    def __init__(self, env: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, env: Mapping[str, str], *, patience_s: float = PATIENCE_S, activity: bool = False
+    ) -> None:
         self._asking = Asking(env)
-        self._patience_s = patience_s
+        self._patience_s, self._activity = patience_s, activity
         self._world = World(root=Path(env.get(ROOT) or "/"), env=env, is_live=True)
         self._held = Held()
         self._keepers: dict[int, TickKeeper] = {}
@@ -140,6 +144,7 @@ class Session:
             "devices": devices,
             "rare": self._rare(devices, now_s),
             "skip": self._held.skip(),
+            "activity": self._activity,
             "names": None if "names" in self._off else True,
             "xids": None if "xids" in self._off else True,
             "flow": None if "flow" in self._off else flow,

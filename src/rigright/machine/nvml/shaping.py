@@ -63,7 +63,7 @@ def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> D
         pcie=_pcie(raw),
         links=links_of(raw),
         cpu_links=cpu_links_of(raw),
-        fabric=_fabric(raw),
+        fabric=fabric_seen(raw),
         ecc=_ecc(raw),
         retired=_retired(raw),
         clocks=_clocks(raw),
@@ -80,7 +80,7 @@ def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> D
         display=raw.flag("display"),
         mig=mig,
         mig_after_reset=mig_after,
-        slices=_slices(raw),
+        slices=slices_of(raw),
         programs=programs_of(raw, owner=owner, names=names),
     )
 
@@ -90,7 +90,7 @@ def pci_of(raw: Raw) -> str | None:
     return address(str(raw.named("pci", "busId") or ""))
 
 
-def share(percent: int | None) -> float | None:
+def share(percent: float | None) -> float | None:
     """Per cent -> a share."""
     return None if percent is None else percent / PERCENT
 
@@ -137,7 +137,8 @@ def _pcie(raw: Raw) -> PcieLink:
     )
 
 
-def _fabric(raw: Raw) -> Fabric | None:
+def fabric_seen(raw: Raw) -> Fabric | None:
+    """How it stands to the switches' manager."""
     state = codes.word(codes.FABRIC_STATES, raw.number("fabric", "state"))
     status = raw.number("fabric", "status")
     if state is None:
@@ -259,7 +260,8 @@ def _slowed_s(raw: Raw) -> tuple[tuple[str, float], ...] | None:
     return tuple((name, spent / GIGA) for name, spent in raw.counts("slowed_s")) or None
 
 
-def _slices(raw: Raw) -> tuple[Slice, ...]:
+def slices_of(raw: Raw) -> tuple[Slice, ...]:
+    """Its MIG instances."""
     told = (one for one in raw.items("slices") if isinstance(one, dict))
     return tuple(_slice(one) for one in told if isinstance(one.get("gi"), int))
 
@@ -285,9 +287,14 @@ def programs_of(raw: Raw, *, owner: Owner, names: dict[int, str]) -> tuple[Progr
         return None
     for kind, told in zip(("compute", "compute", "graphics"), lists, strict=True):
         for one in told if isinstance(told, list) else ():
-            pid, mem = Raw({"one": one}).numbers("one", 2)
+            pid, mem, part = Raw({"one": one}).numbers("one", 3)
             if pid is not None:
                 found[pid] = Program(
-                    pid=pid, name=names.get(pid), user=owner(pid), kind=kind, mem_bytes=floats(mem)
+                    pid=pid,
+                    name=names.get(pid),
+                    user=owner(pid),
+                    kind=kind,
+                    mem_bytes=floats(mem),
+                    gpu_instance=part,
                 )
     return tuple(found[pid] for pid in sorted(found))

@@ -6,14 +6,24 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from rigright.base.units import KILO, MEGA
+from rigright.base.units import KILO, MEGA, MIB
 from rigright.machine.device import Program
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.link_ticks import link_ticks
 from rigright.machine.nvml.raw import Raw, floats, is_gone
 from rigright.machine.nvml.readings import rare
-from rigright.machine.nvml.shaping import Owner, fans_of, mem_c, pci_of, programs_of, recovery_of, share
-from rigright.machine.tick import DeviceTick
+from rigright.machine.nvml.shaping import (
+    Owner,
+    fabric_seen,
+    fans_of,
+    mem_c,
+    pci_of,
+    programs_of,
+    recovery_of,
+    share,
+    slices_of,
+)
+from rigright.machine.tick import Activity, DeviceTick
 
 _FINE = 0  # what NVIDIA's binding raises where the driver has no sample
 _RECENT_S = 5.0  # that a sample of a program's use counts as of now
@@ -67,6 +77,7 @@ class TickKeeper:
             slowed_by=codes.slowed_by(raw.value("slowed_by")),
             recovery=recovery_of(raw),
             last_xid=self.last_xid,
+            activity=_activity(raw),
             **self._still | {"programs": _used(raw, self._still.get("programs"))},
         )
 
@@ -83,6 +94,28 @@ class TickKeeper:
             return None, None
         spent_s = now_s - before[0]
         return _rate(before[1], rx, spent_s=spent_s), _rate(before[2], tx, spent_s=spent_s)
+
+
+def _activity(raw: Raw) -> tuple[Activity, ...] | None:
+    """What the parts of the device did; None where nobody asked, or the driver does not count it."""
+    told = raw.value("activity")
+    if not isinstance(told, list):
+        return None
+    found = []
+    for instance, *values in told:
+        sm, occupied, tensor, dram, rx, tx = map(floats, values)
+        found.append(
+            Activity(
+                gpu_instance=instance,
+                sm_share=share(sm),
+                occupied_share=share(occupied),
+                tensor_share=share(tensor),
+                dram_share=share(dram),
+                nvlink_rx_bytes_per_s=None if rx is None else rx * MIB,
+                nvlink_tx_bytes_per_s=None if tx is None else tx * MIB,
+            )
+        )
+    return tuple(found)
 
 
 def _used(raw: Raw, programs: tuple[Program, ...] | None) -> tuple[Program, ...] | None:
@@ -123,6 +156,8 @@ def _still(raw: Raw, *, owner: Owner, names: dict[int, str]) -> dict[str, Any]:
         "rows_failed": _flag(raw.number("errors", "rows_failed")),
         "links_active": sum(map(bool, links)) if isinstance(links, list) else None,
         "links": link_ticks(raw),
+        "fabric": fabric_seen(raw),
+        "slices": slices_of(raw) or None,
         "programs": programs_of(raw, owner=owner, names=names),
     }
 

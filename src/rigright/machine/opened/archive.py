@@ -13,7 +13,7 @@ from pathlib import Path
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bundle.open import is_archive, unzipped
+from rigright.machine.bundle.open import is_archive, most_unpacked, unzipped
 
 MOST_BYTES = 64 * MIB  # of what is handed over, and of all that it holds
 MOST_MEMBERS = 20_000
@@ -40,11 +40,13 @@ def is_bundle(member: Member) -> bool:
 
 def unpacked(raw: bytes, *, name: str) -> list[Member]:
     """Its files, those of archives in it too; a bundle of ours stays whole."""
-    return list(_opened(raw, name, depth=0, budget=[MOST_BYTES * 2, MOST_MEMBERS]))
+    budget = [min(2 * MOST_BYTES, max(len(raw), 2 * most_unpacked(len(raw)))), MOST_MEMBERS]
+    return list(_opened(raw, name, depth=0, budget=budget))
 
 
-def _opened(raw: bytes, name: str, *, depth: int, budget: list[int]) -> Iterator[Member]:
-    is_whole = True
+def _opened(
+    raw: bytes, name: str, *, depth: int, budget: list[int], is_whole: bool = True
+) -> Iterator[Member]:
     for _ in range(_MOST_NESTED):
         if raw.startswith(_GZIP):
             raw, is_all = unzipped(raw, name=name)
@@ -55,7 +57,7 @@ def _opened(raw: bytes, name: str, *, depth: int, budget: list[int]) -> Iterator
     if budget[0] < 0 or budget[1] < 0:
         raise DataError(say("{file} holds more than can be read", file=name))
     if is_archive(raw):
-        inside = list(_of_tar(raw, name=name, cut=not is_whole))
+        inside = list(_of_tar(raw, name=name, is_whole=is_whole))
     elif raw.startswith(_ZIP):
         inside = list(_of_zip(raw, name=name))
     else:
@@ -63,41 +65,43 @@ def _opened(raw: bytes, name: str, *, depth: int, budget: list[int]) -> Iterator
         return
     if not is_whole:
         yield Member(name=name, raw=b"", is_cut=True)
-    names = {path for path, _ in inside}
+    names = {path for path, _, _ in inside}
     if names.issuperset(_OWN):
         yield Member(name=name, raw=raw, is_archive=True)
         return
-    for path, found in inside:
+    del raw  # as much as all that was in it
+    for path, found, is_all in inside:
         if depth < _MOST_NESTED:
-            yield from _opened(found, path, depth=depth + 1, budget=budget)
+            yield from _opened(found, path, depth=depth + 1, budget=budget, is_whole=is_all)
 
 
-def _of_tar(raw: bytes, *, name: str, cut: bool) -> Iterator[tuple[str, bytes]]:
+def _of_tar(raw: bytes, *, name: str, is_whole: bool) -> Iterator[tuple[str, bytes, bool]]:
     """Its plain files; links, devices and all else are passed over. Of one that is cut off, up to there."""
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for place, member in enumerate(tar):
                 if place >= MOST_MEMBERS:
                     raise DataError(say("{file} holds more than can be read", file=name))
-                file = tar.extractfile(member) if member.isreg() and not member.issparse() else None
-                if file is not None:
-                    yield member.name.removeprefix("./"), file.read(MOST_OF_ONE)
+                if member.isreg() and not member.issparse():
+                    begin = member.offset_data
+                    found = raw[begin : begin + min(member.size, MOST_OF_ONE)]
+                    yield member.name.removeprefix("./"), found, len(found) == member.size
     except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError) as error:
-        if not cut:
+        if is_whole:
             raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
 
 
-def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes]]:
+def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes, bool]]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            left = 2 * MOST_BYTES
+            left = most_unpacked(len(raw))
             for member in archive.infolist()[:MOST_MEMBERS]:
                 if member.is_dir():
                     continue
                 with archive.open(member) as file:
                     found = file.read(min(MOST_OF_ONE, left))
                 left -= len(found)
-                yield member.filename, found
+                yield member.filename, found, len(found) == member.file_size
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
         raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
 

@@ -17,7 +17,8 @@ from rigright.machine.bundle.heard import Kept, Replay
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System
-from rigright.machine.world import PATIENCE_S, Said
+from rigright.machine.vendors.nvidia import SMI
+from rigright.machine.world import ABSENT, PAST_TIME, PATIENCE_S, Said
 
 FIRST = re.compile(rb"(?:\A|\n)(rigright-collect[a-z0-9-]{0,80}) 1\r?\n")
 LOOKED_BYTES = 65_536  # at the start: a banner may stand before it
@@ -26,6 +27,7 @@ MOST_FILES = 200_000
 MOST_BYTES = MIB  # of a file that is no text, written as hex
 MOST_DIGITS = 12  # of a time
 MOST_STEPS = 40  # of links that lead to links
+_ENDED = {124, 137, 143}  # what `timeout` says of a command that it ended
 _HOST = re.compile(rb"^rigright-collect[a-z0-9-]{0,80} host (\S{1,253})$", re.MULTILINE)
 _FILE = re.compile(r"^==> (.*) <==$\n", re.MULTILINE)
 _LINK = re.compile(r" (/\S+) -> (\S+)$", re.MULTILINE)
@@ -116,6 +118,8 @@ def _kept(text: str, mark: str) -> tuple[Kept, bool]:
             with suppress(ValueError):  # words of the script, or none of ours
                 argv, out = tuple(shlex.split(asked[0])), asked[1].removesuffix("\n")
                 kept.commands[argv] = Said(code=_code(rest), out=out)
+        elif kind == "absent" and rest == SMI[0]:
+            kept.commands[SMI] = Said(code=ABSENT, out="")
         elif kind == "links":
             links |= {_below(path, root): _below(to, root) for path, to in _LINK.findall(body)}
             kept.there.update(dict.fromkeys((_below(path, root) for path in _PLACED.findall(body)), True))
@@ -143,7 +147,8 @@ def _keep(kept: Kept, kind: str, *, rest: str, body: str, root: str) -> None:
 
 
 def _code(text: str) -> int:
-    return int(text) if re.fullmatch(r"\d{1,3}", text) else -1
+    code = int(text) if re.fullmatch(r"\d{1,3}", text) else PAST_TIME
+    return PAST_TIME if code in _ENDED else code
 
 
 def _below(path: str, root: str) -> str:

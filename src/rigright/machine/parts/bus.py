@@ -36,12 +36,12 @@ def read(world: World) -> Read:
 
 def _unseen_bus(world: World, found: tuple[PciDevice, ...]) -> tuple[Unseen, ...]:
     if not found:
-        why = say("this system shows no PCI bus in /sys, and lspci said nothing")
+        why = say("no PCI bus in /sys, and no output from lspci")
         return () if world.names(FOLDER) else (Unseen(what="pci", why=why, see="lspci -nn"),)
     closed = [one for one in found if not is_bridge(one.pci_class) and _is_closed(world, one.address)]
     if not closed:
         return ()
-    why = say("the configuration space beyond 64 bytes is root's alone")
+    why = say("only root can read the extended PCI configuration space")
     return (
         Unseen(what="pci.acs", why=why, see=SEE_ACS),
         Unseen(what="pci.rebar_max_bytes", why=why, see=SEE_ACS),
@@ -56,5 +56,5 @@ def _is_closed(world: World, address: str) -> bool:
 def why_no_table(world: World) -> Sentence:
     """Why the firmware's table was not read."""
     if world.denied(TABLE):
-        return say("the firmware's table of the board is root's alone")
-    return say("there is no firmware's table of the board here")
+        return say("only root can read the SMBIOS table")
+    return say("no SMBIOS table here")

@@ -41,9 +41,7 @@ def read(world: World) -> Read:
     if world.has(FOLDER):
         unseen_list: tuple[Unseen, ...] = ()
     else:
-        unseen_list = (
-            Unseen(what="disks", why=say("this system does not list its disks in /sys"), see="lsblk"),
-        )
+        unseen_list = (Unseen(what="disks", why=say("no disks in /sys"), see="lsblk"),)
     unseen = [*_unseen_health(asked, told), *unseen_list, *mounts.unseen]
     listed = tuple(disks) if world.has(FOLDER) else None
     return Read(fields={"disks": listed, "mounts": mounts.found}, unseen=tuple(unseen))
@@ -53,7 +51,7 @@ def _unseen_health(asked: list[Disk], told: dict[str, Health | None]) -> tuple[U
     closed = [disk.name for disk in asked if told.get(disk.name) is None]
     if not closed:
         return ()
-    why = say("the health of {disks} is told to root alone, by smartctl or nvme", disks=", ".join(closed))
+    why = say("only root can read the health of {disks} (smartctl or nvme)", disks=", ".join(closed))
     return (Unseen(what="disks.health", why=why, see=f"sudo smartctl -a {shlex.quote(f'/dev/{closed[0]}')}"),)
 
 

@@ -13,6 +13,6 @@ def read(world: World) -> Read:
     """All that the log still holds."""
     lines = kernel_log(world, is_worth_a_look)
     if lines is None:
-        why = say("the kernel's log is closed to this user")
+        why = say("no permission to read the kernel log")
         return Read(unseen=(Unseen(what="events", why=why, see="sudo dmesg"),))
     return Read(fields={"events": events_of(lines)})

@@ -38,7 +38,7 @@ _RATE = re.compile(r"([\d.]{1,8}) Gb/sec(?: \((\d{1,2})X)?")
 def read(world: World) -> Read:
     """Every port with hardware below it, bonds, and the ports of RDMA cards."""
     if not world.has(NET) and not world.has(RDMA):
-        why = say("this system does not list its network ports in /sys")
+        why = say("no network ports in /sys")
         return Read(unseen=(Unseen(what="ports", why=why, see="ifconfig -a"),))
     ports = [_port(world, name) for name in world.names(NET)[:_MOST] if _is_wanted(world, name)]
     return Read(fields={"ports": (*ports, *rdma_ports(world))})

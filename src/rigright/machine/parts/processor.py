@@ -63,7 +63,7 @@ def read(world: World) -> Read:
 
 
 def _no_clocks() -> Unseen:
-    why = say("the kernel shows no clock governor here, as in most virtual machines and containers")
+    why = say("no cpufreq governor here, as in most VMs and containers")
     return Unseen(what="cpu.governors", why=why, see="cpupower frequency-info")
 
 

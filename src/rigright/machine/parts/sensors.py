@@ -65,7 +65,7 @@ def _board(world: World) -> tuple[tuple[Sensor, ...], tuple[Unseen, ...]]:
     if world.is_live and world.commands is None and door is None:
         return (), ()
     if door is not None and world.denied(door):
-        why = say("the board's management controller speaks to root alone")
+        why = say("only root can query the BMC")
         return (), (Unseen(what="sensors.ipmi", why=why, see=SEE_IPMI),)
     said = world.run("ipmitool", "sensor", patience_s=PATIENCE_S)
     found = read_sensors(said.out) if said is not None and said.code == 0 else ()
@@ -73,5 +73,5 @@ def _board(world: World) -> tuple[tuple[Sensor, ...], tuple[Unseen, ...]]:
         found = read_sdr(said.out)
     if found or door is None:
         return found, ()
-    why = say("the board's management controller did not answer in time, or ipmitool is not here")
+    why = say("the BMC timed out, or ipmitool is not installed")
     return (), (Unseen(what="sensors.ipmi", why=why, see=SEE_IPMI),)

@@ -27,6 +27,6 @@ def read(world: World) -> Read:
     )
     unseen = []
     if software.docker is not None and software.docker_runtimes is None:
-        why = say("the container engine does not answer to this user")
+        why = say("no permission to query the container engine")
         unseen.append(Unseen(what="software.docker_runtimes", why=why, see="sudo docker info"))
     return Read(fields={"software": software}, unseen=tuple(unseen))

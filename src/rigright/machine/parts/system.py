@@ -50,15 +50,15 @@ def _unseen(system: System, *, asked: bool) -> list[Unseen]:
     """What would be known with more rights, or from outside of the container."""
     found = []
     if not asked:
-        why = say("no systemd answers here, so services cannot be seen")
+        why = say("no systemd here: services not readable")
         found.append(Unseen(what="system.services", why=why, see="systemctl list-units"))
     if system.secure_boot is None:
-        why = say("the firmware's variables cannot be read here")
+        why = say("EFI variables not readable here")
         found.append(Unseen(what="system.secure_boot", why=why, see="mokutil --sb-state"))
     if system.modules is None:
-        why = say("the list of kernel modules cannot be read here")
+        why = say("kernel module list not readable here")
         found.append(Unseen(what="system.modules", why=why, see="lsmod"))
     if system.clock_synced is None:
-        why = say("nobody here knows whether the clock is kept right")
+        why = say("NTP state not readable")
         found.append(Unseen(what="system.clock_synced", why=why, see="timedatectl"))
     return found

@@ -62,8 +62,9 @@ class DriverReader:
         if self._asked == self._answered:
             self._asked += 1
         if self._thread is None:
-            self._thread = Thread(target=self._work, daemon=True, name="driver")
-            self._thread.start()
+            thread = Thread(target=self._work, daemon=True, name="driver")
+            thread.start()  # an interrupt that comes meanwhile leaves no thread that is not begun
+            self._thread = thread
         self._wake.notify_all()
 
     def close(self) -> None:
@@ -107,11 +108,11 @@ class DriverReader:
             return not self._closing
 
 
-def nvml_session(world: World) -> Asked:
+def nvml_session(world: World, *, activity: bool = False) -> Asked:
     """A session with NVIDIA's driver."""
     from rigright.machine.nvml.session import Session
 
-    return Session(dict(world.env or os.environ), patience_s=PATIENCE_S)
+    return Session(dict(world.env or os.environ), patience_s=PATIENCE_S, activity=activity)
 
 
 def _remembered(before: tuple[DeviceTick, ...], now: tuple[DeviceTick, ...]) -> tuple[DeviceTick, ...]:

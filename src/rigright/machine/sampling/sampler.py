@@ -27,12 +27,13 @@ class Sampler:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         session: Callable[[], Asked] | None = None,
+        activity: bool = False,  # of the cards' parts, too
     ) -> None:
         self._world, self._clock, self._wall = world, clock, wall
         self._host = HostReader(world)
         self._drm = DrmReader(world)
         self._tree = None if tree_of is None else TreeReader(world, tree_of)
-        start = session or (lambda: nvml_session(world))
+        start = session or (lambda: nvml_session(world, activity=activity))
         self._driver = DriverReader(start, clock) if world.is_live or session else None
 
     def __enter__(self) -> Self:

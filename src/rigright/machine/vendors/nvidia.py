@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rigright.base.errors import DataError
+from rigright.base.words import Sentence, say
 from rigright.machine.device import Device
 from rigright.machine.jetson import with_board
 from rigright.machine.record import Read, Unseen
 from rigright.machine.system import Software
-from rigright.machine.world import World
+from rigright.machine.world import ABSENT, PAST_TIME, World
 
 _SMI = "nvidia-smi"
+SMI = (_SMI, "-q", "-x")
 _MODULE = "/proc/driver/nvidia/version"
 _ON_BUS = "/sys/bus/pci/devices"
 _NVIDIA = "0x10de"
+_LIBRARY = "libnvidia-ml.so"
 
 
 def read(world: World) -> Read:
@@ -50,21 +53,28 @@ def _live(world: World) -> Read:
     told = _recorded(world)
     if told.fields.get("devices"):
         return told
-    # whether anything here is NVIDIA's: its module, a card on the bus, its tool
-    if world.has(_MODULE) or world.run(_SMI, "-L") is not None:
-        is_nvidia = True
-    else:
-        is_nvidia = any(
-            world.text(f"{_ON_BUS}/{name}/vendor", 16) == _NVIDIA for name in world.names(_ON_BUS)
-        )
-    return found if is_nvidia else Read()
+    return found if _is_here(world) or world.run(_SMI, "-L") is not None else Read()
+
+
+def _is_here(world: World) -> bool:
+    """Whether anything here is NVIDIA's: its module, a card on the bus."""
+    return world.has(_MODULE) or any(
+        world.text(f"{_ON_BUS}/{name}/vendor", 16) == _NVIDIA for name in world.names(_ON_BUS)
+    )
 
 
 def _recorded(world: World) -> Read:
-    """What nvidia-smi says: the whole log, the matrix of paths, the links."""
-    said = world.run(_SMI, "-q", "-x")
+    """What nvidia-smi says: the whole log, the matrix of paths, the links; or why it says nothing."""
+    from rigright.machine.nvidia_smi.complaints import is_complaint, read_complaint
+    from rigright.machine.nvml.codes import HANGS
+
+    said = world.run(*SMI)
+    if said is not None and said.code in {ABSENT, PAST_TIME}:
+        return _unasked(world) if said.code == ABSENT else _silent(HANGS)
     if said is None or not said.out.strip():
         return Read()
+    if is_complaint(said.out) and "<nvidia_smi_log" not in said.out:
+        return read_complaint(said.out)
     from rigright.machine.nvidia_smi.text import links_of, numa_of, paths_of
     from rigright.machine.nvidia_smi.xml import read_xml
 
@@ -86,6 +96,26 @@ def _recorded(world: World) -> Read:
     )
     paths = {"paths": paths_of(topo)} if topo.strip() else {}
     return Read(fields={**read.fields, "devices": devices, **paths}, unseen=read.unseen)
+
+
+def _unasked(world: World) -> Read:
+    """There is no nvidia-smi: nor a driver, where its library is not there either."""
+    from rigright.machine.nvml import codes
+
+    if not _is_here(world):
+        return Read()
+    from rigright.machine.running.drivers import LIBRARY_FOLDERS
+
+    if any(name.startswith(_LIBRARY) for folder in LIBRARY_FOLDERS for name in world.names(folder)):
+        why = say("there is no nvidia-smi to ask the driver with")
+        return Read(unseen=(Unseen(what="devices", why=why, see="nvidia-smi"),))
+    return _silent(codes.why(codes.NO_LIBRARY))
+
+
+def _silent(why: Sentence) -> Read:
+    """The driver tells nothing of any card."""
+    unseen = Unseen(what="devices", why=why, see="nvidia-smi")
+    return Read(fields={"software": Software(driver_error=str(why))}, unseen=(unseen,))
 
 
 def _out(world: World, *argv: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
 
 from rigright.base.tables import DATA
@@ -13,7 +13,20 @@ from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
 from rigright.report.draw.scales import Scales, scales_of
 from rigright.report.draw.strips import scale_of, thinned
-from rigright.report.page import Bar, Bars, Commands, Line, Page, Plot, Points, Shown, Strip, Strips, Table
+from rigright.report.page import (
+    Bar,
+    Bars,
+    Commands,
+    Line,
+    Page,
+    Part,
+    Plot,
+    Points,
+    Shown,
+    Strip,
+    Strips,
+    Table,
+)
 from rigright.report.screen import Screen
 
 _LANGUAGE = {"en": "en", "zh": "zh-Hans"}
@@ -25,20 +38,53 @@ _WIDE, _HIGH = 640.0, 320.0  # of a plot, in the units of its picture
 def render(page: Page, screen: Screen) -> str:
     """The page as a whole HTML document; the screen only tells the language."""
     title = f"{escape(mark(page.tone, screen))}{_told(page.title, screen)}"
-    style = (DATA / "page.css").read_text(encoding="utf-8")
-    body = [f"<h1>{title}</h1>" if page.tone == "plain" else f'<h1 class="{page.tone}">{title}</h1>']
-    for part in page.parts:
-        head = getattr(part, "title", None)
-        body += [f"<h2>{_told(head, screen)}</h2>"] if head is not None else []
-        write: Callable[..., str] = _WRITTEN[type(part)]
-        body.append(write(part, screen))
     return (
         f'<!doctype html>\n<html lang="{_LANGUAGE[screen.language]}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        + "\n".join(filter(None, body))
-        + "\n</body>\n</html>\n"
+        f"<title>{title}</title>\n<style>\n{_style('page')}{_style('print')}</style>\n</head>\n<body>\n"
+        f"{body(page, screen)}\n</body>\n</html>\n"
     )
+
+
+def embed(page: Page, screen: Screen) -> str:
+    """The page to stand inside another document, a notebook's: its style reaches nothing outside."""
+    return _alone(body(page, screen))
+
+
+def picture(part: Bars | Plot | Strips, screen: Screen) -> str:
+    """One picture of a page, to stand inside another document."""
+    return _alone("\n".join(_part(part, screen)))
+
+
+def _alone(inside: str) -> str:
+    # nested rules: `body` and `:root` are the box itself
+    style = (
+        _style("page")
+        .replace(":root {", "& {")
+        .replace("body {\n  margin: 2.5rem auto;", "& {\n  margin: 0;")
+    )
+    return f'<div class="rigright">\n<style>\n.rigright {{\n{style}}}\n</style>\n{inside}\n</div>\n'
+
+
+def _style(file: str) -> str:
+    return (DATA / f"{file}.css").read_text(encoding="utf-8")
+
+
+def body(page: Page, screen: Screen) -> str:
+    """The inside of the page, for a document that has the style."""
+    title = f"{escape(mark(page.tone, screen))}{_told(page.title, screen)}"
+    head = f"<h1>{title}</h1>" if page.tone == "plain" else f'<h1 class="{page.tone}">{title}</h1>'
+    return "\n".join((head, *(text for part in page.parts for text in _part(part, screen))))
+
+
+def _part(part: Part, screen: Screen) -> Iterator[str]:
+    """What is not empty of the heading of a part, and the part."""
+    head = getattr(part, "title", None)
+    if head is not None:
+        yield f"<h2>{_told(head, screen)}</h2>"
+    write: Callable[..., str] = _WRITTEN[type(part)]
+    if text := write(part, screen):
+        yield text
 
 
 def _told(said: Shown, screen: Screen) -> str:

@@ -9,9 +9,11 @@ from rigright.base.units import GIGA, show_seconds
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.device import Device
 from rigright.machine.parts.network import BITS
+from rigright.machine.parts.node_power import beside_cards
+from rigright.machine.tick import Activity
 from rigright.report.draw.cells import pad, width, wrap
 from rigright.report.draw.ink import mark, toned
-from rigright.report.live import programs, words
+from rigright.report.live import links, programs, words
 from rigright.report.live.pieces import GridColumn, Words, cut_to, grid, line_of, told
 from rigright.report.live.recent import Recent
 from rigright.report.live.state import HELP, View
@@ -19,6 +21,7 @@ from rigright.report.page import Tone
 from rigright.report.screen import Screen
 from rigright.report.watched import Moment
 
+PROFILED = "dcgmi dmon -e 1002,1003,1004,1005"  # SMs, their warps, tensor cores, DRAM
 SEVERITY: Mapping[str, Tone] = {"fault": "bad", "warning": "warn", "note": "dim"}
 
 
@@ -36,6 +39,9 @@ def pane(recent: Recent, view: View, *, moment: Moment, screen: Screen) -> Pane:
         return _programs(moment, view, screen=screen)
     if view.pane == "cards":
         return _cards(recent, moment, screen=screen)
+    if view.pane == "nvlink":
+        found = links.rows(recent, moment.tick.devices, probed=_probed(moment))
+        return _table(links.HEADS, found, none=say("no card here reports NVLink"), screen=screen)
     if view.pane == "events":
         return _events(recent, moment, screen=screen)
     return _PANES[view.pane](moment, screen)
@@ -108,41 +114,13 @@ def _cards(recent: Recent, moment: Moment, *, screen: Screen) -> Pane:
         *(GridColumn(say("PCIe in"), 8, least=10), GridColumn(say("PCIe out"), 9, least=10)),
         GridColumn(say("slowed by"), -1, right=False),
     )
-    return _table(heads, rows, none=say("no accelerator that a driver shows"), screen=screen)
-
-
-def _nvlink(moment: Moment, screen: Screen) -> Pane:
-    """Links that are up now; errors and the fabric as they were probed last."""
-    probed = _probed(moment)
-    rows: list[tuple[Words, ...]] = []
-    for one in moment.tick.devices:
-        device = probed.get(one.card)
-        links = () if device is None else device.links or ()
-        if one.links_active is None and not links:
-            continue
-        errors: dict[str, int] = {}
-        for link in links:
-            for name, count in link.errors:
-                errors[name] = errors.get(name, 0) + count
-        active = sum(bool(link.active) for link in links) if one.links_active is None else one.links_active
-        fabric = None if device is None else device.fabric
-        state = ", ".join(filter(None, (fabric.state, fabric.health, fabric.bandwidth))) if fabric else ""
-        counted = ", ".join(f"{name} {count}" for name, count in errors.items() if count)
-        rows.append(
-            (
-                *(one.card, f"{active}/{len(links)}" if links else str(active)),
-                "0" if errors and not counted else counted or words.NONE,
-                state or words.NONE,
-            )
-        )
-    heads = (
-        *(GridColumn(say("card"), 0, right=False, least=5), GridColumn(say("links up"), 1, least=8)),
-        *(
-            GridColumn(say("link errors"), 2, right=False, least=11),
-            GridColumn(say("fabric"), -1, right=False),
-        ),
-    )
-    return _table(heads, rows, none=say("no card here reports NVLink"), screen=screen)
+    found = _table(heads, rows, none=say("no accelerator that a driver shows"), screen=screen)
+    cards = [one for one in moment.tick.devices if one.vendor == "nvidia" and one.state == "ok"]
+    if moment.detail is not None and cards and all(one.activity is None for one in cards):
+        said = say("SM, tensor and DRAM activity: the driver counts them from Hopper on, not here; DCGM does")
+        lines = wrap(told(said, screen), screen.width)
+        found.rows.extend(line_of(one, screen, tone="dim") for one in (*lines, f"$ {PROFILED}"))
+    return found
 
 
 def _ecc(moment: Moment, screen: Screen) -> Pane:
@@ -175,21 +153,30 @@ def _ecc(moment: Moment, screen: Screen) -> Pane:
 
 
 def _mig(moment: Moment, screen: Screen) -> Pane:
-    rows: list[tuple[Words, ...]] = [
-        (
-            *(card, str(part.gpu_instance), _count(part.compute_instance), part.profile or words.NONE),
-            words.memory(part.mem_used_bytes, part.mem_total_bytes),
-        )
-        for card, device in _probed(moment).items()
-        for part in device.slices
-    ]
+    """Each MIG instance: its memory, what its parts did, and its programs."""
+    probed = _probed(moment)
+    rows: list[tuple[Words, ...]] = []
+    for one in moment.tick.devices:
+        device = probed.get(one.card)
+        done = {each.gpu_instance: each for each in one.activity or ()}
+        for part in one.slices or (() if device is None else device.slices):
+            did = done.get(part.gpu_instance, Activity())
+            inside = [each for each in one.programs or () if each.gpu_instance == part.gpu_instance]
+            rows.append(
+                (
+                    *(one.card, str(part.gpu_instance), _count(part.compute_instance)),
+                    *(part.profile or words.NONE, words.memory(part.mem_used_bytes, part.mem_total_bytes)),
+                    *(words.share(did.sm_share), words.share(did.tensor_share), words.share(did.dram_share)),
+                    ", ".join(f"{each.pid} {programs.short(each.name or '')}".strip() for each in inside)
+                    or words.NONE,
+                )
+            )
     heads = (
-        *(
-            GridColumn(say("card"), 0, right=False, least=5),
-            GridColumn("GI", 1, least=3),
-            GridColumn("CI", 2, least=3),
-        ),
-        *(GridColumn(say("profile"), -1, right=False, least=8), GridColumn(say("GPU mem"), 3, least=14)),
+        *(GridColumn(say("card"), 0, right=False, least=5), GridColumn("GI", 1, least=3)),
+        *(GridColumn("CI", 7, least=3), GridColumn(say("profile"), 2, right=False, least=8)),
+        *(GridColumn(say("GPU mem"), 3, least=14), GridColumn("SM", 4, least=5)),
+        *(GridColumn(say("tensor"), 5, least=6), GridColumn("DRAM", 6, least=5)),
+        GridColumn(say("programs"), -1, right=False),
     )
     waits = (
         say("reading the machine ...")
@@ -230,6 +217,8 @@ def _host(moment: Moment, screen: Screen) -> Pane:
         (say("I/O pressure {share}", share=words.share(tick.io_pressure)), tick.io_pressure),
     )
     told_ones = [*words.host(tick), *(said for said, value in more if value is not None)]
+    if moment.power is not None:
+        told_ones.insert(2, beside_cards(moment.power, (one.power_w for one in moment.tick.devices)))
     return Pane(rows=[line_of(one, screen) for one in told_ones])
 
 
@@ -294,7 +283,6 @@ def _line_rate(bytes_per_s: float | None) -> str:
 
 
 _PANES: Mapping[str, Callable[[Moment, Screen], Pane]] = {
-    "nvlink": _nvlink,
     "ecc": _ecc,
     "mig": _mig,
     "network": _network,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rigright.base.words import CHINESE, Sentence, tell
 from rigright.report.draw.cells import clean, cut, pad, width
-from rigright.report.draw.ink import toned
+from rigright.report.draw.ink import dye, toned
 from rigright.report.draw.strips import blocks
 from rigright.report.page import Strip, Tone
 from rigright.report.screen import Screen
@@ -52,6 +52,15 @@ def picture(past: Past, room: int, *, screen: Screen) -> str:
     """The last values, one a cell, the newest at the right."""
     drawn = blocks(Strip(label="", values=past[-room:], shown="", high=1.0), room, screen=screen).rjust(room)
     return toned(drawn, "good", screen=screen) if drawn.strip() else drawn
+
+
+def meter(share: float | None, cells: int, *, screen: Screen) -> str:
+    """How full something is, as a bar of so many cells."""
+    if share is None:
+        return " " * cells
+    full, empty = "█░" if screen.unicode else "#."
+    filled = min(max(round(share * cells), 0), cells)
+    return dye(full * filled, 0, screen=screen) + toned(empty * (cells - filled), "dim", screen=screen)
 
 
 def grid(

@@ -61,7 +61,7 @@ def _row(pid: int, ones: list[tuple[str, Program]], *, use: ProgramUse) -> Progr
     return ProgramRow(
         pid=pid,
         user=first.user,
-        name=_short(use.command or first.name or words.NONE),
+        name=short(use.command or first.name or words.NONE),
         cards=tuple(card for card, _ in ones),
         mem_bytes=fsum(sizes) if sizes else None,
         sm_share=_mean([one.sm_share for _, one in ones]),
@@ -70,7 +70,7 @@ def _row(pid: int, ones: list[tuple[str, Program]], *, use: ProgramUse) -> Progr
     )
 
 
-def _short(command: str) -> str:
+def short(command: str) -> str:
     """A command without the folder of its program."""
     program, space, rest = command.partition(" ")
     return (re.split(r"[/\\\\]", program)[-1] or program) + space + rest

@@ -5,13 +5,25 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from rigright.machine.system import Event
-from rigright.machine.tick import DeviceTick
+from rigright.machine.tick import DeviceTick, LinkTick
 from rigright.report.watched import Moment
 
 KEPT, EVENTS = 300, 50
 Values = deque[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinksPast:
+    """What the links of a card counted: when it was seen first, the last time but one, and last."""
+
+    first: tuple[LinkTick, ...]
+    now: tuple[LinkTick, ...]
+    now_s: float
+    before: tuple[LinkTick, ...] | None = None
+    before_s: float = 0.0
 
 
 class Recent:
@@ -22,6 +34,7 @@ class Recent:
         self.events: deque[tuple[str, Event]] = deque(maxlen=EVENTS)
         self.moments: deque[Moment] = deque(maxlen=KEPT)
         self.slowed_s: dict[tuple[str, str], float] = {}  # card and reason -> since when
+        self.links: dict[str, LinksPast] = {}  # by card
         self._past: dict[str, Values] = {}
 
     def add(self, moment: Moment) -> None:
@@ -33,6 +46,7 @@ class Recent:
         for device in moment.tick.devices:
             for name, read in _OF_DEVICE.items():
                 self._put(f"{device.card}.{name}", read(device))
+            self._see_links(device, moment.tick.clock_s)
             for reason in device.slowed_by or ():
                 key = device.card, reason
                 self.slowed_s[key] = before.get(key, moment.tick.at_s)
@@ -49,6 +63,18 @@ class Recent:
         if not self.moments or at_s < self.moments[0].tick.at_s:
             return None
         return recent_of(one for one in self.moments if one.tick.at_s <= at_s)
+
+    def _see_links(self, device: DeviceTick, clock_s: float) -> None:
+        """Links are not read at every moment: only what was read anew is news."""
+        links, past = device.links, self.links.get(device.card)
+        if not links or (past is not None and links is past.now):
+            return
+        if past is None:
+            self.links[device.card] = LinksPast(first=links, now=links, now_s=clock_s)
+        else:
+            self.links[device.card] = replace(
+                past, before=past.now, before_s=past.now_s, now=links, now_s=clock_s
+            )
 
     def _put(self, name: str, value: float | None) -> None:
         self._past.setdefault(name, deque(maxlen=KEPT)).append(value)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from rigright.base.units import show_seconds
-from rigright.base.words import Sentence, say, with_semicolons
+from collections.abc import Mapping
+
+from rigright.base.units import show_seconds, show_watts
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.doctor.record import Finding
 from rigright.machine.tick import DeviceTick
 from rigright.report.live import words
 from rigright.report.live.programs import cards_of
@@ -11,6 +14,7 @@ from rigright.report.live.recent import Recent
 from rigright.report.page import Tone
 from rigright.report.watched import Moment
 
+_TONES: Mapping[str, Tone] = {"fault": "bad", "warning": "warn"}
 _LEAST_S = 5.0  # that something lasts, before it is told since when
 
 
@@ -24,20 +28,35 @@ def verdict(recent: Recent, moment: Moment) -> tuple[Sentence, Tone]:
         return ill
     causes = None if moment.detail is None else moment.detail.causes
     found = next((one.finding for one in causes or () if one.finding.severity != "note"), None)
-    if found is not None:
-        tone: Tone = "bad" if found.severity == "fault" else "warn"
-        return say("the doctor found: {title}", title=found.title), tone
+    doctor = None if found is None else say("doctor: {finding}", finding=_told(found))
     if not devices:
-        return say("no accelerator that a driver shows"), "dim"
+        return doctor or say("no accelerator that a driver shows"), _TONES[found.severity] if found else "dim"
+    count, loads = len(devices), _loads(devices)
+    if found is None and _sees(devices):
+        return say("{count} GPUs fine: {loads}", count=count, loads=loads), "good"
+    state = say("{count} GPUs: {loads}", count=count, loads=loads)
+    unknown = None if _sees(devices) else say("slowdowns are not reported")
+    parts = (doctor, state) if found and found.severity == "fault" else (state, doctor or unknown)
+    return with_semicolons(parts) or state, _TONES[found.severity] if found else "plain"
+
+
+def _told(finding: Finding) -> Sentence:
+    """What was found, and on what."""
+    if finding.about is None:
+        return finding.title
+    return say("{about}: {title}", about=finding.about, title=finding.title)
+
+
+def _loads(devices: tuple[DeviceTick, ...]) -> Sentence | None:
+    """How all cards are at work: busy, power, heat."""
     busy = [one.busy_share for one in devices if one.busy_share is not None]
+    watts = [one.power_w for one in devices if one.power_w is not None]
     heat = max((one.gpu_c for one in devices if one.gpu_c is not None), default=None)
-    if _sees(devices):
-        state = say("{count} cards fine", count=len(devices))
-    else:
-        state = say("{count} cards seen; slowdowns are not reported", count=len(devices))
     share = words.share(sum(busy) / len(busy)) if busy else words.NONE
-    told = say("{state}; {share} busy, hottest {heat}", state=state, share=share, heat=words.celsius(heat))
-    return told, "good" if _sees(devices) else "plain"
+    hottest: Sentence | str | None = None if heat is None else words.celsius(heat)
+    if heat is not None and len(devices) > 1:
+        hottest = say("hottest {heat}", heat=words.celsius(heat))
+    return with_commas((say("{share} busy", share=share), show_watts(sum(watts)) if watts else None, hottest))
 
 
 def _ill(recent: Recent, moment: Moment) -> tuple[Sentence, Tone] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from rigright.base.units import show_seconds
@@ -11,7 +12,7 @@ from rigright.report.draw.ink import mark, toned
 from rigright.report.live import words
 from rigright.report.live.cards import draw_cards
 from rigright.report.live.panes import help_lines, pane
-from rigright.report.live.pieces import cut_to, line_of, told
+from rigright.report.live.pieces import Words, cut_to, line_of, told
 from rigright.report.live.programs import SORTED
 from rigright.report.live.recent import Recent, clock
 from rigright.report.live.state import PANES, Frame, View
@@ -20,7 +21,7 @@ from rigright.report.screen import Screen
 from rigright.report.watched import Moment
 
 _LEAST_ROWS = 4  # of a pane with its tabs and head, before cards give way
-NAMES: Mapping[str, Sentence | str] = {
+NAMES: Mapping[str, Words] = {
     "programs": say("programs"),
     "cards": say("cards"),
     "nvlink": "NVLink",
@@ -98,8 +99,13 @@ def _answer(recent: Recent, view: View, *, moment: Moment, screen: Screen) -> st
 
 def _host(moment: Moment, screen: Screen) -> str:
     """Who and how the host is, as many pieces as there is room for."""
-    line = told(say("{host}, every {every}", host=moment.host, every=show_seconds(moment.every_s)), screen)
-    for piece in words.host(moment.tick.host):
+    line = told(moment.host, screen)
+    kinds = Counter(words.name(one) for one in moment.tick.devices)
+    machine = None if moment.detail is None else moment.detail.machine
+    driver = None if machine is None else machine.software.driver
+    pieces: list[Words] = [f"{count}x {name}" for name, count in kinds.items() if name != words.NONE]
+    pieces += [say("driver {version}", version=driver)] if driver else []
+    for piece in (*pieces, *words.host(moment.tick.host), say("every {every}", every=_every(moment.every_s))):
         text = told(piece, screen)
         if width(line) + 3 + width(text) <= screen.width:
             line += "   " + text
@@ -119,12 +125,18 @@ def _tabs(moment: Moment, view: View, *, screen: Screen, at: tuple[int, int, int
         names.append(f"[{label}]" if name == view.pane else label)
     room = screen.width - (width(where) + 2 if where else 0)
     line = "  ".join(names)
-    if width(line) > room:  # the chosen one, and how to see the others
-        chosen = next(one for one in names if one.startswith("["))
-        line = cut_to(f"{chosen} {told(say('Tab: next pane'), screen)}", room, screen=screen)
+    if width(line) > room:
+        line = " ".join(names)
+    if width(line) > room:  # the chosen one by its name, the others by their keys
+        line = " ".join(one if one.startswith("[") else one[0] for one in names)
     if where:
         line = pad(line, room) + "  " + where
     return toned(cut_to(line, screen.width, screen=screen), "strong", screen=screen)
+
+
+def _every(every_s: float) -> str:
+    """A pace as it was asked for: "1 s", not "1.0 s"."""
+    return f"{every_s:g} s" if every_s >= 1 else show_seconds(every_s)
 
 
 def _keys(view: View, screen: Screen) -> str:

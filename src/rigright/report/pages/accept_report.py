@@ -62,8 +62,8 @@ def _what_it_is(machine: Machine | None) -> list[Part]:
         return []
     facts: tuple[tuple[Sentence, str | None], ...] = (
         (say("product"), machine.system.product),
-        (say("firmware of the board"), machine.system.bios),
-        (say("processor"), machine.cpu.name),
+        (say("BIOS"), machine.system.bios),
+        (say("CPU"), machine.cpu.name),
         (say("driver"), machine.software.driver),
         (say("kernel"), machine.system.kernel),
     )

@@ -25,13 +25,13 @@ def page(machine: Machine, baseline: Baseline) -> Page:
     parts: list[Part] = [
         Line(
             said=say(
-                "{file}: {traits} traits and {figures} benchmark figures",
+                "{file}: {traits} settings and {figures} benchmark figures",
                 file=baseline.file, traits=len(baseline.traits), figures=len(baseline.figures),
             ),
             tone="good",
         ),
         Table(
-            columns=(Column(head=say("trait")), Column(head=say("value"), flexible=True)),
+            columns=(Column(head=say("setting")), Column(head=say("value"), flexible=True)),
             rows=tuple((names[key], " / ".join(values)) for key, values in baseline.traits),
         ),
     ]  # fmt: skip
@@ -67,13 +67,13 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     slow = [found for check, found in result.findings if check == "baseline_bench"]
     seen = len(rows) - len(blind)
     if odd:
-        said = say("{odd} of {seen} traits differ from {file}", odd=len(odd), seen=seen, file=baseline.file)
+        said = say("{odd} of {seen} settings differ from {file}", odd=len(odd), seen=seen, file=baseline.file)
     else:
-        said = say("{seen} traits as in {file}", seen=seen, file=baseline.file)
+        said = say("all {seen} settings match {file}", seen=seen, file=baseline.file)
     tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
     parts: list[Part] = [Line(said=said, tone=tone)]
     if odd:
-        heads = (say("trait"), say("here"), say("baseline"))
+        heads = (say("setting"), say("here"), say("baseline"))
         parts.append(
             Table(
                 columns=tuple(Column(head=head, flexible=head != heads[0]) for head in heads),
@@ -85,7 +85,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
         items = tuple(say("{title} ({value})", title=one.title, value=one.evidence[0].shows) for one in slow)
         parts.append(Points(items=items, title=say("below the baseline"), tone="bad"))
     if blind:
-        parts.append(Line(said=say("not shown here: {traits}", traits=with_commas(blind)), tone="dim"))
+        parts.append(Line(said=say("not readable here: {traits}", traits=with_commas(blind)), tone="dim"))
     unmeasured = result.count(NotSeen) - len(blind)
     if unmeasured:
         told = say(

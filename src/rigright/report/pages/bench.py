@@ -28,14 +28,15 @@ TONES: dict[str, Tone] = {
 
 def page(result: Benched, *, against: Examined | None = None) -> Page:
     """The page for people; `against` is what a baseline says of the figures."""
-    parts: list[Part] = [_verdict(result), *(() if against is None else (_against(against),))]
+    verdict_line = _verdict(result)
+    parts: list[Part] = [] if against is None else [_against(against)]
     if result.stopped:
-        parts.append(Line(said=say("broken off: what was measured until then is below"), tone="warn"))
+        parts.append(Line(said=say("interrupted: results so far are below"), tone="warn"))
     parts += (
         [
             Points(
                 items=tuple(_slow(one) for one in result.slow),
-                title=say("less than it should be"),
+                title=say("below expectation"),
                 tone="bad",
             )
         ]
@@ -53,8 +54,8 @@ def page(result: Benched, *, against: Examined | None = None) -> Page:
                 Column(head=say("measured"), right=True),
             )
             more = (
-                Column(head=say("should be"), right=True),
-                Column(head=say("of the full figure")),
+                Column(head=say("expected"), right=True),
+                Column(head=say("of peak")),
                 Column(head=say("verdict")),
             )
             parts.append(
@@ -76,7 +77,7 @@ def page(result: Benched, *, against: Examined | None = None) -> Page:
     parts += [Line(said=line, tone="dim") for line in _footnotes(result)]
     commands = tuple(_next(result))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
-    return Page(title=say("what this machine does"), parts=tuple(parts))
+    return Page(title=verdict_line.said, tone=verdict_line.tone, parts=tuple(parts))
 
 
 def _against(examined: Examined) -> Points | Line:
@@ -95,25 +96,23 @@ def _verdict(result: Benched) -> Line:
     judged = [one for one in result.held if one.verdict != "unknown"]
     if not result.held:
         return Line(said=say("nothing was measured"), tone="warn")
+    rest = len(result.held) - len(judged)
     if not judged:
-        said = say("{count} figures; nothing is known to hold them against", count=len(result.held))
-        return Line(said=said)
+        return Line(said=say("{count} figures, none with a reference to compare with", count=rest))
     if result.wrong:
-        count = len(result.wrong)
-        return Line(said=say("{count} figures with wrong values: data are damaged", count=count), tone="bad")
-    if not result.slow:
+        said = say("data corruption: {count} figures came with wrong values", count=len(result.wrong))
+        return Line(said=said, tone="bad")
+    if result.slow:
+        worst = result.slow[0].result
         said = say(
-            "{judged} of {count} figures could be held against something: all are as they should be",
-            judged=len(judged),
-            count=len(result.held),
-        )
-        return Line(said=said, tone="good")
-    said = say(
-        "{slow} of {judged} figures that could be held against something are less than they should be",
-        slow=len(result.slow),
-        judged=len(judged),
+            "{slow} of {judged} figures below expectation, worst: {what} on {on}",
+            slow=len(result.slow), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
+        )  # fmt: skip
+        return Line(said=said, tone="bad")
+    said = say("{judged} figures as expected", judged=len(judged))
+    return Line(
+        said=say("{said}; {count} have no reference", said=said, count=rest) if rest else said, tone="good"
     )
-    return Line(said=said, tone="bad")
 
 
 def _slow(one: Held) -> Sentence:
@@ -136,11 +135,12 @@ def basis(one: Held) -> Sentence | str:
     if one.basis is None:
         return ""
     return {
-        "other cards": say("the other cards of this machine"),
-        "least": say("the least that an operator accepts"),
-        "measured": say("measured on a healthy one"),
-        "stated": say("a share of what the hardware states"),
-        "floor": say("usual for its kind"),
+        "other cards": say("the other GPUs of this machine"),
+        "least": say("an operator's acceptance limit"),
+        "measured": say("measured on a healthy device"),
+        "stated": say("a share of the rated peak"),
+        "floor": say("typical for this kind"),
+        "planned": say("the plan, with its 80 % band"),
     }[one.basis]
 
 
@@ -184,7 +184,7 @@ def verdict(one: Held) -> Shown:
     """In two words."""
     told: dict[str, Shown] = {
         "expected": say("as expected"),
-        "behind": say("a little slow"),
+        "behind": say("slightly slow"),
         "slow": say("slow"),
         "wrong": say("wrong values"),
         "unknown": "-",
@@ -218,8 +218,8 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
     if far:
         worst = max(far, key=lambda one: one.high / one.low)
         yield say(
-            "unsteady figures: {count}, most of all {what}, {low} to {high}. Other programs ran beside, or "
-            "clocks changed; the middle of the repeats is shown",
+            "noisy figures: {count}, worst {what}, {low} to {high}. Other programs were running "
+            "or clocks changed; the median of the repeats is shown",
             count=len(far),
             what=f"{worst.part} {worst.what}",
             low=show_measured(worst.low, worst.unit),
@@ -234,10 +234,10 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
     if names:
         yield say("measured once, so how far it varies is not known: {names}", names=", ".join(names))
     if result.quick:
-        yield say("a quick run: short, so rougher; the disk's file was small")
+        yield say("quick run: less precise; small disk test file")
     if result.kept is not None:
         yield say(
-            "added to the history ({path}); it took {time}",
+            "added to the history ({path}); took {time}",
             path=result.kept,
             time=show_seconds(result.seconds),
         )

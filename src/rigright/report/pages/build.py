@@ -17,7 +17,7 @@ from rigright.report.page import Column, Commands, Line, Page, Part, Points, Sho
 from rigright.report.pages.build_check import plain_ruling, ruling_line
 
 KINDS = {
-    "gpu": say("GPU"), "machine": say("machine"), "board": say("board"), "cpu": say("processor"),
+    "gpu": say("GPU"), "machine": say("machine"), "board": say("board"), "cpu": say("CPU"),
     "cooler": say("cooler"), "ram": say("memory"), "system": say("system drive"), "data": say("data drive"),
     "scratch": say("scratch drive"), "psu": say("power supply"), "sync": say("power supply"),
     "case": say("case"), "riser": say("riser cables"), "nic": say("network"),
@@ -38,7 +38,7 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
         return Page(title=verdict(result), tone="bad", parts=tuple(parts))
     made = result.proposed.variants
     for one in made if details else (first,):
-        parts.append(_order(one, result))
+        parts.append(order(one, result))
     if len({one.items for one in made}) > 1:
         parts.append(_variants(result))
     if first.doubts:
@@ -107,7 +107,7 @@ def _range(usd: Estimate | None, result: Assembled) -> Shown:
     return low if low == high else f"{low}-{high}"
 
 
-def _order(one: Proposal, result: Assembled) -> Table:
+def order(one: Proposal, result: Assembled) -> Table:
     """What to order, with the range of its price."""
     rows = [
         (

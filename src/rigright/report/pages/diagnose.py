@@ -45,7 +45,8 @@ def page(result: Diagnosed) -> Page:
 
 def _parts(result: Diagnosed) -> Iterator[Part]:
     diagnosis = result.diagnosis
-    yield Line(said=say("what binds this machine ({source})", source=result.source), tone="dim")
+    if not diagnosis.bounds:  # else the strips say what they show
+        yield Line(said=say("bottleneck analysis ({source})", source=result.source), tone="dim")
     lead = result.judgement.first
     if lead is not None:
         yield Points(title=lead.finding.title, items=tuple(_mended(lead)), tone="bad")
@@ -71,7 +72,7 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
     for one in diagnosis.bounds[:MOST_TOLD]:
         yield _told(one, result.judgement.steps(one))
     if result.drifts:
-        heads = (say("benchmark"), say("measured on"), say("of the first figure"))
+        heads = (say("benchmark"), say("measured on"), say("vs first run"))
         rows = tuple(
             (f"{one.now.part} {one.now.what}", one.now.on, f"{one.ratio:.0%}") for one in result.drifts
         )
@@ -80,14 +81,14 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
             Column(head=heads[1]),
             Column(head=heads[2], right=True),
         )
-        yield Table(title=say("slower than it was"), columns=columns, rows=rows)
+        yield Table(title=say("slower than the first run"), columns=columns, rows=rows)
     items = dict.fromkeys(
         say("{title} ({check})", title=finding.title, check=check)
         for check, finding in result.findings
         if lead is None or finding.title != lead.finding.title
     )
     if items:
-        yield Points(title=say("the doctor finds"), items=tuple(items), tone="warn")
+        yield Points(title=say("doctor findings"), items=tuple(items), tone="warn")
     for note in (*diagnosis.notes, *diagnosis.unseen):
         yield Line(said=note, tone="dim")
     yield Commands(items=tuple(_next(result)), title=say("next"))
@@ -108,7 +109,7 @@ def _mended(lead: JudgedCause) -> Iterator[Sentence]:
     for seen in lead.finding.evidence:
         yield _with_command(say("seen: {what}", what=seen.shows), seen.command)
     for _, finding in lead.follows:
-        yield say("follows from it: {title}", title=finding.title)
+        yield say("consequence: {title}", title=finding.title)
     for step in lead.finding.fix:
         yield _with_command(step.says, step.command)
 
@@ -122,26 +123,26 @@ def bound(result: Diagnosed) -> Sentence:
     diagnosis = result.diagnosis
     if not diagnosis.bounds:
         if result.origin != "live":
-            return say("no work in this file: what binds shows while the work runs")
-        return say("nothing ran: start the work, then ask again")
+            return say("no load in this file: capture it while the job runs")
+        return say("nothing is running: start the job, then run diagnose again")
     first = diagnosis.bounds[0]
     share = f"{first.share:.0%}"
     if diagnosis.busy_share is None:
-        return say("what binds is {cause}: {share} of the time", cause=first.cause.title, share=share)
+        return say("bottleneck: {cause}, {share} of the time", cause=first.cause.title, share=share)
     busy = f"{diagnosis.busy_share:.0%}"
     if diagnosis.busy_share >= BUSY_ENOUGH:
         return say(
-            "the accelerators are busy {busy} of the time; {cause} binds {share} of it",
+            "bottleneck: {cause}, {share} of the time; GPUs busy {busy}",
             busy=busy, cause=first.cause.title, share=share,
         )  # fmt: skip
     waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), None)
     if waits is None:  # a file shows cards at work, and nothing of what they wait for
         return say(
-            "the accelerators are busy {busy} of the time, held by: {cause}; what they wait for is not seen",
+            "GPUs busy {busy}, limited by {cause}; what they wait for in between is not visible",
             busy=busy, cause=first.cause.title,
         )  # fmt: skip
     return say(
-        "the accelerators are busy only {busy} of the time, most of all because of: {cause} ({share})",
+        "GPUs busy only {busy}: waiting on {cause} ({share} of the time)",
         busy=busy, cause=waits.cause.title, share=f"{waits.share:.0%}",
     )  # fmt: skip
 
@@ -158,10 +159,10 @@ def _told(bound: Bound, remedies: tuple[Step, ...]) -> Points:
     evidence = bound.evidence.shows
     shown = say("seen: {what} (`{command}`)", what=evidence, command=command) if command else evidence
     gain = say(
-        "were it endlessly fast, all would be {gain} times as fast at most", gain=shown_gain(bound.most_gain)
+        "removing this bottleneck speeds the job up by {gain}x at most", gain=shown_gain(bound.most_gain)
     )
     steps = tuple(_with_command(step.says, step.command) for step in remedies)
-    sure = () if bound.seen else (say("concluded: nothing else was full"),)
+    sure = () if bound.seen else (say("inferred: no other resource was saturated"),)
     limit = (gain,) if bound.share <= _MOST_SHARE else ()
     title = say("{cause}: {share} of the time", cause=cause.title, share=share)
     return Points(title=title, items=(shown, *sure, *limit, *steps))

@@ -116,7 +116,7 @@ def _answer(result: Examined, first: Group | None) -> Line:
         return Line(said=_headline(first), tone=_TONES[result.findings[0][1].severity])
     hidden = "" if machine.devices else bus_cards(machine)
     if hidden:  # what was not looked at is no good news
-        said = say("the bus shows {cards}, and no driver shows any of them here", cards=hidden)
+        said = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
         return Line(said=said, tone="warn")
     if result.findings or result.count(Fine):
         return Line(said=say("no fault found"), tone="good")
@@ -179,7 +179,7 @@ def _seen(group: Group, *, by_root: bool, in_full: bool) -> Iterator[tuple[Shown
 
 
 def _step(step: Step, *, place: int | None) -> Shown:
-    said: Shown = say("{says} (stops what runs)", says=step.says) if step.disturbs else step.says
+    said: Shown = say("{says} (stops running jobs)", says=step.says) if step.disturbs else step.says
     return said if place is None else say("{place}. {says}", place=place, says=said)
 
 

@@ -20,18 +20,23 @@ MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already
 MOST_NAMES = 60  # characters of folded names in a cell
 _STATES: dict[str, Sentence] = {
-    "silent": say("silent"),
+    "silent": say("unreachable"),
     "fault": say("fault"),
     "warning": say("warning"),
     "note": say("note"),
-    "well": say("well"),
+    "well": say("ok"),
 }
 
 
 def page(result: Fleet, *, everything: bool = False) -> Page:
     """The page for people; `everything`: no table is cut short."""
     most = None if everything else MOST_ROWS
-    parts: list[Part] = [_verdict(result)]
+    verdict = _verdict(result)
+    asked = say(
+        "{count} nodes over {way}, {seconds} s",
+        count=len(result.nodes), way=result.over, seconds=f"{result.seconds:.1f}",
+    )  # fmt: skip
+    parts: list[Part] = [Line(said=asked, tone="dim")]
     rows = rows_of(result)
     cells = [_node_cells(row, result) for row in rows]
     tones = [TONES[row.state] for row in rows] if result.what == "doctor" else []
@@ -64,19 +69,20 @@ def page(result: Fleet, *, everything: bool = False) -> Page:
     parts += [*_silent(result), *unmeasured]
     commands = tuple(_next(result, everything=everything))
     parts += [Commands(items=commands, title=say("next"))] if commands else []
-    count, over = len(result.nodes), result.over
-    return Page(title=say("{count} nodes over {way}", count=count, way=over), parts=tuple(parts))
+    return Page(title=verdict.said, tone=verdict.tone, parts=tuple(parts))
 
 
 def _verdict(result: Fleet) -> Line:
-    told = with_commas(counts(result)) if result.what == "doctor" else _answered(result)
-    rest = [say("{traits} traits differ", traits=len(result.differs))] if result.differs else []
-    if result.stragglers:
-        rest.append(say("{count} slower than their like", count=len({one.node for one in result.stragglers})))
-    if result.broken_off:
-        rest.append(say("broken off"))
-    said = with_commas([told, *rest, say("{seconds} s", seconds=f"{result.seconds:.1f}")])
+    told = with_commas(counts(result, _names)) if result.what == "doctor" else _answered(result)
     tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
+    if result.what == "doctor" and tone != "bad":
+        told = say("no faults on {count} nodes: {told}", count=len(result.nodes), told=told or "")
+    rest = [say("{traits} settings differ", traits=len(result.differs))] if result.differs else []
+    if result.stragglers:
+        rest.append(say("{count} stragglers", count=len({one.node for one in result.stragglers})))
+    if result.broken_off:
+        rest.append(say("interrupted"))
+    said = with_commas([told, *rest])
     return Line(said=said or "", tone=tone)  # type: ignore[arg-type]
 
 
@@ -120,7 +126,7 @@ def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     told: Shown = row.findings[0].title if row.findings else ""  # a trouble is told whole below
     if more > 0:
         told = say("{told} (and {more} more)", told=told, more=more)
-    state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("heard")
+    state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("answered")
     return (
         *(_names(row.nodes), str(len(row.nodes)), state, row.cards),
         told if _of_doctor(result) else row.driver,
@@ -146,9 +152,9 @@ def _findings(result: Fleet, most: int | None) -> Table | None:
         Column(head=say("finding"), flexible=True),
         Column(head=say("nodes"), flexible=True),
         Column(head=say("count"), right=True),
-        Column(head=say("things"), right=True),
+        Column(head=say("devices"), right=True),
     )
-    table = Table(columns=columns, rows=_cut(rows, most), title=say("findings by what they are"))
+    table = Table(columns=columns, rows=_cut(rows, most), title=say("findings"))
     return table if any(one.things != len(one.nodes) for one in found) else _without(table, 4)
 
 
@@ -161,13 +167,15 @@ def _odd(result: Fleet, most: int | None) -> Table | None:
         for value, nodes in one.others
     ]
     columns = (
-        Column(head=say("trait")),
-        Column(head=say("most have"), flexible=True),
-        Column(head=say("here it is"), flexible=True),
+        Column(head=say("setting")),
+        Column(head=say("majority"), flexible=True),
+        Column(head=say("outlier"), flexible=True),
         Column(head=say("nodes"), flexible=True),
     )
     return Table(
-        columns=columns, rows=_cut(rows, most), title=say("the odd ones out, among nodes with the same cards")
+        columns=columns,
+        rows=_cut(rows, most),
+        title=say("configuration drift among nodes with the same GPUs"),
     )
 
 
@@ -181,7 +189,7 @@ def _slow(result: Fleet, most: int | None) -> Table | None:
     if not result.stragglers:
         return None
     rows: list[tuple[Shown, ...]] = [_slow_cells(one) for one in result.stragglers]
-    heads = (say("node"), say("on"), say("measured"), say("value"), say("median"), say("behind by"))
+    heads = (say("node"), say("on"), say("measured"), say("value"), say("median"), say("below median"))
     columns = tuple(
         Column(head=head, right=place > 2, flexible=place == 2) for place, head in enumerate(heads)
     )
@@ -191,7 +199,7 @@ def _slow(result: Fleet, most: int | None) -> Table | None:
             (*cells, "" if one.why is None else one.why.finding.title)
             for cells, one in zip(rows, result.stragglers, strict=True)
         ]
-    return Table(columns=columns, rows=_cut(rows, most), title=say("slower than their like"))
+    return Table(columns=columns, rows=_cut(rows, most), title=say("stragglers"))
 
 
 def _slow_cells(one: Straggler) -> tuple[Shown, ...]:
@@ -223,7 +231,7 @@ def _spread(result: Fleet, most: int | None) -> Table | None:
     columns = tuple(
         Column(head=head, right=place > 0, flexible=not place) for place, head in enumerate(heads)
     )
-    title = say("over all nodes with the same cards, each by its slowest card")
+    title = say("spread over nodes with the same GPUs, each by its slowest GPU")
     return Table(columns=columns, rows=_cut(rows, most), title=title)
 
 
@@ -232,7 +240,7 @@ def _silent(result: Fleet) -> Iterator[Part]:
         say("{nodes}: {why}", nodes=_names(nodes), why=why) for why, nodes in silences(result.nodes)
     )
     if items:
-        yield Points(items=items, title=say("nothing came from"), tone="warn")
+        yield Points(items=items, title=say("unreachable nodes"), tone="warn")
 
 
 def _next(result: Fleet, *, everything: bool) -> Iterator[str]:

@@ -15,19 +15,25 @@ def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Pag
     tone: Tone = "bad" if examined.exit_code == EXIT_FAULT else "warn" if findings else "good"
     parts: list[Part] = []
     if done == "drained":
-        parts.append(Line(said=say("taken out of Slurm: {reason}", reason=reason), tone="bad"))
+        parts.append(Line(said=say("drained in Slurm: {reason}", reason=reason), tone="bad"))
     elif done == "drained before":
-        parts.append(Line(said=say("it was out of Slurm already; its reason stays"), tone="warn"))
+        parts.append(Line(said=say("already drained in Slurm; its reason is kept"), tone="warn"))
     elif reason is not None:
         parts.append(
-            Line(said=say("still in Slurm; with --drain it would leave: {reason}", reason=reason), tone=tone)
+            Line(said=say("still schedulable; --drain would drain it: {reason}", reason=reason), tone=tone)
         )
     told = tuple(
         say("{about}: {title}", about=one.about, title=one.title) if one.about else one.title
         for one in findings
     )
-    parts.append(Points(items=told, tone=tone) if told else Line(said=say("nothing found"), tone=tone))
-    return Page(title=node, parts=tuple(parts))
+    if not told:
+        verdict = say("no faults or warnings")
+    else:
+        verdict = (
+            told[0] if len(told) == 1 else say("{told} (and {more} more)", told=told[0], more=len(told) - 1)
+        )
+        parts.append(Points(items=told, tone=tone))
+    return Page(title=say("{about}: {title}", about=node, title=verdict), tone=tone, parts=tuple(parts))
 
 
 def plain(node: str, examined: Examined, *, done: str, reason: str | None) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def _pictures(span: Span) -> Strips:
         if one.column == f"{card.card}.{name}"
     ]
     strips += [
-        _strip(_PICTURES[name][0] if name != "mem_used_bytes" else say("main memory"), one, name=name)
+        _strip(_PICTURES[name][0] if name != "mem_used_bytes" else say("system memory"), one, name=name)
         for one in span.host
         if (name := one.column.rpartition(".")[2]) in _PICTURES
     ]

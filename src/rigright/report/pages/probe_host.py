@@ -9,6 +9,7 @@ from rigright.base.units import GIGA, show_bytes, show_seconds
 from rigright.base.words import say, with_commas
 from rigright.machine.host import Cpu, Disk, Memory, Port
 from rigright.machine.nvml.codes import as_sentence
+from rigright.machine.parts.node_power import beside_cards, of_sensors
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, Software
 from rigright.report.page import Shown
@@ -47,6 +48,9 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
         None if machine.system.as_root is not False else say("read without root"),
     ]
     yield from _row(say("system"), with_commas(told))
+    power = machine.node_power or of_sensors(machine.sensors or ())
+    if power is not None:
+        yield (say("power draw"), beside_cards(power, (one.power.draw_w for one in machine.devices)))
     yield from _row(say("driver"), _driver(machine.software))
     yield from _row(
         say("toolkits"),

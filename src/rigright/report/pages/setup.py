@@ -18,7 +18,8 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
     """The page for people."""
     if result.already is not None:
         return _done(result, result.already)
-    parts: list[Part] = [_verdict(result)]
+    verdict = _verdict(result)
+    parts: list[Part] = [_machine(result)]
     if result.pick is not None:
         parts.append(_set(result, result.pick))
     if result.kept is not None:
@@ -40,13 +41,17 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
             commands.append(f"{asked} --docker Dockerfile")
         commands.append("rigright doctor --only driver,software,containers")
         parts.append(Commands(items=tuple(commands), title=say("next")))
-    return Page(title=say("software for {machine}", machine=result.target.shown), parts=tuple(parts))
+    return Page(title=verdict.said, tone=verdict.tone, parts=tuple(parts))
+
+
+def _machine(result: SetUp) -> Line:
+    return Line(said=say("software for {machine}", machine=result.target.shown), tone="dim")
 
 
 def _done(result: SetUp, already: Installed) -> Page:
     """Nothing is to be done."""
     said = say(
-        "right as it is: {name} {version} in {python} and driver {driver} go together on these cards",
+        "nothing to do: {name} {version} in {python} matches driver {driver} and these GPUs",
         name=already.name,
         version=f"{already.version} ({already.build})" if already.build else already.version,
         python=already.python,
@@ -58,17 +63,17 @@ def _done(result: SetUp, already: Installed) -> Page:
         (say("Python"), already.python),
         (say("driver now"), result.target.driver or "?"),
     )
-    parts: list[Part] = [Line(said=said, tone="good"), Table(columns=_BLANK, rows=rows)]
+    parts: list[Part] = [_machine(result), Table(columns=_BLANK, rows=rows)]
     if result.notes:
         parts.append(Points(items=result.notes, title=say("worth knowing")))
     parts.append(Commands(items=("rigright doctor", bench), title=say("next")))
-    return Page(title=say("software for {machine}", machine=result.target.shown), parts=tuple(parts))
+    return Page(title=said, tone="good", parts=tuple(parts))
 
 
 def _verdict(result: SetUp) -> Line:
     pick = result.pick
     if pick is None:
-        return Line(said=next(iter(result.unknown), say("nothing in our tables fits")), tone="bad")
+        return Line(said=next(iter(result.unknown), say("no known version fits")), tone="bad")
     if pick.lacks is not None:
         names = {".".join(map(str, one)): name for one, name in result.target.capabilities}
         said = say(
@@ -141,7 +146,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
 
 def _kept(result: SetUp, kept: Pick) -> Sentence:
     return say(
-        "without another driver than {driver}: {name} {version}, CUDA {cuda} ({packages})",
+        "to keep driver {driver}: {name} {version}, CUDA {cuda} ({packages})",
         driver=result.target.driver,
         name=kept.name,
         version=kept.version,

@@ -32,13 +32,13 @@ def page(result: Upgraded) -> Page:
     items = tuple(dict.fromkeys(one.finding.title for one in result.judgement.bad))
     items = tuple(title for title in items if title != named)
     if items:
-        parts.append(Points(title=say("mend first: it may cost nothing"), items=items, tone="warn"))
+        parts.append(Points(title=say("fix first: may cost nothing"), items=items, tone="warn"))
     if result.worth:
         columns = (
             Column(head=say("change"), flexible=True),
             Column(head=say("at most"), right=True),
             Column(head=say("cost"), right=True),
-            Column(head=say("1 % costs"), right=True),
+            Column(head=say("per 1 %"), right=True),
             Column(head=say("power"), right=True),
         )
         rows = tuple(_row(one) for one in result.worth)
@@ -46,9 +46,7 @@ def page(result: Upgraded) -> Page:
         fitting = tuple(_fitting(result))
         if fitting:
             parts.append(Points(title=say("3. does it fit"), items=fitting))
-        parts.append(
-            Table(title=say("changes, the best for the money first"), columns=columns, rows=rows, tones=tones)
-        )
+        parts.append(Table(title=say("changes, best value first"), columns=columns, rows=rows, tones=tones))
         parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
     elif result.by_cause:
         parts.append(_by_cause(result))
@@ -78,7 +76,7 @@ def _next(result: Upgraded) -> Iterator[str]:
 def _by_cause(result: Upgraded) -> Table:
     """What would help first for each thing that may bind."""
     columns = (
-        Column(head=say("if this binds")),
+        Column(head=say("if the bottleneck is")),
         Column(head=say("change"), flexible=True),
         Column(head=say("at most"), right=True),
         Column(head=say("cost"), right=True),
@@ -87,7 +85,7 @@ def _by_cause(result: Upgraded) -> Table:
         (with_commas(titles) or "", one.change.title, f"{shown_gain(one.gain)}x", _cost(one.change.usd))
         for titles, one in result.by_cause
     )
-    return Table(title=say("what binds is not known: what would help"), columns=columns, rows=rows)
+    return Table(title=say("bottleneck unknown: what would help in each case"), columns=columns, rows=rows)
 
 
 def _verdict(result: Upgraded) -> Iterator[Line]:
@@ -100,13 +98,13 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
     elif lead is None or result.worth:  # what is to be mended is no "nothing to change"
         yield _answer(result)
     if result.age_days is not None and result.age_days >= OLD_DAYS:
-        said = say("this recording is {days} days old: what stands there may differ", days=result.age_days)
+        said = say("this capture is {days} days old: the machine may have changed", days=result.age_days)
         yield Line(said=said, tone="warn")
 
 
 def _answer(result: Upgraded) -> Line:
     if not result.worth:
-        return Line(said=say("no change known here would make this work faster"), tone="warn")
+        return Line(said=say("no known upgrade makes this workload faster"), tone="warn")
     first = result.worth[0].change
     usd = first.usd
     told: dict[str, object] = {
@@ -117,19 +115,19 @@ def _answer(result: Upgraded) -> Line:
         else say("{cost}, as of {date}", cost=_cost(usd), date=usd.as_of),
     }
     if result.first is None:
-        said = say("first: {change}: the whole at most {gain} times as fast, {cost}", **told)
+        said = say("do first: {change}: up to {gain}x faster, {cost}", **told)
     else:
-        said = say("then: {change}: the whole at most {gain} times as fast, {cost}", **told)
+        said = say("then: {change}: up to {gain}x faster, {cost}", **told)
     return Line(said=said, tone="good")
 
 
 def _baseline(result: Upgraded) -> Sentence:
     if result.baseline:
         return say(
-            "{count} benchmarks are in the history: what comes after is held against them",
+            "{count} benchmarks in the history to compare against",
             count=result.baseline,
         )
-    return say("none yet: run `rigright bench --quick` before any change, to see what the change brings")
+    return say("none yet: run `rigright bench --quick` before any change, so that you can measure its effect")
 
 
 def _row(one: Worth) -> tuple[Sentence | str, ...]:
@@ -165,7 +163,7 @@ def _fitting(result: Upgraded) -> Iterator[Sentence]:
 
 def _state(fit: Fit) -> Sentence:
     if fit.holds is None:
-        return say("not observed, look")
+        return say("not checked")
     return say("yes") if fit.holds else say("no")
 
 
@@ -173,10 +171,10 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
     priced = next((one for one in result.worth if one.change.usd is not None), None)
     if priced is not None and priced.change.usd is not None:
         usd = priced.change.usd
-        yield say("prices are as of {date}: look them up before acting on them", date=usd.as_of or "?")
+        yield say("prices as of {date}: check them before you buy", date=usd.as_of or "?")
         if result.n_machines > 1:
             yield say(
-                "{change} in {count} machines: {usd}",
+                "{change} on {count} machines: {usd}",
                 change=priced.change.title,
                 count=result.n_machines,
                 usd=_cost(
@@ -192,8 +190,7 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
     if result.over_budget:
         yield _too_dear(result)
     yield say(
-        "a gain is the most that its causes can give: what is next in line may bind before; "
-        "a change of settings is told by experience"
+        "gains are upper bounds: the next bottleneck may come first; gains of settings are rules of thumb"
     )
 
 
@@ -212,13 +209,15 @@ def _rollout(result: Upgraded) -> Iterator[Sentence]:
     yield say(
         "before and after each wave: `rigright bench --quick`, `rigright doctor`, power at the wall over IPMI"
     )
-    yield say("stop and go back where a benchmark falls, the doctor finds something new, or no gain shows")
+    yield say("stop and roll back if a benchmark drops, doctor reports something new, or there is no gain")
 
 
 def _wave(wave: Wave, *, canary: bool) -> Sentence:
     if canary:
-        return say("machine {first} alone, under real work for a day", first=wave.first)
-    return say("machines {first} to {last}, once the wave before is proven", first=wave.first, last=wave.last)
+        return say("canary: machine {first} under production load for a day", first=wave.first)
+    return say(
+        "machines {first} to {last}, once the previous wave is proven", first=wave.first, last=wave.last
+    )
 
 
 def plain(result: Upgraded, language: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from rigright.report.benched import Benched
 
 SCHEMA = 1
 MOST_BYTES = 64 * MIB
-MOST_RESULTS = 100_000
+MOST_RESULTS = 5_000  # each is held against the others
 _MOST_S = 10_000 * 86400.0  # of a run
 
 
@@ -89,11 +89,13 @@ def _logged(text: str, file: str) -> tuple[Result, ...]:
             why = error if part == "nccl_tests" and "wires" in str(error) else why
     if not found and why is not None:
         raise why
+    if len(found) > MOST_RESULTS:
+        raise DataError(say("{file} has more than {most} rows", file=file, most=f"{MOST_RESULTS:,}"))
     if not found:
         raise DataError(
             say(
-                "{file} is neither what `bench --save` writes nor a log of nccl-tests, nvbandwidth, "
-                "gpu-burn or SuperBench",
+                "cannot read {file} as a benchmark: expected `bench --save` output, or a log of "
+                "nccl-tests, nvbandwidth, gpu-burn or SuperBench",
                 file=file,
             )
         )

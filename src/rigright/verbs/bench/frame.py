@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rigright.base.errors import RigError
+from rigright.base.errors import AskError, RigError
 from rigright.base.files import check_place
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
-from rigright.doctor.held import held_all
+from rigright.doctor.held import Held, held_all
+from rigright.machine.bench.ask import SentLoad
 from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick
@@ -26,8 +28,13 @@ from rigright.verbs.bench.files import read_results, save_results
 from rigright.verbs.bench.rows import write_rows
 from rigright.verbs.bench.stop import Stop
 
+if TYPE_CHECKING:
+    from rigright.verbs.runs.planned import PlannedRun
+
 BenchWish = Wish
 Progress = Callable[[Sentence, tuple[int, int]], None]
+# figures of the endpoint by the names that a plan has for them
+PLANNED = {"first token": "ttft_s", "next token": "tpot_s", "tokens": "output_tok_per_s"}
 KEPT_PATIENCE_S = 30.0  # for another writer of the history: what took minutes is worth the wait
 
 
@@ -41,11 +48,24 @@ class Keep:
 
 
 def bench(
-    *parts: str, wish: Wish | None = None, keep: Keep | None = None, progress: Progress | None = None
+    *parts: str,
+    wish: Wish | None = None,
+    plan: str | None = None,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
 ) -> Benched:
-    """Measure; without parts named, everything that can be measured here."""
+    """Measure; without parts named, everything that can be measured here.
+
+    `plan`: a file of `plan --json`, whose load the endpoint is sent and whose figures it is held against.
+    """
     wish, keep = wish or Wish(), keep or Keep()
     began = time.monotonic()
+    planned = None
+    if plan is not None:
+        from rigright.verbs.runs.planned import read_plan  # the planner's arrays, for those with a plan only
+
+        planned = read_plan(plan)
+        wish = replace(wish, load=_load_of(planned, wish))
     names = pick(parts, wish)
     # refuse before anything is measured what would be refused after it
     if wish.endpoint is not None:
@@ -71,21 +91,54 @@ def bench(
         except KeyboardInterrupt:
             stop.waits = stopped = True
             # the part that was not ended when somebody broke it off, and those that were not begun
-            middle = [Skipped(part=name, why=say("broken off in the middle")) for name in begun[-1:] if name]
-            before = say("not begun: it was broken off before")
+            middle = [Skipped(part=name, why=say("interrupted")) for name in begun[-1:] if name]
+            before = say("not started: interrupted before")
             skipped += middle + [Skipped(part=name, why=before) for name in names if name not in begun]
         else:
             stopped = False
         made = Benched(
             machine=machine,
-            held=held_all(results, case_of(machine)),
+            held=tuple(by_plan(one, planned) for one in held_all(results, case_of(machine))),
             skipped=tuple(skipped),
             titles=tuple((name, titles[name]) for name in names),
             quick=wish.quick,
             seconds=time.monotonic() - began,
             stopped=stopped,
         )
-        return _kept(made, results, keep=keep)
+        return _kept(made, results, keep=keep, planned=planned)
+
+
+def _load_of(planned: PlannedRun, wish: Wish) -> SentLoad:
+    """The load that a plan was made for; there must be a server to send it to."""
+    if wish.endpoint is None:
+        raise AskError(
+            say("--plan sends a load to a server: name it with --endpoint"),
+            hint=say("write for example {example}", example="--endpoint http://127.0.0.1:8000/v1"),
+        )
+    if planned.load is None:
+        raise AskError(say("this plan trains: it has no load to send"))
+    return planned.load
+
+
+def by_plan(one: Held, planned: PlannedRun | None) -> Held:
+    """A figure of the endpoint against the plan's: slow where it lies beyond the slow end of the band."""
+    if planned is None or one.result.part != "endpoint":
+        return one
+    figure = planned.figure(PLANNED.get(one.result.what.partition(",")[0], ""))
+    if figure is None:
+        return one
+    value, low, high = figure
+    is_time = one.result.unit == "s"
+    least = high if is_time else low
+    is_slow = one.result.value > least if is_time else one.result.value < least
+    return replace(
+        one,
+        verdict="slow" if is_slow else "expected",
+        basis="planned",
+        full=value,
+        least=least,
+        share=value / one.result.value if is_time else one.result.value / value,
+    )
 
 
 def bench_from(file: str) -> Benched:
@@ -101,7 +154,7 @@ def bench_from(file: str) -> Benched:
         titles=tuple((name, titles.get(name) or say("{text}", text=name)) for name in names),
         quick=told.quick,
         seconds=told.seconds,
-        notes=() if told.machine else (say("held against this machine: the file names none"),),
+        notes=() if told.machine else (say("compared with this machine: the file names none"),),
     )
 
 
@@ -136,14 +189,14 @@ def listen(address: str, told: Callable[[str], None]) -> None:
                 thread.join(0.5)
 
 
-def _kept(made: Benched, results: Sequence[Result], *, keep: Keep) -> Benched:
+def _kept(made: Benched, results: Sequence[Result], *, keep: Keep, planned: PlannedRun | None) -> Benched:
     """Write the figures where they were asked to go; a history that cannot be written is told of, no more."""
     notes = list(made.notes)
     if keep.save is not None:
         save_results(made, keep.save)
         made = replace(made, saved=keep.save)
     if keep.rows is not None:
-        made = replace(made, rows=write_rows(results, made.machine, folder=Path(keep.rows)))
+        made = replace(made, rows=write_rows(results, made.machine, folder=Path(keep.rows), planned=planned))
         if not made.rows:
             notes.append(say("none of these figures is a run that `calibrate` reads"))
     if keep.history and results:

@@ -7,6 +7,7 @@ import datetime as dt
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rigright.base.files import unwritten, write_whole
 from rigright.base.units import KILO
@@ -14,25 +15,30 @@ from rigright.doctor.recognise import chip_of
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 
+if TYPE_CHECKING:
+    from rigright.verbs.runs.planned import PlannedRun
+
 IMAGES = (
     *("id", "source", "model", "gpu", "n_gpus", "mode", "img_size", "batch_size"),
     *("precision", "layout", "compile", "framework", "samples_per_s", "note"),
 )
 SERVED = (
-    *("id", "source", "measured", "engine", "engine_version", "model", "chip", "n_chips", "mode", "load"),
-    *("prompt_tok", "output_tok", "metric", "value", "note"),
+    *("id", "source", "measured", "engine", "engine_version", "model", "arch", "weights", "kv", "chip"),
+    *("n_chips", "tp", "pp", "mode", "load", "prompt_tok", "output_tok", "metric", "value", "note"),
 )
 METRICS = {"first token": "ttft_ms", "next token": "tpot_ms", "tokens": "output_tok_s_total"}
 
 Row = dict[str, str]
 
 
-def write_rows(results: Sequence[Result], machine: Machine, *, folder: Path) -> tuple[str, ...]:
+def write_rows(
+    results: Sequence[Result], machine: Machine, *, folder: Path, planned: PlannedRun | None = None
+) -> tuple[str, ...]:
     """One table a kind, in a folder that is made; the files written."""
     made = []
     kinds = (
         ("images.csv", IMAGES, images(results, machine)),
-        ("serving.csv", SERVED, served(results, machine)),
+        ("serving.csv", SERVED, served(results, machine, planned=planned)),
     )
     for name, columns, rows in kinds:
         found = list(rows)
@@ -77,20 +83,29 @@ def images(results: Sequence[Result], machine: Machine) -> Iterator[Row]:
         }
 
 
-def served(results: Sequence[Result], machine: Machine) -> Iterator[Row]:
-    """Each figure of each load of a language model behind an address."""
+def served(
+    results: Sequence[Result], machine: Machine, *, planned: PlannedRun | None = None
+) -> Iterator[Row]:
+    """Each figure of each load of a language model behind an address; a plan says what serves it."""
+    said = {}
+    if planned is not None:
+        from rigright.verbs.runs.setup import (
+            planned_setup,
+        )  # the planner's arrays, for those with a plan only
+
+        said = planned_setup(planned).cells("inference")
+    note = "the cards are those of the machine that asked; mend them if the server stands elsewhere"
     for one in results:
         settings = dict(one.settings)
         metric = METRICS.get(one.what.partition(",")[0])
         if one.part != "endpoint" or metric is None:
             continue
-        cards = len(machine.devices)
+        cards, version = len(machine.devices), settings.get("engine_version")
         yield {
             "id": f"{_day(one)} {one.what}",
             "source": "rigright bench",
             "measured": _day(one),
             "engine": settings.get("engine", ""),
-            "engine_version": settings.get("engine_version", ""),
             "model": settings.get("model", ""),
             "chip": _chip(one, machine),
             "n_chips": str(cards) if cards else "",
@@ -100,7 +115,9 @@ def served(results: Sequence[Result], machine: Machine) -> Iterator[Row]:
             "output_tok": settings.get("output_tok", ""),
             "metric": metric,
             "value": f"{one.value * (KILO if metric.endswith('_ms') else 1):.6g}",
-            "note": "the cards are those of the machine that asked; mend them if the server stands elsewhere",
+            "note": "" if said else note,
+            **{name: said[name] for name in SERVED if said.get(name)},
+            **({"engine_version": version} if version else {}),
         }
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rigright.base.bounded import bounded_toml
 from rigright.base.errors import DataError
 from rigright.base.files import write_whole
 from rigright.base.words import say
@@ -64,8 +64,8 @@ def comments_of(text: str) -> dict[tuple[str, ...], str]:
 def write(path: Path, text: str) -> None:
     """Write at once or not at all; what cannot be read back is not written."""
     try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        bounded_toml(text)
+    except ValueError as error:
         raise DataError(say("{file} is not a TOML table: {why}", file=path.name, why=error)) from None
     write_whole(path, text)
 
@@ -100,8 +100,8 @@ def _value(value: Any) -> str:
 
 def _path(text: str) -> tuple[str, ...]:
     try:
-        parsed: Any = tomllib.loads(f"{text.strip()} = 0")
-    except tomllib.TOMLDecodeError:  # of a file that was edited by hand
+        parsed: Any = bounded_toml(f"{text.strip()} = 0")
+    except ValueError:  # of a file that was edited by hand
         return ()
     path: list[str] = []
     while isinstance(parsed, Mapping):

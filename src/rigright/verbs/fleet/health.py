@@ -87,7 +87,7 @@ def _drained(node: str, reason: str, *, world: World) -> Literal["drained", "dra
     path = os.pathsep.join((world.env.get("PATH") or "", *PATHS))
     scontrol = shutil.which("scontrol", path=path)
     if scontrol is None:
-        raise MissingError(say("there is no command scontrol here: {node} stays in Slurm", node=node))
+        raise MissingError(say("scontrol not found: {node} was not drained", node=node))
     lines: list[bytes] = []
     asked = talk((scontrol, "show", "node", node), heard=lines.append, patience_s=PATIENCE_S)
     found = _STATE.search(b"".join(lines).decode("utf-8", "replace"))
@@ -106,4 +106,4 @@ def _refused(node: str, talked: Talked) -> MissingError:
     why: Sentence | str = (
         LATE if talked.ended == "late" else meant(talked.complaints) or f"exit {talked.code}"
     )
-    return MissingError(say("Slurm does not drain {node}: {why}", node=node, why=why))
+    return MissingError(say("Slurm refused to drain {node}: {why}", node=node, why=why))

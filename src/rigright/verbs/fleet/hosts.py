@@ -24,7 +24,7 @@ def hosts_of(words: str) -> tuple[str, ...]:
     """The nodes that words mean: a file of names, or names and ranges with commas between."""
     path = Path(words)
     if not words.strip():
-        raise AskError(say("no host is named; write for example node[01-08], or a file with one a line"))
+        raise AskError(say("no host given; write for example node[01-08], or a file with one host per line"))
     try:
         is_file = path.is_file()
     except (OSError, ValueError):

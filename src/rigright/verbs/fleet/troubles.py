@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rigright.base.words import Sentence, say
 from rigright.machine.far.landing import LATE as LANDING_LATE
-from rigright.machine.far.parcel import NO_PYTHON
+from rigright.machine.far.parcel import NO_PYTHON, OLDEST
 from rigright.machine.far.talk import Talked
 
-LATE = say("no answer in time; --timeout gives it longer")
-BROKEN_OFF = say("broken off before it answered")
+LATE = say("timed out; allow more with --timeout")
+BROKEN_OFF = say("interrupted before it answered")
 MOST_SHOWN = 200  # characters of a foreign complaint
 _MEANINGS = (
-    ("permission denied", say("it does not let us in: no key of ours is accepted there")),
-    ("host key verification failed", say("its key is not known here, or has changed; log in by hand once")),
-    ("could not resolve hostname", say("its name is not known here")),
-    ("name or service not known", say("its name is not known here")),
-    ("connection refused", say("no ssh server listens there")),
-    ("connection timed out", say("it cannot be reached: no answer to a connection")),
-    ("operation timed out", say("it cannot be reached: no answer to a connection")),
-    ("no route to host", say("it cannot be reached: there is no route to it")),
-    ("network is unreachable", say("it cannot be reached: there is no route to it")),
-    ("connection reset", say("it closed the connection")),
-    ("connection closed", say("it closed the connection")),
-    ("a password is required", say("sudo asks for a password there; allow it without, or leave --sudo out")),
-    ("sudo: command not found", say("there is no sudo; leave --sudo out")),
-    ("no space left on device", say("its disk is full: there is no room for a temporary folder")),
-    ("read-only file system", say("no temporary folder can be made there: its disk is read-only")),
+    ("permission denied", say("permission denied: the node accepts none of your SSH keys")),
+    ("host key verification failed", say("host key unknown or changed: log in once by hand")),
+    ("could not resolve hostname", say("host name does not resolve")),
+    ("name or service not known", say("host name does not resolve")),
+    ("connection refused", say("connection refused: no SSH server listening")),
+    ("connection timed out", say("unreachable: connection timed out")),
+    ("operation timed out", say("unreachable: connection timed out")),
+    ("no route to host", say("unreachable: no route to host")),
+    ("network is unreachable", say("unreachable: no route to host")),
+    ("connection reset", say("connection closed by the node")),
+    ("connection closed", say("connection closed by the node")),
+    (
+        "a password is required",
+        say("sudo needs a password on the node: allow passwordless sudo, or drop --sudo"),
+    ),
+    ("sudo: command not found", say("no sudo on the node: drop --sudo")),
+    ("no space left on device", say("disk full: no room for a temporary directory")),
+    ("read-only file system", say("read-only disk: cannot create a temporary directory")),
 )
 _GRAVE = ("error", "fatal", "unrecognized", "invalid", "failed", "denied")
 
@@ -43,17 +47,17 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
         if word.startswith(NO_PYTHON.encode()):
             line = word.decode("utf-8", "replace")
             version = line.partition("Python ")[2].strip()[:20]
-            if version and not version.startswith(("3.11", "3.12", "3.13", "3.14")):
+            if version and tuple(map(int, re.findall(r"\d{1,4}", version)[:2])) < OLDEST:
                 return say(
-                    "its Python is {version}, and 3.11 is needed; --python names another one there",
+                    "Python {version} on the node, 3.10 needed; name another with --python",
                     version=version,
                 )
-            return say("no Python 3.11 or newer is found there; --python names one")
+            return say("no Python 3.10 or newer on the node; name one with --python")
     if talked.ended == "broken off":
         return BROKEN_OFF
     if words or talked.ended == "late":
         return LATE
-    return meant(talked.complaints) or say("it ended without an answer (exit code {code})", code=talked.code)
+    return meant(talked.complaints) or say("exited without an answer (exit code {code})", code=talked.code)
 
 
 def meant(complaints: Iterable[str]) -> Sentence | None:

@@ -55,7 +55,7 @@ def of_host() -> tuple[Quantity, ...]:
     """The quantities of the command's processes and of the machine around them."""
     return (
         Quantity(name="cpu", label=say("cores used"), unit="cores", read=_tree("cpu_share")),
-        Quantity(name="memory", label=say("main memory"), unit="bytes", read=_tree("mem_bytes")),
+        Quantity(name="memory", label=say("system memory"), unit="bytes", read=_tree("mem_bytes")),
         Quantity(name="cpu all", label=say("all cores busy"), unit="share", read=_host("cpu_share")),
         Quantity(
             name="disk read",

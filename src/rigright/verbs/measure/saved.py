@@ -10,10 +10,12 @@ from pathlib import Path
 
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import check_place, write_whole
+from rigright.base.tables import head_of
 from rigright.base.units import to_gib
 from rigright.base.words import say
 from rigright.machine.stored import plain
 from rigright.report.measured import Measured
+from rigright.verbs.runs.files import read_text
 from rigright.verbs.runs.planned import PlannedRun, count_of
 
 _TRAINED = ("finetune", "pretrain")
@@ -25,8 +27,8 @@ def save(measured: Measured, file: str, *, planned: PlannedRun | None) -> None:
     if path.suffix.lower() == ".csv" and planned is not None:
         # one more line below those that are there, under the same head
         row = run_row(measured, planned)
-        there = path.read_text(encoding="utf-8") if path.exists() else ""
-        heads = next(csv.reader(io.StringIO(there)), []) or list(row)
+        there = read_text(file).text if path.exists() else ""
+        heads = head_of(there.splitlines(), path.name) or list(row)
         if not set(row) <= set(heads):
             missing = ", ".join(name for name in row if name not in heads)
             raise DataError(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import io
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,21 @@ from rigright.verbs.runs.document import Document, Output, document
 STDIO = "-"
 FOLDER = "rigright.verbs.runs.outputs"
 MOST_FILES = 2000  # of a folder
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _LOOKED_AT = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt", ".md", ".sql", ".out", ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A table's name and its lines."""
+    """A table's name and all of it."""
 
     name: str
-    lines: list[str]
+    text: str
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Its lines with their ends, one by one: a list of them would take many times the file."""
+        return (found[0] for found in _LINE.finditer(self.text))
 
 
 def read_text(asked: str) -> Text:
@@ -47,7 +53,7 @@ def read_text(asked: str) -> Text:
         text = content.decode(coding)
     except UnicodeDecodeError:
         raise DataError(say("{file} is not UTF-8 text; save it as CSV in UTF-8", file=name)) from None
-    return Text(name, list(io.StringIO(text, newline="")))
+    return Text(name, text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +87,7 @@ def outputs() -> tuple[Output, ...]:
 def _found(asked: str) -> Found:
     table = read_text(asked)
     folder = None if asked == STDIO else Path(asked).absolute().parent
-    read = document(table.name, "".join(table.lines), folder=folder)
+    read = document(table.name, table.text, folder=folder)
     return Found(
         table=table, document=read, output=next((one for one in outputs() if one.claims(read)), None)
     )

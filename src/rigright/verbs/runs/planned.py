@@ -14,17 +14,19 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.cost.memory_bands import Parts, band
 from rigright.facts.engines import find_engine
+from rigright.machine.bench.ask import SentLoad
 
 MOST_BYTES = 16 * MIB
 STDIN = "-"
 _MOST = 1e30  # of any figure of a plan
+_REQUESTS = 10  # of each slot: enough for a steady state, short enough to wait for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
     """The first plan of a file."""
 
-    model: str
+    model: str  # as it was asked for
     plan: Mapping[str, Any]
     wish: Mapping[str, Any]
 
@@ -38,6 +40,22 @@ class PlannedRun:
     def work(self) -> Mapping[str, Any]:
         """Engine, formats and lengths that were planned."""
         return _mapping(self.plan.get("work"))
+
+    @property
+    def load(self) -> SentLoad | None:
+        """The requests that were planned for; none of a training."""
+        prompt, output = (_number(self.wish.get(name)) for name in ("prompt_tok", "output_tok"))
+        if "engine" not in self.work or not prompt or not output:
+            return None
+        at_once, rate = _number(self.plan.get("concurrency")), _number(self.wish.get("rate_per_s"))
+        slots = None if at_once is None else max(int(at_once), 1)
+        return SentLoad(
+            prompt_tok=int(prompt),
+            output_tok=int(output),
+            concurrency=slots,
+            rate_per_s=rate if slots is None else None,
+            requests=max(100, _REQUESTS * (slots or 1)),
+        )
 
     @property
     def layout(self) -> Mapping[str, Any]:
@@ -104,8 +122,13 @@ def read_plan(file: str) -> PlannedRun:
     if len(raw) > MOST_BYTES:
         raise wrong
     try:
-        data = bounded_json(raw)
-        plan = [*data["plans"], data.get("nearest")][0]
-        return PlannedRun(model=str(data["model"]), plan={**plan}, wish={**data["wish"]})
+        return run_of(bounded_json(raw))
     except (ValueError, KeyError, TypeError, IndexError):
         raise wrong from None
+
+
+def run_of(data: Any) -> PlannedRun:
+    """The best plan of such data; where it is no plan, an error of Python's own."""
+    plan = [*data["plans"], data.get("nearest")][0]
+    model = str(data.get("model_asked") or data["model"])  # as it was typed
+    return PlannedRun(model=model, plan={**plan}, wish={**data["wish"]})

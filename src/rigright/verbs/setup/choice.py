@@ -70,7 +70,7 @@ def find_name(asked: str) -> str:
         return engine
     near = difflib.get_close_matches(name, known_names(), n=3) or known_names()
     raise AskError(
-        say('what "{asked}" needs is in no table; there are {known}', asked=asked, known=", ".join(near))
+        say('no requirements known for "{asked}"; known: {known}', asked=asked, known=", ".join(near))
     )
 
 

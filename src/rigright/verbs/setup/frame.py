@@ -24,7 +24,7 @@ from rigright.verbs.setup.told import glibc_notes, newer, notes_of, unknown_of, 
 from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, installs_on, is_enough, may_stay, stays, ways_of
 from rigright.verbs.setup.windows import on_windows
 
-_SILENT = say("the bus shows these cards and no driver does; `rigright doctor` tells why")
+_SILENT = say("these GPUs are on the PCI bus but have no driver; `rigright doctor` shows why")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,8 @@ def _refuse_mixed(target: Target) -> None:
     if old and new:
         raise AskError(
             say(
-                "{old} runs on the closed kernel module alone, {new} on the open one: no driver serves both",
+                "{old} needs the proprietary kernel module, {new} the open one: no single driver "
+                "supports both",
                 old=old[0],
                 new=new[0],
             )
@@ -121,7 +122,7 @@ def _other_version(asked: str, pick: Pick) -> Sentence | None:
     if version is None or f"{pick.version}.".startswith(f"{version}."):
         return None
     return say(
-        "the plan or question names {asked}; our tables hold no set for it: this one is of {version}",
+        "the plan or question names {asked}, which has no known set: this one is for {version}",
         asked=asked,
         version=pick.version,
     )
@@ -192,8 +193,8 @@ def _steps(
     if target.virtual in IN_WINDOWS:
         way = None
         yield SetupStep(
-            title=say("the driver, in Windows: {driver} or newer", driver=pick.least_driver or "?"),
-            why=say("WSL2 uses the driver of Windows; a Linux driver inside hides it"),
+            title=say("driver on Windows: {driver} or newer", driver=pick.least_driver or "?"),
+            why=say("WSL2 uses the Windows driver; a Linux driver installed inside breaks it"),
         )
         yield SetupStep(
             title=say("in PowerShell, `wsl --update` and `wsl --shutdown`"),
@@ -202,8 +203,8 @@ def _steps(
     elif target.container not in {None, "none"}:
         way = None
         yield SetupStep(
-            title=say("the driver, on the host: {driver} or newer", driver=pick.least_driver or "?"),
-            why=say("this is a container: it uses the host's driver, and cannot change it"),
+            title=say("driver on the host: {driver} or newer", driver=pick.least_driver or "?"),
+            why=say("this is a container: it uses the host's driver and cannot change it"),
         )
     elif way is not None:
         yield from steps.driver_steps(target, way, is_open=is_open)

@@ -19,7 +19,7 @@ NEWEST = "latest"
 def on_jetson(target: Target) -> SetUp:
     """NVIDIA's own system for its modules: driver, CUDA and wheels come together."""
     told = say(
-        "what runs on {machine} comes with NVIDIA's JetPack, whose versions are in no table",
+        "software for {machine} comes with NVIDIA JetPack, whose versions are not known",
         machine=target.shown,
     )
     return SetUp(target=target, pick=None, unknown=(told,))
@@ -28,25 +28,25 @@ def on_jetson(target: Target) -> SetUp:
 def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...]) -> SetUp:
     """Other makers: what the tables tell, and what they do not."""
     if not target.vendors:
-        unknown = (say("no accelerator was found; name one, for example --on 4090"),)
+        unknown = (say("no GPU found; name one, for example --on 4090"),)
         return SetUp(target=target, pick=None, unknown=unknown)
     if target.os_id == WINDOWS:
         made = ", ".join(target.vendors)
-        told = say("what {name} needs on cards of {vendor} in Windows is in no table", name=name, vendor=made)
+        told = say("what {name} needs on {vendor} GPUs on Windows is not known", name=name, vendor=made)
         return SetUp(target=target, pick=None, unknown=(told,))
     if name != TORCH:
         made = ", ".join(target.vendors)
         return SetUp(
             target=target,
             pick=None,
-            unknown=(say("what {name} needs on cards of {vendor} is in no table", name=name, vendor=made),),
+            unknown=(say("what {name} needs on {vendor} GPUs is not known", name=name, vendor=made),),
         )
     pick = _other_torch(target.vendors[0])
     if pick is None:
         return SetUp(
             target=target,
             pick=None,
-            unknown=(say("which build of torch fits {machine} is in no table", machine=target.shown),),
+            unknown=(say("which torch build fits {machine} is not known", machine=target.shown),),
         )
     python = python_for(pick.python, system=None)
     manager = ways[0].manager if ways else None
@@ -58,10 +58,10 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
         *steps.verify_steps(pick, target.vendors),
     )
     chips = say(
-        "which chips the wheels of {index} have kernels for is in no table: verify before you rely on it",
+        "which GPUs the {index} wheels have kernels for is not known: verify before you rely on it",
         index=pick.build,
     )
-    driver = say("the packages of the driver (amdgpu, ROCm; Intel's) are in no table: see the maker's guide")
+    driver = say("driver packages (amdgpu, ROCm; Intel) are not known: see the vendor's guide")
     lacks = way is None and not (target.seen and target.driver)
     unknown = (chips, *((driver,) if lacks else ())) if pick.index else ()
     return SetUp(target=target, pick=pick, python=python, steps=done, unknown=unknown)
@@ -85,22 +85,22 @@ def _driver(way: MakerPackages) -> Iterator[SetupStep]:
     else:
         added = (f"{install} software-properties-common", f"add-apt-repository -y {way.ppa}")
     yield SetupStep(
-        title=say("the maker's packages for {system}", system=f"{way.os} {' '.join(way.versions)}"),
-        why=say("the distribution's own packages are too old, or hold no toolkit"),
+        title=say("the vendor's packages for {system}", system=f"{way.os} {' '.join(way.versions)}"),
+        why=say("the distribution's packages are too old or lack the toolkit"),
         commands=added,
         as_root=True,
     )
     wanted = [f"{install} {' '.join(way.headers)}"] if way.headers else []
     yield SetupStep(
         title=say("driver"),
-        why=say("the wheels bring the libraries; what speaks to the cards is the system's"),
+        why=say("the wheels ship the libraries; the driver stack comes from the system"),
         commands=(*wanted, f"{install} {' '.join(way.packages)}"),
         as_root=True,
     )
     yield SetupStep(
-        title=say("the right to use the cards"),
+        title=say("permission to use the GPUs"),
         why=say(
-            "they belong to the groups {groups}; it counts from the next login on",
+            "the GPUs belong to groups {groups}; takes effect at the next login",
             groups=", ".join(way.groups),
         ),
         commands=(f"usermod -a -G {','.join(way.groups)} $LOGNAME",),

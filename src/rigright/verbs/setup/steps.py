@@ -30,7 +30,7 @@ def refresh() -> SetupStep:
     """What a fresh machine, or one of last month, needs before it installs anything."""
     return SetupStep(
         title=say("package lists"),
-        why=say("old ones name packages that are gone"),
+        why=say("stale lists name packages that no longer exist"),
         commands=("apt-get update",),
         as_root=True,
     )
@@ -51,14 +51,17 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
     elif way.headers:
         yield SetupStep(
             title=say("kernel headers"),
-            why=say("the driver's module is built for the running kernel; if they are gone, update it first"),
+            why=say(
+                "DKMS builds the module for the running kernel; if its headers are gone from the "
+                "repository, update the kernel first"
+            ),
             commands=(way.install(way.headers),),
             as_root=True,
         )
     if way.before:
         yield SetupStep(
-            title=say("a repository beside the distribution's own"),
-            why=say("the driver's packages, or those they lean on, are in it"),
+            title=say("third-party repository"),
+            why=say("it holds the driver packages or their dependencies"),
             commands=(way.install(way.before),),
             as_root=True,
         )
@@ -68,7 +71,7 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
     yield SetupStep(
         title=say("driver, branch {branch}, {kind} kernel module", branch=way.branch, kind=kind),
         why=say(
-            "it gets fixes until {month}; these chips need the {kind} module or run on it",
+            "supported until {month}; these GPUs need or support the {kind} module",
             month=branches()[way.branch].ends or "?",
             kind=kind,
         ),
@@ -79,16 +82,16 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
         yield from _imex(way)
     elif target.switched and way.fabric_packages:
         yield SetupStep(
-            title=say("manager of the NVSwitches, in the driver's version"),
-            why=say("without it these cards do not reach each other, and CUDA reports error 802"),
+            title=say("fabric manager, same version as the driver"),
+            why=say("without it NVLink stays down and CUDA fails with error 802"),
             commands=(way.install(way.fabric_packages), "systemctl enable nvidia-fabricmanager"),
             as_root=True,
         )
     enrols = bool(target.secure_boot) and signs_itself(way)
     if enrols:
         yield SetupStep(
-            title=say("trust the key that signs the module"),
-            why=say("Secure Boot refuses modules that no trusted key signed; choose a password for one use"),
+            title=say("enrol the key that signs the module (MOK)"),
+            why=say("Secure Boot refuses modules without a trusted signature; choose a one-time password"),
             commands=(way.install(("mokutil",)), f"mokutil --import {key_of(way)}"),
             as_root=True,
         )
@@ -106,7 +109,9 @@ def _imex(way: DriverPackages) -> Iterator[SetupStep]:
     """What a rack of one NVLink domain needs on each tray; its switches are managed on switch trays."""
     yield SetupStep(
         title=say("IMEX, in the driver's version"),
-        why=say("GPUs of different trays share memory through it; without it NCCL falls back to the network"),
+        why=say(
+            "lets GPUs of different trays share memory over NVLink; without it NCCL falls back to the network"
+        ),
         commands=(way.install(way.imex_packages), "systemctl enable nvidia-imex"),
         as_root=True,
     )
@@ -125,10 +130,10 @@ def signs_itself(way: DriverPackages) -> bool:
 
 def restart(*, enrols: bool = False) -> SetupStep:
     """A new kernel module needs it."""
-    new = say("the new module takes the place of the old one, and of nouveau")
-    asked = say("a blue screen comes up: Enroll MOK, Continue, Yes, then that password")
+    new = say("loads the new kernel module in place of the old one or nouveau")
+    asked = say("at boot the MOK manager opens: Enroll MOK, Continue, Yes, then that password")
     return SetupStep(
-        title=say("restart"),
+        title=say("reboot"),
         why=asked if enrols else new,
         commands=("systemctl reboot",),
         as_root=True,
@@ -169,7 +174,7 @@ def repository(target: Target, way: DriverPackages) -> SetupStep:
             "NVIDIA's package repository for {repo}",
             repo=f"{target.os_id} {target.os_version or ''}".strip() if "://" in name else name,
         ),
-        why=say("the distribution's own packages are too old, or hold no toolkit"),
+        why=say("the distribution's packages are too old or lack the toolkit"),
         commands=lines[way.manager],
         as_root=True,
     )
@@ -192,9 +197,7 @@ def toolkit_steps(
         yield repository(target, way)
     yield SetupStep(
         title=say("CUDA toolkit {version}", version=version),
-        why=say(
-            "kernels are built with its compiler; the package without the driver, which is there already"
-        ),
+        why=say("its compiler builds the kernels; this package leaves the installed driver alone"),
         commands=(way.install((name,)),),
         as_root=True,
     )
@@ -208,8 +211,8 @@ def python_steps(
     if not pick.pip:
         return
     yield SetupStep(
-        title=say("an environment of its own, with Python {python}", python=python or "3"),
-        why=say("its packages do not meddle with the system's or another framework's"),
+        title=say("virtual environment with Python {python}", python=python or "3"),
+        why=say("keeps its packages apart from the system and other frameworks"),
         commands=tuple(_environment(place, python, system=system, manager=manager)),
     )
     pip_found: list[str] = []
@@ -222,9 +225,9 @@ def python_steps(
     elif rest:
         pip_found.append(f"{pip} {' '.join(map(quoted, rest))}")
     if pick.index is not None:
-        why_index = say("torch from the index for {build}, so that no other build is taken", build=pick.build)
+        why_index = say("from the {build} index, so that pip picks the right build", build=pick.build)
     else:
-        why_index = say("from the package index, which serves the build that it needs")
+        why_index = say("from PyPI, which serves the right build")
     yield SetupStep(
         title=say("{name} {version}", name=pick.name, version=pick.version),
         why=why_index,
@@ -280,14 +283,14 @@ def build_steps(pick: Pick, *, manager: str | None) -> Iterator[SetupStep]:
     if pick.name == "llama.cpp":
         compiler = "build-essential" if manager == "apt" else "gcc-c++"
         yield SetupStep(
-            title=say("tools to build with: git, CMake, a C++ compiler"),
-            why=say("it is built on the spot, for these chips"),
+            title=say("build tools: git, CMake, a C++ compiler"),
+            why=say("compiled locally for these GPUs"),
             commands=(f"{INSTALL[manager]} git cmake {compiler}",) if manager else (),
             as_root=True,
         )
         yield SetupStep(
             title=say("llama.cpp, built for CUDA"),
-            why=say("its releases for Linux hold no CUDA build"),
+            why=say("its Linux releases include no CUDA build"),
             commands=(
                 f"git clone https://github.com/ggml-org/llama.cpp {_LLAMA}",
                 f"cmake -S {_LLAMA} -B {_LLAMA}/build -DGGML_CUDA=ON -DCMAKE_CUDA_COMPILER={_NVCC}",
@@ -317,7 +320,7 @@ def docker_steps(pick: Pick | None, *, manager: str | None) -> Iterator[SetupSte
     )
     yield SetupStep(
         title=say("NVIDIA's container toolkit"),
-        why=say("Docker hands a card to a container through it; the driver stays on the host"),
+        why=say("lets Docker pass GPUs to containers; the driver stays on the host"),
         commands=(
             *{"apt": apt, "dnf": dnf, "dnf5": dnf, "zypper": zypper}.get(manager or "", ()),
             "nvidia-ctk runtime configure --runtime=docker",
@@ -328,8 +331,8 @@ def docker_steps(pick: Pick | None, *, manager: str | None) -> Iterator[SetupSte
     )
     if pick is not None and pick.image is not None:
         yield SetupStep(
-            title=say("the engine's own image"),
-            why=say("it holds Python, CUDA libraries and the engine as its makers tested them"),
+            title=say("the engine's official image"),
+            why=say("ships Python, CUDA libraries and the engine as tested upstream"),
             commands=(f"docker pull {pick.image}",),
         )
 
@@ -349,6 +352,6 @@ def verify_steps(pick: Pick | None, vendors: tuple[str, ...]) -> Iterator[SetupS
             commands.append(f'{place}/bin/python -c "{_SEES[pick.name]}"')
     yield SetupStep(
         title=say("verify"),
-        why=say("doctor holds what is installed against the same tables"),
+        why=say("doctor checks the installation against the same tables"),
         commands=(*commands, doctor, bench),
     )

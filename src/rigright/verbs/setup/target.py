@@ -153,7 +153,5 @@ def _system(asked: str) -> tuple[str, str | None]:
     os_id = _IDS.get(name, name.replace(" ", "-"))
     known = sorted({one for row in driver_packages() for one in row.os} | {WINDOWS, MACOS})
     if match is None or os_id not in known:
-        raise AskError(
-            say('"{asked}" is no system of our table; it knows {known}', asked=asked, known=", ".join(known))
-        )
+        raise AskError(say('unknown system "{asked}"; known: {known}', asked=asked, known=", ".join(known)))
     return os_id, OF_WSL if os_id == WSL else match[2]

@@ -39,14 +39,17 @@ def notes_of(
     if newest is not None and fit is not None and newest.version != fit.version:
         name = next(name for chip, name in target.capabilities if chip == min(chips))
         yield say(
-            "{name} {newest} has no kernels for {chip}: {version} is the newest of our tables that has",
+            "{name} {newest} has no kernels for {chip}; {version} is the newest known release "
+"that has",
             name=pick.name, newest=newest.version, chip=name, version=fit.version,
         )  # fmt: skip
     if target.driver is not None and stays(target, pick):
-        yield say("driver {driver} stays: it runs CUDA {cuda}", driver=target.driver, cuda=pick.cuda or "?")
+        yield say(
+            "keep driver {driver}: it supports CUDA {cuda}", driver=target.driver, cuda=pick.cuda or "?"
+        )
     elif branch is not None and branch.kind == "long term":
         yield say(
-            "branch {branch} of the driver gets fixes longest of those that know these chips",
+            "of the driver branches that support these GPUs, {branch} is supported longest",
             branch=branch.branch,
         )
     if way is not None and not stays(target, pick) and target.virtual not in IN_WINDOWS:
@@ -64,7 +67,7 @@ def notes_of(
             kernel=written(release.kernel),
         )  # fmt: skip
     if pick.cuda and not pick.toolkit:
-        yield say("the packages bring their own CUDA libraries: no toolkit is needed")
+        yield say("the wheels ship their own CUDA libraries: no toolkit needed")
 
 
 def _of_packages(target: Target, way: DriverPackages, *, chips: tuple[Capability, ...]) -> Iterator[Sentence]:
@@ -109,7 +112,8 @@ def newer(installed: Installed, pick: Pick | None) -> Iterator[Sentence]:
     """Said where the tables hold a newer one than what is there."""
     if pick is not None and not f"{installed.version}.".startswith(f"{pick.version}."):
         yield say(
-            'the newest that fits is {name} {version}: --framework "{name} {version}" tells how',
+            'newest fitting version: {name} {version}; --framework "{name} {version}" shows how '
+            "to install it",
             name=pick.name,
             version=pick.version,
         )
@@ -121,17 +125,13 @@ def unknown_of(
     """What could not be chosen, for this system."""
     if pick is None:
         chips = ", ".join(chip for _, chip in target.capabilities)
-        yield say(
-            "no version of {name} in our tables runs on {chips}", name=name, chips=chips or target.shown
-        )
+        yield say("no known version of {name} runs on {chips}", name=name, chips=chips or target.shown)
     if target.os_id is None:
-        yield say(
-            'the system is not known: name it, for example --os "ubuntu 24.04", for the driver\'s packages'
-        )
+        yield say('operating system unknown: pass for example --os "ubuntu 24.04" to get the driver packages')
     elif not ways and target.virtual not in IN_WINDOWS:
         told = target.os_name or target.os_id
         yield say(
-            "which packages hold the driver on {system} ({arch}) is in no table",
+            "driver packages for {system} ({arch}) are not known",
             system=told,
             arch=target.arch or "x86_64",
         )
@@ -142,16 +142,16 @@ def unknown_of(
 def _of_arm(arch: str | None, pick: Pick | None) -> Sentence:
     """The package index serves CUDA for this processor from one release of torch on."""
     if pick is None or pick.torch is None:
-        return say("our table of wheels is of x86-64; those for {arch} may differ", arch=arch)
+        return say("the wheel data is for x86-64; {arch} may differ", arch=arch)
     if pick.index is None and version_of(pick.torch) < _CUDA_ON_ARM:
         return say(
-            "for {arch} the package index serves torch {torch} without CUDA: use PyTorch's own index",
+            "for {arch}, PyPI serves torch {torch} without CUDA: use PyTorch's own index",
             arch=arch,
             torch=pick.torch,
         )
     return say(
-        "torch for {arch} is in the same place with the same CUDA; which chips it has kernels for is "
-        "in no table: verify",
+        "torch for {arch} is on the same index with the same CUDA; which GPUs it has kernels "
+        "for is not known: verify",
         arch=arch,
     )
 
@@ -167,12 +167,10 @@ def without_package(
         if way is None:
             yield _no_driver(target, system)
         elif target.switched and not way.fabric_packages:
-            yield say(
-                "which package holds the manager of the NVSwitches on {system} is in no table", system=system
-            )
+            yield say("the fabric manager package on {system} is not known", system=system)
     if toolkit is not None and steps.toolkit_way(ways, toolkit) is None:
         yield say(
-            "it needs the CUDA toolkit {version} to build with: its package for {system} is in no table",
+            "building it needs CUDA toolkit {version}, whose package for {system} is not known",
             version=toolkit, system=system,
         )  # fmt: skip
 
@@ -181,9 +179,9 @@ def _no_driver(target: Target, system: str | Sentence) -> Sentence:
     chip, name = min(target.capabilities)
     last = last_branch(chip)
     if last is not None and not last.ended:
-        return say("the driver's packages for {chip} on {system} are in no table", chip=name, system=system)
+        return say("driver packages for {chip} on {system} are not known", chip=name, system=system)
     return say(
-        "no branch of the driver that gets fixes knows {chip}; the last was {branch}: its packages on "
-        "{system} are in no table",
+        "no supported driver branch supports {chip}; the last one was {branch}, whose "
+"packages on {system} are not known",
         chip=name, branch=last.branch if last else "?", system=system,
     )  # fmt: skip

@@ -23,7 +23,7 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
         told = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)
         return SetUp(target=target, pick=None, unknown=(told,))
     if pick is None:
-        told = say("no version of {name} in our tables runs on {chips}", name=name, chips=target.shown)
+        told = say("no known version of {name} runs on {chips}", name=name, chips=target.shown)
         return SetUp(target=target, pick=None, unknown=(told,))
     python = python_for(pick.python, system=None) or "3"
     place = _PLACE.format(name=pick.name)
@@ -36,14 +36,14 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
         steps=(
             SetupStep(
                 title=say(
-                    "the driver, from NVIDIA's download page: {driver} or newer",
+                    "driver from NVIDIA's download page: {driver} or newer",
                     driver=pick.least_driver or "?",
                 ),
-                why=say("the one that Windows brings may be older; no package manager has it"),
+                why=say("the one Windows ships may be older, and no package manager has it"),
             ),
             SetupStep(
-                title=say("an environment of its own, with Python {python}", python=python),
-                why=say("its packages do not meddle with the system's or another framework's"),
+                title=say("virtual environment with Python {python}", python=python),
+                why=say("keeps its packages apart from the system and other frameworks"),
                 commands=(
                     f"winget install --exact --id Python.Python.{python}",
                     f"py -{python} -m venv {place}",
@@ -51,7 +51,7 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
             ),
             SetupStep(
                 title=say("{name} {version}", name=pick.name, version=pick.version),
-                why=say("the package index has torch for Windows without CUDA only: this is PyTorch's own"),
+                why=say("PyPI's torch for Windows has no CUDA: this is PyTorch's own index"),
                 commands=(
                     *torch_line(pick, torch, pip=pip),
                     *((f"{pip} {' '.join(map(quoted, rest))}",) if rest else ()),
@@ -59,7 +59,7 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
             ),
             _verify(pick),
         ),
-        unknown=(say("our table of wheels is of Linux; those for Windows may differ"),),
+        unknown=(say("the wheel data is for Linux; Windows may differ"),),
     )
 
 
@@ -68,6 +68,6 @@ def _verify(pick: Pick) -> SetupStep:
     told = "import torch; print(torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list())"
     return SetupStep(
         title=say("verify"),
-        why=say("doctor holds what is installed against the same tables"),
+        why=say("doctor checks the installation against the same tables"),
         commands=("nvidia-smi", f'& {python} -c "{told}"', "rigright doctor"),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from itertools import repeat
 from math import isfinite
 from pathlib import Path
+
+import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.files import safe_cell, write_whole
@@ -19,17 +21,17 @@ HEADER = ("request", "first_token_s", "last_token_s")
 
 def requests_csv(trace: Trace | None, moments: Moments) -> str:
     """One line a request, in the order of the file; empty where it was not served."""
-    names: Sequence[str | None] = (None,) * len(moments.first_s) if trace is None else trace.names
-    places = range(len(names)) if trace is None else trace.places.tolist()
-    cells = [("", "")] * len(names)
-    for place, first, last in zip(places, moments.first_s.tolist(), moments.last_s.tolist(), strict=True):
-        cells[place] = _moment(first), _moment(last)
+    count = len(moments.first_s) if trace is None else len(trace.names)
+    places = slice(None) if trace is None else trace.places
+    by_row = np.full((2, count), np.nan)
+    by_row[:, places] = moments.first_s, moments.last_s
+    names = repeat(None) if trace is None else trace.names
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(HEADER)
     table.writerows(
-        (str(place) if name is None else safe_cell(name), *own)
-        for place, (name, own) in enumerate(zip(names, cells, strict=True))
+        (str(row) if name is None else safe_cell(name), _moment(by_row[0, row]), _moment(by_row[1, row]))
+        for row, name in zip(range(count), names, strict=False)
     )
     return out.getvalue()
 

@@ -21,19 +21,21 @@ NEEDED = ("model",)
 def read_grid(asked: str, *, known: frozenset[str]) -> tuple[Question, ...]:
     """Every question of a grid, in its order."""
     text = read_text(asked)
-    rows = [(line, dict(raw)) for line, raw in open_rows(text.lines, text.name, required=NEEDED)]
+    rows: list[tuple[int, Mapping[str, str]]] = []
+    for line, raw in open_rows(text.lines, text.name, required=NEEDED):
+        strange = [name for name in raw if name.strip() not in known] if not rows else []
+        if strange:
+            raise DataError(
+                say(
+                    '{file}: no option of a sweep is called "{column}"; there are: {known}',
+                    file=text.name,
+                    column=strange[0],
+                    known=", ".join(sorted(known)),
+                )
+            )
+        rows.append((line, {name: cell for name, cell in raw.items() if cell.strip()}))
     if not rows:
         raise DataError(say("{file} has a head and no rows", file=text.name))
-    strange = [name for name in rows[0][1] if name.strip() not in known]
-    if strange:
-        raise DataError(
-            say(
-                '{file}: no option of a sweep is called "{column}"; there are: {known}',
-                file=text.name,
-                column=strange[0],
-                known=", ".join(sorted(known)),
-            )
-        )
     count = sum(prod(map(len, _choices(raw).values())) for _, raw in rows)
     if count > MOST_QUESTIONS:
         raise DataError(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
-from rigright.base.tables import Row, delimiter, open_rows
+from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.runs.files import STDIO, Text, gather, known
@@ -82,11 +81,7 @@ def _filled(raw: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]
 
 def _header(text: Text) -> set[str]:
     """The names of the first line's columns."""
-    separator = delimiter("".join(text.lines[:1]))
-    try:
-        return {name.strip() for name in next(csv.reader(text.lines, delimiter=separator, strict=True), ())}
-    except csv.Error as error:
-        raise DataError(say("{file} is not a CSV table: {why}", file=text.name, why=error)) from None
+    return {name.strip() for name in head_of(text.lines, text.name)}
 
 
 def _bears_all(text: Text) -> bool:

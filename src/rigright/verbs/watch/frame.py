@@ -93,7 +93,8 @@ class Watch:
             clock=clock,
         )
         self._server = _served(wish, self.tally)
-        self._sampler = Sampler(world, clock=clock, wall=wall)
+        looked_at = wish.closely or wish.serve is not None
+        self._sampler = Sampler(world, clock=clock, wall=wall, activity=looked_at)
         self._machine: list[Machine] = []
         self._close = Close(world) if wish.closely else None
         self._end = Flag()
@@ -166,6 +167,7 @@ class Watch:
             host=self._host,
             every_s=self.wish.every_s,
             serves=self.serves,
+            power=self.tally.power,
             detail=None if self._close is None else self._close.look(tick),
         )
 

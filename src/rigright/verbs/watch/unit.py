@@ -13,7 +13,7 @@ from rigright.base.words import say
 from rigright.machine.exporter.server import PORT
 
 TEMPLATE = "watch.service"
-GROUPS = ("systemd-journal", "video", "render")  # the kernel's log, AMD's and Intel's cards
+GROUPS = ("systemd-journal", "video", "render", "ipmi")  # kernel's log, AMD's and Intel's cards, node watts
 CREDENTIAL = "token"
 
 

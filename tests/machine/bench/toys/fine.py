@@ -12,4 +12,4 @@ SHARE = 1.0
 
 def run(_ask):
     yield taken("a", on="cpu", times_s=[1.0, 2.0, 3.0])
-    yield Skipped(part="", why=say("there is one card only"))
+    yield Skipped(part="", why=say("only one GPU"))

@@ -10,5 +10,5 @@ SHARE = 1.0
 
 
 def run(_ask):
-    raise MissingError(say("there is one card only"))
+    raise MissingError(say("only one GPU"))
     yield

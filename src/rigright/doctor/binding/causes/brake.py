@@ -11,15 +11,15 @@ from rigright.doctor.binding.record import WORKING, Moment
 from rigright.doctor.record import Evidence, as_root, step
 from rigright.facts.slowdowns import words_of
 
-TITLE = say("hardware brake")
+TITLE = say("hardware slowdown")
 SIDE = WORKING
 REMEDIES = (
     as_root(
-        say("check the power supplies, their cables, and what the management controller reports"),
+        say("check the power supplies, their cables and the BMC event log"),
         "ipmitool sdr type 'Power Supply'",
     ),
-    step(say("look for a power cap that the server's firmware or the rack sets")),
-    step(say("see which cards it holds"), "nvidia-smi -q -d PERFORMANCE,CLOCK"),
+    step(say("check for a power cap set by the BMC or the rack")),
+    step(say("see which GPUs are affected"), "nvidia-smi -q -d PERFORMANCE,CLOCK"),
 )
 _BRAKES = words_of("brake")
 _SURE = 2.5  # a card that says why it is slow is believed first
@@ -37,9 +37,9 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     command = "nvidia-smi -q -d PERFORMANCE,CLOCK"
     clock = mean_of(moments, lambda one: one.sm_hz)
     if clock is None:
-        return Evidence(shows=say("held by the board's brake {held} of the time", held=held), command=command)
+        return Evidence(shows=say("hardware slowdown active {held} of the time", held=held), command=command)
     shows = say(
-        "held by the board's brake {held} of the time, cards at {clock} MHz on average",
+        "hardware slowdown active {held} of the time, {clock} MHz on average",
         held=held, clock=f"{clock / MEGA:.0f}",
     )  # fmt: skip
     return Evidence(shows=shows, command=command)

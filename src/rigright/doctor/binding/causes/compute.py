@@ -12,9 +12,9 @@ from rigright.doctor.record import Evidence, step
 TITLE = say("GPU compute")
 SIDE = WORKING
 REMEDIES = (
-    step(say("narrower numbers: bf16 instead of fp32, fp8 where the card has it")),
-    step(say("fused attention and torch.compile, less recompute where memory allows")),
-    step(say("see which card would be faster for this work"), "rigright upgrade"),
+    step(say("use lower precision: bf16 instead of fp32, fp8 where the GPU supports it")),
+    step(say("use fused attention and torch.compile; recompute less where memory allows")),
+    step(say("see which GPU would be faster for this workload"), "rigright upgrade"),
 )
 
 
@@ -31,5 +31,5 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     )
     if draw is None:
         return Evidence(shows=say("busy {busy}", busy=busy), command="nvidia-smi dmon -s pu")
-    shows = say("busy {busy}, drawing {draw} of their power limit", busy=busy, draw=percent(draw))
+    shows = say("GPU busy {busy} at {draw} of the power limit", busy=busy, draw=percent(draw))
     return Evidence(shows=shows, command="nvidia-smi dmon -s pu")

@@ -13,9 +13,11 @@ from rigright.facts.slowdowns import words_of
 TITLE = say("cooling")
 SIDE = WORKING
 REMEDIES = (
-    step(say("clear dust, air paths and filters; look at fans and at the room's temperature")),
-    step(say("leave a slot free between cards that blow into each other")),
-    step(say("a lower power limit costs little speed and much heat"), "nvidia-smi -q -d POWER"),
+    step(say("clean dust and filters; check fans, airflow and inlet temperature")),
+    step(say("leave a free slot between GPUs that blow into each other")),
+    step(
+        say("a slightly lower power limit costs little speed and removes much heat"), "nvidia-smi -q -d POWER"
+    ),
 )
 _HEAT = words_of("cooling")
 _SURE = 3.0  # it comes before a power cap that stands beside it
@@ -33,6 +35,6 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     held = percent(mean(slowed_share(moment, _HEAT) for moment in moments))
     at = "?" if heat is None else f"{heat:.0f}"
     return Evidence(
-        shows=say("clocks held back by heat {held} of the time, at {at} °C", held=held, at=at),
+        shows=say("thermally throttled {held} of the time, at {at} °C", held=held, at=at),
         command="nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
     )

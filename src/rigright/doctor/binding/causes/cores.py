@@ -9,12 +9,12 @@ from rigright.doctor.binding.means import mean_of_host, percent
 from rigright.doctor.binding.record import WAITING, Moment
 from rigright.doctor.record import Evidence, step
 
-TITLE = say("CPU, all cores")
+TITLE = say("CPU (all cores)")
 SIDE = WAITING
 REMEDIES = (
-    step(say("prepare data once and store it ready; decode and augment on the card")),
-    step(say("find the number of workers that helps most"), "rigright bench dataloader preprocess"),
-    step(say("see that nothing else runs beside it"), "top"),
+    step(say("preprocess data once and store the result; decode and augment on the GPU")),
+    step(say("find the best number of workers"), "rigright bench dataloader preprocess"),
+    step(say("check what else runs on this machine"), "top"),
 )
 
 
@@ -26,4 +26,4 @@ def weigh(moment: Moment) -> float | None:
 def tell(moments: Sequence[Moment]) -> Evidence:
     """How busy they were."""
     share = percent(mean_of_host(moments, lambda host: host.cpu_share))
-    return Evidence(shows=say("all cores together were busy {share}", share=share), command="mpstat 1")
+    return Evidence(shows=say("CPU {share} busy across all cores", share=share), command="mpstat 1")

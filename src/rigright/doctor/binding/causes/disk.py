@@ -14,11 +14,14 @@ TITLE = say("disks")
 SIDE = WAITING
 REMEDIES = (
     step(
-        say("more workers that read ahead, files in few large shards instead of many small ones"),
+        say("more workers that read ahead; a few large shards instead of many small files"),
         takes=("cores", "main_memory"),
     ),
-    step(say("keep what is read each epoch in memory, or copy it to a local NVMe disk first")),
-    step(say("find the best DataLoader setting and what the disk gives"), "rigright bench disk dataloader"),
+    step(say("cache the data set in memory, or stage it on local NVMe")),
+    step(
+        say("find the best DataLoader settings and the disk's real throughput"),
+        "rigright bench disk dataloader",
+    ),
 )
 _WAITED = 0.25  # of ten seconds, processes that waited for disks: as telling as a busy disk
 
@@ -41,7 +44,7 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     read = mean_of_host(moments, lambda host: host.disk_read_bytes_per_s) or 0.0
     write = mean_of_host(moments, lambda host: host.disk_write_bytes_per_s) or 0.0
     shows = say(
-        "the busiest disk was busy {busy}; {read} MB/s read, {write} MB/s written",
+        "busiest disk {busy} utilised; {read} MB/s read, {write} MB/s written",
         busy=busy, read=f"{read / MEGA:.0f}", write=f"{write / MEGA:.0f}",
     )  # fmt: skip
     return Evidence(shows=shows, command="iostat -x 1")

@@ -12,9 +12,9 @@ from rigright.doctor.record import Evidence, step
 TITLE = say("GPU memory bandwidth")
 SIDE = WORKING
 REMEDIES = (
-    step(say("a larger batch: weights are read once for all of it")),
-    step(say("smaller weights and cache: fp8, 4 bit"), "rigright explain MODEL"),
-    step(say("fused kernels and attention: intermediate results stay on the chip")),
+    step(say("larger batches: weights are read once per batch")),
+    step(say("quantize weights and KV cache: fp8, 4-bit"), "rigright explain MODEL"),
+    step(say("fused kernels and attention: intermediates stay on chip")),
 )
 
 
@@ -32,6 +32,6 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     """How busy memory was."""
     share = percent(mean_of(moments, lambda one: one.mem_busy_share))
     return Evidence(
-        shows=say("memory was read or written {share} of the time", share=share),
+        shows=say("GPU memory active {share} of the time", share=share),
         command="nvidia-smi dmon -s u",
     )

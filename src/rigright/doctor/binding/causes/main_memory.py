@@ -10,11 +10,11 @@ from rigright.doctor.binding.means import mean_of_host, most, percent
 from rigright.doctor.binding.record import WAITING, Moment
 from rigright.doctor.record import Evidence, step
 
-TITLE = say("main memory")
+TITLE = say("system memory")
 SIDE = WAITING
 REMEDIES = (
-    step(say("fewer workers, smaller prefetch, memory-mapped files instead of copies")),
-    step(say("more main memory, in all channels"), "rigright doctor --only memory"),
+    step(say("fewer workers, smaller prefetch, memory-mapped files")),
+    step(say("more memory, populated in every channel"), "rigright doctor --only memory"),
 )
 _MUCH_SWAP_BYTES_PER_S = 20 * MEGA
 _WAITED = 0.1  # of ten seconds
@@ -37,7 +37,7 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     swap = mean_of_host(moments, lambda host: host.swap_bytes_per_s) or 0.0
     waited = percent(mean_of_host(moments, lambda host: host.mem_pressure))
     shows = say(
-        "{swap} MB/s to and from swap; processes waited for memory {waited}",
+        "swapping {swap} MB/s; processes stalled on memory {waited} of the time",
         swap=f"{swap / MEGA:.0f}",
         waited=waited,
     )

@@ -13,8 +13,8 @@ from rigright.doctor.record import Evidence, step
 TITLE = say("network")
 SIDE = WAITING
 REMEDIES = (
-    step(say("copy data to local disks before the run; exchange gradients less often or in 16 bit")),
-    step(say("see that the fast port is the one that is used"), "ip -s link"),
+    step(say("stage data on local disks; exchange gradients less often or in 16 bit")),
+    step(say("check that traffic uses the fast port"), "ip -s link"),
 )
 
 
@@ -28,5 +28,7 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     """What it carried."""
     come = mean_of_host(moments, lambda host: host.net_rx_bytes_per_s) or 0.0
     gone = mean_of_host(moments, lambda host: host.net_tx_bytes_per_s) or 0.0
-    shows = say("{come} MB/s came, {gone} MB/s went", come=f"{come / MEGA:.0f}", gone=f"{gone / MEGA:.0f}")
+    shows = say(
+        "{come} MB/s received, {gone} MB/s sent", come=f"{come / MEGA:.0f}", gone=f"{gone / MEGA:.0f}"
+    )
     return Evidence(shows=shows, command="sar -n DEV 1")

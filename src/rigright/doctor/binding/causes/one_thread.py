@@ -9,16 +9,16 @@ from rigright.doctor.binding.means import mean_of_host, percent
 from rigright.doctor.binding.record import FULL, WAITING, Moment
 from rigright.doctor.record import Evidence, step
 
-TITLE = say("CPU, one core")
+TITLE = say("CPU (single core)")
 SIDE = WAITING
 REMEDIES = (
     step(
-        say("load data in other processes: DataLoader num_workers above 0"),
+        say("load data in worker processes: DataLoader num_workers above 0"),
         "rigright bench dataloader",
         takes=("cores", "main_memory"),
     ),
-    step(say("CUDA graphs or torch.compile: the host starts fewer kernels")),
-    step(say("see which function takes the time"), "py-spy top --pid PID"),
+    step(say("CUDA graphs or torch.compile: fewer kernel launches from the host")),
+    step(say("profile the process"), "py-spy top --pid PID"),
 )
 _NEARLY_ALL = 0.9  # of one core: below it a thread still has time
 
@@ -36,5 +36,5 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     """The busiest against all."""
     busiest = percent(mean_of_host(moments, lambda host: host.busiest_core_share))
     share = percent(mean_of_host(moments, lambda host: host.cpu_share))
-    shows = say("one core was busy {busiest}, all together {share}", busiest=busiest, share=share)
+    shows = say("one core {busiest} busy, all cores {share}", busiest=busiest, share=share)
     return Evidence(shows=shows, command="mpstat -P ALL 1")

@@ -13,9 +13,9 @@ from rigright.doctor.record import Evidence, step
 TITLE = say("PCIe")
 SIDE = WAITING
 REMEDIES = (
-    step(say("pinned memory and copies beside the work: pin_memory=True, non_blocking=True")),
-    step(say("offload less; keep weights and states on the card")),
-    step(say("see that each card has all lanes of its slot"), "rigright doctor --only pcie"),
+    step(say("pinned memory and asynchronous copies: pin_memory=True, non_blocking=True")),
+    step(say("offload less: keep weights and optimizer state in GPU memory")),
+    step(say("check that each GPU runs at full PCIe width"), "rigright doctor --only pcie"),
 )
 _REACHED = 0.85  # of the line: what copies reach at best (55.4 of 64, 26.2 of 32 GB/s)
 
@@ -38,6 +38,6 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     come = mean_of(moments, lambda one: one.pcie_rx_bytes_per_s) or 0.0
     gone = mean_of(moments, lambda one: one.pcie_tx_bytes_per_s) or 0.0
     shows = say(
-        "{come} GB/s to a card, {gone} GB/s from it", come=f"{come / GIGA:.1f}", gone=f"{gone / GIGA:.1f}"
+        "{come} GB/s to a GPU, {gone} GB/s from it", come=f"{come / GIGA:.1f}", gone=f"{gone / GIGA:.1f}"
     )
     return Evidence(shows=shows, command="nvidia-smi dmon -s t")

@@ -10,9 +10,9 @@ from rigright.doctor.binding.record import WORKING, Moment
 from rigright.doctor.record import Evidence, step
 from rigright.facts.slowdowns import words_of
 
-TITLE = say("power and its limit")
+TITLE = say("power cap")
 SIDE = WORKING
-REMEDIES = (step(say("raise the limit to the card's default, if it stands below"), "nvidia-smi -q -d POWER"),)
+REMEDIES = (step(say("raise the power limit to the default, if it is lower"), "nvidia-smi -q -d POWER"),)
 _CAP = words_of("power")
 _SURE = 2.0  # a card that says why it is slow is believed first
 
@@ -30,7 +30,7 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     )
     held = mean(slowed_share(moment, _CAP) for moment in moments)
     shows = say(
-        "clocks held back by power {held} of the time, at {draw} of the limit",
+        "power-capped {held} of the time, at {draw} of the limit",
         held=percent(held),
         draw=percent(draw),
     )

@@ -9,15 +9,15 @@ from rigright.doctor.binding.means import mean_of_host, percent
 from rigright.doctor.binding.record import FULL, WAITING, Moment
 from rigright.doctor.record import Evidence, step
 
-TITLE = say("the program itself")
+TITLE = say("the application itself")
 SIDE = WAITING
 REMEDIES = (
-    step(say("a larger batch; more requests in flight")),
+    step(say("larger batches; more concurrent requests")),
     step(
-        say("load data in other processes and ahead: num_workers, prefetch_factor, persistent_workers"),
+        say("load data ahead in worker processes: num_workers, prefetch_factor, persistent_workers"),
         takes=("cores", "main_memory"),
     ),
-    step(say("fewer waits for the card in the loop; checkpoints and logs beside the work")),
+    step(say("fewer GPU synchronisations in the loop; asynchronous checkpoints and logging")),
 )
 
 
@@ -30,5 +30,5 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     """What was at rest."""
     share = percent(mean_of_host(moments, lambda host: host.cpu_share))
     disk = percent(mean_of_host(moments, lambda host: host.disk_busy_share))
-    shows = say("cores busy {share}, disks {disk}: nothing of the machine was full", share=share, disk=disk)
+    shows = say("CPU {share}, disks {disk}: no resource was saturated", share=share, disk=disk)
     return Evidence(shows=shows, command="py-spy top --pid PID")

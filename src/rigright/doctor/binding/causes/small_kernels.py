@@ -13,9 +13,9 @@ from rigright.doctor.record import Evidence, step
 TITLE = say("small kernels")
 SIDE = WORKING
 REMEDIES = (
-    step(say("a larger batch, or longer sequences packed together")),
-    step(say("CUDA graphs or torch.compile: many kernels become few")),
-    step(say("fewer .item(), .cpu() and print() in the loop: each waits for the card")),
+    step(say("larger batches, or packed sequences")),
+    step(say("CUDA graphs or torch.compile: fewer kernel launches")),
+    step(say("fewer .item(), .cpu() and print() calls in the loop: each synchronises with the GPU")),
 )
 _LITTLE_POWER, _LITTLE_MEMORY = 0.4, 0.25  # shares of the limit and of time; by experience, no law
 _LIKELY = 0.9
@@ -39,7 +39,7 @@ def tell(moments: Sequence[Moment]) -> Evidence:
     busy = percent(mean_of(moments, lambda one: one.busy_share))
     draw = percent(mean_of(moments, drawn))
     shows = say(
-        "a kernel ran {busy} of the time, and yet only {draw} of the power limit was drawn",
+        "kernels ran {busy} of the time at only {draw} of the power limit",
         busy=busy,
         draw=draw,
     )

@@ -9,7 +9,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
-SUMMARY = say("what a node type should be like: save it from a good node, hold others against it")
+SUMMARY = say("node-type baseline: save it from a known-good node, check others against it")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -39,10 +39,12 @@ def answer(options: argparse.Namespace) -> Answer:
         return Answer(
             page=lambda: pages.page(saved.machine, saved.baseline),
             plain=lambda _language: pages.plain(saved.baseline),
+            record=saved,
         )
     result, expected = found
     return Answer(
         page=lambda: pages.check_page(result, expected),
         plain=lambda language: pages.check_plain(result, expected, language=language),
         exit_code=result.exit_code,
+        record=result,
     )

@@ -14,7 +14,7 @@ from rigright.faces.cli.machine_options import add_baseline
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
-SUMMARY = say("what cards, memory, links, disks and network really do, against what they should")
+SUMMARY = say("measure GPUs, memory, links, disks and network, and compare with what they should reach")
 
 _EXIT_STOPPED = 130
 _LOOPBACK = "127.0.0.1"
@@ -23,9 +23,9 @@ _LOOPBACK = "127.0.0.1"
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     parser.add_argument("parts", nargs="*", metavar="PART", help=str(say("only these; --list names them")))
-    parser.add_argument("--quick", action="store_true", help=str(say("under half a minute, and rougher")))
+    parser.add_argument("--quick", action="store_true", help=str(say("under half a minute, less precise")))
     parser.add_argument("--time", metavar="TIME", help=str(say("time for all parts together: 20min")))
-    parser.add_argument("--on", metavar="CARDS", help=str(say("only these cards: 0,2")))
+    parser.add_argument("--on", metavar="CARDS", help=str(say("only these GPUs: 0,2")))
     parser.add_argument("--python", metavar="PATH", help=str(say("a Python that has PyTorch")))
     parser.add_argument("--disk", metavar="FOLDER", help=str(say("a folder on the disk to measure")))
     parser.add_argument("--peer", metavar="HOST", help=str(say("another machine, where --listen runs")))
@@ -38,9 +38,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--endpoint", metavar="URL", help=str(say("a language model to measure")))
     parser.add_argument("--model", help=str(say("its name there; by default the first one")))
+    parser.add_argument(
+        "--plan", metavar="FILE", help=str(say("send the load of this plan and compare with its prediction"))
+    )
     parser.add_argument("--save", metavar="FILE", help=str(say("write the figures, to be read with --from")))
     parser.add_argument("--rows", metavar="FOLDER", help=str(say("write runs for `calibrate --from`")))
-    parser.add_argument("--no-history", action="store_true", help=str(say("keep nothing in the history")))
+    parser.add_argument("--no-history", action="store_true", help=str(say("do not add to the history")))
     parser.add_argument(
         "--from",
         dest="from_file",
@@ -70,6 +73,7 @@ def answer(options: argparse.Namespace) -> Answer:
         result = frame.bench(
             *options.parts,
             wish=_wish(options),
+            plan=options.plan,
             keep=frame.Keep(save=options.save, rows=options.rows, history=not options.no_history),
             progress=lambda title, place: _progress(title, place, language=options.language),
         )
@@ -78,6 +82,7 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, against=against),
         plain=lambda language: pages.plain(result, language, against=against),
         exit_code=_EXIT_STOPPED if result.stopped else against.exit_code if against else 0,
+        record=result,
     )
 
 

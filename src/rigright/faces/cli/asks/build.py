@@ -67,6 +67,7 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),
         sheet=lambda: pages.sheet(result),
+        record=result,
     )
 
 
@@ -82,4 +83,5 @@ def _checked(options: argparse.Namespace) -> Answer:
         plain=lambda language: pages.plain(result, language),
         exit_code=EXITS[result.verdict],
         sheet=lambda: pages.sheet(result),
+        record=result,
     )

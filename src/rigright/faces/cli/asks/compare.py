@@ -42,4 +42,5 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),
+        record=result,
     )

@@ -63,4 +63,5 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),
         sheet=lambda: pages.sheet(result),
+        record=result,
     )

@@ -11,7 +11,7 @@ from rigright.faces.cli.machine_options import add_from
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
-SUMMARY = say("what binds a working machine: cards, memory, cores, disks, links, power, heat")
+SUMMARY = say("find the bottleneck of a running job: GPU, memory, CPU, disk, network, PCIe, power, heat")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +20,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="live",
         metavar="TIME",
-        help=str(say("watch now for so long: 30s; 20s without a history")),
+        help=str(say("sample now for this long: 30s; 20s without a history")),
     )
     parser.add_argument(
-        "--since", metavar="TIME", help=str(say("look back so far in the history that `watch` keeps: 1h"))
+        "--since", metavar="TIME", help=str(say("use this much of the history that `watch` keeps: 1h"))
     )
-    parser.add_argument("--history", metavar="FILE", help=str(say("this history instead of your own")))
+    parser.add_argument("--history", metavar="FILE", help=str(say("use this history instead of your own")))
     add_from(parser)
 
 
@@ -42,8 +42,7 @@ def answer(options: argparse.Namespace) -> Answer:
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
+        page=lambda: pages.page(result), plain=lambda language: pages.plain(result, language), record=result
     )
 
 

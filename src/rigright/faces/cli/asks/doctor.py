@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="plan",
         metavar="PLAN.json",
-        help=str(say('what it shall run: an answer of `plan --json`, or cards such as "8x h100"')),
+        help=str(say('what it will run: `plan --json` output, or GPUs such as "8x h100"')),
     )
     add_baseline(parser)
     parser.add_argument(
@@ -66,4 +66,5 @@ def answer(options: argparse.Namespace) -> Answer:
         plain=lambda language: pages.plain(result, language, why=options.why),
         sheet=lambda: pages.sheet(result),
         exit_code=result.exit_code,
+        record=result,
     )

@@ -39,6 +39,7 @@ def answer(options: argparse.Namespace) -> Answer:
         return Answer(
             page=lambda: training.page(trained, why=options.why, details=options.details),
             plain=lambda language: training.plain(trained, language),
+            record=trained,
         )
     from rigright.report.pages import explain as pages
     from rigright.verbs.explain import explain
@@ -47,4 +48,5 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),
+        record=result,
     )

@@ -49,4 +49,5 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: pages.plain(result, language),
+        record=result,
     )

@@ -94,20 +94,18 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
         "--burn", metavar="TIME", help=str(say("accept: how long under load; by default 10min"))
     )
     parser.add_argument("--disk", metavar="FOLDER", help=str(say("accept: a folder on the disk to measure")))
-    parser.add_argument("--timeout", metavar="TIME", help=str(say("for one node: 90s, 10min")))
-    parser.add_argument("--parallel", metavar="N", help=str(say("nodes asked at once; by default 32")))
-    parser.add_argument("--python", metavar="PATH", help=str(say("the Python on the nodes, 3.11 or newer")))
-    parser.add_argument(
-        "--sudo", action="store_true", help=str(say("ask as root, where sudo needs no password"))
-    )
+    parser.add_argument("--timeout", metavar="TIME", help=str(say("timeout per node: 90s, 10min")))
+    parser.add_argument("--parallel", metavar="N", help=str(say("nodes asked in parallel; default 32")))
+    parser.add_argument("--python", metavar="PATH", help=str(say("the Python on the nodes, 3.10 or newer")))
+    parser.add_argument("--sudo", action="store_true", help=str(say("run as root through passwordless sudo")))
     parser.add_argument("--options", metavar="WORDS", help=str(say('for ssh or kubectl: "-p 2222 -i key"')))
     parser.add_argument("--save", metavar="FOLDER", help=str(say("keep every answer, for --from")))
-    parser.add_argument("--all", action="store_true", dest="everything", help=str(say("cut no table short")))
+    parser.add_argument("--all", action="store_true", dest="everything", help=str(say("show full tables")))
 
 
 def _add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--drain", action="store_true", help=str(say("health: on a sure fault, take this node out of Slurm"))
+        "--drain", action="store_true", help=str(say("health: drain this node in Slurm on a sure fault"))
     )
     parser.add_argument("--node", metavar="NAME", help=str(say("health: what Slurm calls this node")))
     parser.add_argument(
@@ -144,6 +142,7 @@ def _fleet(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, everything=options.everything),
         plain=lambda language: pages.plain(result, language),
         exit_code=result.exit_code,
+        record=result,
     )
 
 
@@ -176,6 +175,7 @@ def _accept(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, everything=options.everything),
         plain=lambda language: pages.plain(result, language),
         exit_code=result.exit_code,
+        record=result,
     )
 
 
@@ -189,6 +189,7 @@ def _health(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(found.node, found.examined, done=done, reason=reason),
         plain=lambda _: pages.plain(found.node, found.examined, done=done, reason=reason),
         exit_code=found.exit_code,
+        record=found,
     )
 
 
@@ -268,5 +269,7 @@ def _parallel(text: str | None) -> int:
 
 
 def _progress(told: int, silent: int, *, count: int, language: str) -> None:
-    said = say("{told} of {count} nodes answered, {silent} silent", told=told, silent=silent, count=count)
+    said = say(
+        "{told} of {count} nodes answered, {silent} unreachable", told=told, silent=silent, count=count
+    )
     written_over(said, language, is_last=told + silent == count)

@@ -58,4 +58,5 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(found),
         plain=lambda language: pages.plain(found, language),
         sheet=lambda: pages.sheet(found),
+        record=found,
     )

@@ -95,7 +95,10 @@ def answer(options: argparse.Namespace) -> Answer:
         return _everywhere(" ".join((options.kind, *options.words)), options)
     listing = look_up(options.kind, words, wish=wish)
     return Answer(
-        lambda: pages.page(listing), lambda language: pages.plain(listing, language), listing.exit_code
+        lambda: pages.page(listing),
+        lambda language: pages.plain(listing, language),
+        listing.exit_code,
+        record=listing,
     )
 
 
@@ -109,4 +112,8 @@ def _everywhere(text: str, options: argparse.Namespace) -> Answer:
     from rigright.verbs.look_up.search import search
 
     found = search(text)
-    return Answer(lambda: pages.findings_page(found), lambda language: pages.findings_plain(found, language))
+    return Answer(
+        lambda: pages.findings_page(found),
+        lambda language: pages.findings_plain(found, language),
+        record=found,
+    )

@@ -76,6 +76,7 @@ def answer(options: argparse.Namespace) -> Answer:
         sheet=lambda: pages.sheet(result),
         exit_code=result.exit_code,
         aside=True,
+        record=result,
     )
 
 

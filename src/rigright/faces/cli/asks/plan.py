@@ -38,4 +38,5 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, why=options.why, details=options.details),
         plain=lambda language: data.plain(result, language),
         sheet=lambda: data.sheet(result),
+        record=result,
     )

@@ -44,6 +44,7 @@ def answer(options: argparse.Namespace) -> Answer:
             page=lambda: pages.page(shown, why=options.why),
             plain=lambda language: pages.plain(shown, language),
             sheet=lambda: pages.sheet(shown),
+            record=shown,
         )
     for name, said in (
         ("--used", options.used),
@@ -64,6 +65,7 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.judged(judged),
         plain=lambda language: pages.plain_list(judged, language),
         exit_code=judged.exit_code if options.what == "check" or judged.kept is None else 0,
+        record=judged,
     )
 
 

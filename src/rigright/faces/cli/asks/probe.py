@@ -39,4 +39,5 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(machine, everything=options.all, saved=options.save, bundled=bundled),
         plain=lambda language: pages.plain(machine, language),
+        record=machine,
     )

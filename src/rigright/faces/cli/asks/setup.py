@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rigright.report.set_up import SetUp
 
 STAGE = "machine"
-SUMMARY = say("driver, CUDA, framework and engine that go together, with their install lines")
+SUMMARY = say("matching driver, CUDA, framework and engine, with install commands")
 _STDOUT = "-"
 _FILES = ("script", "docker", "requirements")
 
@@ -25,17 +25,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="wanted",
         metavar="PLAN",
-        help=str(say("an answer of `plan --json`, or an engine: vllm")),
+        help=str(say("`plan --json` output, or an engine: vllm")),
     )
     parser.add_argument(
-        "--on", metavar="MACHINE", help=str(say('the cards: "8x h100"; this machine when nothing is said'))
+        "--on", metavar="MACHINE", help=str(say('the GPUs: "8x h100"; default: this machine'))
     )
     add_from(parser)
     parser.add_argument(
         "--os",
         dest="system",
         metavar="SYSTEM",
-        help=str(say('its system, where it was not read: "ubuntu 24.04", "rocky 9", wsl')),
+        help=str(say('its operating system, if not detected: "ubuntu 24.04", "rocky 9", wsl')),
     )
     parser.add_argument(
         "--framework", metavar="NAME", help=str(say("torch, tensorflow, jax, vllm, sglang, llama.cpp ..."))
@@ -45,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=_STDOUT,
         metavar="FILE",
-        help=str(say("an install script, each step explained; without FILE it is shown")),
+        help=str(say("an install script with each step explained; without FILE, printed")),
     )
     parser.add_argument("--docker", nargs="?", const=_STDOUT, metavar="FILE", help=str(say("a Dockerfile")))
     parser.add_argument(
@@ -70,12 +70,12 @@ def answer(options: argparse.Namespace) -> Answer:
         framework=options.framework,
     )
     if options.on is not None and options.from_file is not None:
-        raise AskError(say("--on names cards and --from a file: one of them"))
+        raise AskError(say("--on names GPUs, --from reads a file: use one of them"))
     result = setup(wish)
     # the one file that goes to the screen
     asked = [kind for kind in _FILES if getattr(options, kind) == _STDOUT]
     if len(asked) > 1:
-        raise AskError(say("one file at a time goes to the screen; give the others a name"))
+        raise AskError(say("only one file can go to the screen; name the others"))
     shown = _text(asked[0], result, language=options.language) if asked else None
     for kind in _FILES:
         place = getattr(options, kind)
@@ -92,6 +92,7 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result, pages.asked_line(words)),
         plain=lambda language: pages.plain(result, language),
         text=None if shown is None else (lambda: shown),
+        record=result,
     )
 
 

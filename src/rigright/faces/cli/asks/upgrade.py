@@ -11,7 +11,7 @@ from rigright.faces.cli.asks.diagnose import show_progress
 from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
-SUMMARY = say("which part to change first: gain, cost, what it needs, and the roll-out")
+SUMMARY = say("what to upgrade first: gain, cost, requirements and roll-out")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -19,10 +19,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bound",
         metavar="SHARES",
-        help=str(say('what binds, where you know: "disk=60%,compute=40%"; else it is diagnosed')),
+        help=str(say('the bottleneck, if you know it: "disk=60%,compute=40%"; else it is diagnosed')),
     )
     parser.add_argument(
-        "--machines", metavar="N", help=str(say("how many machines such as this get the change"))
+        "--machines", metavar="N", help=str(say("how many machines like this get the upgrade"))
     )
     parser.add_argument("--budget", metavar="MONEY", help=str(say("for all of them together: 8000usd, 5万")))
     add_from(parser)
@@ -42,6 +42,5 @@ def answer(options: argparse.Namespace) -> Answer:
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )
     return Answer(
-        page=lambda: pages.page(result),
-        plain=lambda language: pages.plain(result, language),
+        page=lambda: pages.page(result), plain=lambda language: pages.plain(result, language), record=result
     )

@@ -56,4 +56,5 @@ def answer(options: argparse.Namespace) -> Answer:
         page=lambda: pages.page(result),
         plain=lambda language: pages.plain(result, language),
         text=(lambda: predictions_csv(result, options.language)) if out == STDIO else None,
+        record=result,
     )

@@ -78,7 +78,9 @@ def answer(options: argparse.Namespace) -> Answer:
         if options.once:
             moment = moments.twice()
             return Answer(
-                page=lambda: pages.page(moment), plain=lambda language: pages.plain(moment, language)
+                page=lambda: pages.page(moment),
+                plain=lambda language: pages.plain(moment, language),
+                record=moment,
             )
         _until_told(moments, lambda: (live if is_live else _lines)(moments, options))
     options.form = "text"  # all was said while it went on

@@ -27,7 +27,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 from rigright.machine.stored import plain, restored
 
-TITLE = say("collectives over all cards")
+TITLE = say("collectives over all GPUs")
 GROUP = "cards"
 NEEDS = ("torch", "folder")
 SHARE = 2.0
@@ -51,13 +51,13 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     """Start a process for each rank; the first of them tells."""
     cards = accelerators(ask)
     if len(cards) == 1:
-        yield Skipped(part="", why=say("one card has nobody to exchange with"))
+        yield Skipped(part="", why=say("only one GPU: nothing to exchange with"))
         return
     if not cards and ask.quick:
         yield Skipped(part="", why=say("without cards it is left out of a quick run"))
         return
     if not cards and ask.cpus < 2:
-        yield Skipped(part="", why=say("one thread has nobody to exchange with"))
+        yield Skipped(part="", why=say("only one thread: nothing to exchange with"))
         return
     count = len(cards) or 2
     job = {"count": count, "kind": cards[0].kind if cards else "cpu", "over": 1}

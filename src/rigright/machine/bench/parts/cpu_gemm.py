@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.figures import rate, timed
 from rigright.machine.bench.record import Result, Skipped
 
-TITLE = say("matrix multiplication on the processor")
+TITLE = say("matrix multiplication on the CPU")
 GROUP = "processor"
-NEEDS = ()
+NEEDS = ("numpy",)
 SHARE = 0.5
 
 SIDES = (4096, 2048, 1024, 512)
 PILOT_S = 0.2
 RUNS = 5  # of each kind, at least, and as many as there is time for
-KINDS = {"fp32": np.float32, "fp64": np.float64}
+KINDS = {"fp32": "float32", "fp64": "float64"}
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
     """Squares of random numbers."""
+    import numpy as np
+
     until = Deadline.of(min(ask.spare_s, 20.0))
     source = np.random.default_rng(0)
     side = _side(source, until.left_s() / len(KINDS) / RUNS)
@@ -38,11 +38,13 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         yield rate(name, on="cpu", work=2.0 * side**3, times_s=times, unit="flops_per_s", settings=settings)
 
 
-def _side(source: np.random.Generator, spare_s: float) -> int:
+def _side(source: Any, spare_s: float) -> int:
     """The largest square whose product, in the slower kind, takes no longer than that.
 
     Beside other programs the small pilot waits up to thirty times as long as it works: its best run counts.
     """
+    import numpy as np
+
     pilot = SIDES[-1]
     square = source.standard_normal((pilot, pilot))
     np.matmul(square, square)
@@ -53,6 +55,8 @@ def _side(source: np.random.Generator, spare_s: float) -> int:
 
 def _library() -> str:
     """What NumPy multiplies with."""
+    import numpy as np
+
     try:
         found: Any = np.show_config(mode="dicts")
         blas = found["Build Dependencies"]["blas"]

@@ -20,9 +20,9 @@ from rigright.machine.bench.preparing import worker_counts
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("feeding a network: the best settings of PyTorch's DataLoader")
+TITLE = say("data loading: the best PyTorch DataLoader settings")
 GROUP = "processor"
-NEEDS = ("torch",)
+NEEDS = ("torch", "numpy")
 SHARE = 2.0
 
 BATCH = 16

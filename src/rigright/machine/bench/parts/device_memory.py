@@ -16,7 +16,7 @@ from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("bandwidth of each card's memory")
+TITLE = say("memory bandwidth of each GPU")
 GROUP = "cards"
 NEEDS = ("torch", "accelerator")
 SHARE = 1.0

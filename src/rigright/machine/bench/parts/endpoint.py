@@ -1,10 +1,12 @@
 """A language model behind an OpenAI-compatible address: times to first and next tokens, tokens a second.
 
-512 tokens in, 128 out, with 1 to 32 requests in flight at all times. The tokens are those the server counts.
+The load of a plan; or 512 tokens in, 128 out, with 1 to 32 requests in flight at all times. The tokens are
+those the server counts.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +14,12 @@ from dataclasses import replace
 
 from rigright.base.errors import RigError
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import Ask, Deadline, SentLoad
 from rigright.machine.bench.figures import Settings, spread
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.speaking import Spoken, engine, models, prompt_of, speak
 
-TITLE = say("a language model behind an address: latency and tokens a second")
+TITLE = say("an LLM endpoint: latency and tokens/s")
 GROUP = "network"
 NEEDS = ("endpoint",)
 SHARE = 4.0
@@ -25,6 +27,8 @@ SHARE = 4.0
 PROMPT_TOK, OUTPUT_TOK = 512, 128
 LOADS, QUICK_LOADS = (1, 2, 4, 8, 16, 32), (1, 8)
 ROUNDS = 2  # requests that each place in flight sends
+WARM_WORDS = 64
+MOST_IN_FLIGHT = 1024
 
 
 def run(ask: Ask) -> Iterator[Result | Skipped]:
@@ -36,44 +40,79 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         yield Skipped(part="", why=say("the server names no model; name one with --model"))
         return
     until = Deadline.of(ask.spare_s)
-    speak(endpoint, model, prompt=prompt_of(16, 0), output_tok=4)
-    words: Settings = (("model", model), *engine(endpoint, served.get(model, "")))
+    warm = speak(endpoint, model, prompt=prompt_of(WARM_WORDS, 0), output_tok=4)
+    words = WARM_WORDS / (warm.prompt_tok or WARM_WORDS)  # of a token
+    about: Settings = (("model", model), *engine(endpoint, served.get(model, "")))
     seed = 1
-    for load in QUICK_LOADS if ask.quick else LOADS:
+    for load in (ask.load,) if ask.load else _loads(QUICK_LOADS if ask.quick else LOADS):
         if until.is_over():
-            yield Skipped(part="", why=say("time ran out before {what}", what=f"{load}"))
+            yield Skipped(part="", why=say("time ran out before {what}", what=_name(load)))
             return
         try:
             began = time.perf_counter()
-            spoken = _together(endpoint, model, load=load, seed=seed)
+            spoken = _sent(endpoint, model, load=load, seed=seed, words=words, until=until)
             took = time.perf_counter() - began
         except RigError as error:
             yield Skipped(part="", why=error.sentence)
             return
-        seed += load * ROUNDS
-        yield from told(spoken, load=load, took_s=took, on=endpoint, about=words)
+        seed += load.requests
+        yield from told(spoken, load=load, took_s=took, on=endpoint, about=about)
 
 
-def _together(endpoint: str, model: str, *, load: int, seed: int) -> list[Spoken]:
-    prompts = [prompt_of(PROMPT_TOK, seed + place) for place in range(load * ROUNDS)]
-    with ThreadPoolExecutor(load) as pool:
-        return list(pool.map(lambda one: speak(endpoint, model, prompt=one, output_tok=OUTPUT_TOK), prompts))
+def _loads(at_once: tuple[int, ...]) -> tuple[SentLoad, ...]:
+    return tuple(
+        SentLoad(prompt_tok=PROMPT_TOK, output_tok=OUTPUT_TOK, concurrency=one, requests=one * ROUNDS)
+        for one in at_once
+    )
 
 
-def told(spoken: list[Spoken], *, load: int, took_s: float, on: str, about: Settings) -> Iterator[Result]:
+def _name(load: SentLoad) -> str:
+    return f"{load.concurrency} at once" if load.rate_per_s is None else f"{load.rate_per_s:g} a second"
+
+
+def _sent(
+    endpoint: str, model: str, *, load: SentLoad, seed: int, words: float, until: Deadline
+) -> list[Spoken]:
+    """All requests of a load, at the moments it sets; when time runs out, those that were sent by then."""
+    arrivals = [0.0] * load.requests
+    if load.rate_per_s is not None:
+        gaps = random.Random(seed)  # as strangers come: each without regard to the others  # noqa: S311
+        for place in range(1, load.requests):
+            arrivals[place] = arrivals[place - 1] + gaps.expovariate(load.rate_per_s)
+    length = max(1, round(load.prompt_tok * words))
+    began = time.monotonic()
+
+    def one(place: int) -> Spoken | None:
+        time.sleep(max(0.0, min(began + arrivals[place] - time.monotonic(), until.left_s())))
+        if place and until.is_over():
+            return None
+        return speak(endpoint, model, prompt=prompt_of(length, seed + place), output_tok=load.output_tok)
+
+    places = min(load.concurrency or load.requests, MOST_IN_FLIGHT)
+    with ThreadPoolExecutor(places) as pool:
+        try:
+            return [spoken for spoken in pool.map(one, range(load.requests)) if spoken is not None]
+        except RigError:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def told(
+    spoken: list[Spoken], *, load: SentLoad, took_s: float, on: str, about: Settings
+) -> Iterator[Result]:
     """Three figures of one load."""
     # mean lengths, as the server counts them
     prompts = [one.prompt_tok for one in spoken if one.prompt_tok is not None]
-    prompt = round(sum(prompts) / len(prompts)) if prompts else PROMPT_TOK
+    prompt = round(sum(prompts) / len(prompts)) if prompts else load.prompt_tok
     output = round(sum(one.output_tok for one in spoken) / len(spoken))
     words = (
         *about,
-        ("load", str(load)),
+        ("load", str(load.concurrency) if load.rate_per_s is None else f"{load.rate_per_s:g} req/s"),
         ("requests", str(len(spoken))),
         ("prompt_tok", str(prompt)),
         ("output_tok", str(output)),
     )
-    name = f"{load} at once"
+    name = _name(load)
     yield spread(
         f"first token, {name}", on=on, values=[one.ttft_s for one in spoken], unit="s", settings=words
     )
@@ -81,5 +120,5 @@ def told(spoken: list[Spoken], *, load: int, took_s: float, on: str, about: Sett
     if gaps:
         yield spread(f"next token, {name}", on=on, values=gaps, unit="s", settings=words)
     tokens = sum(one.output_tok for one in spoken)
-    found = spread(f"tokens, {name}", on=on, values=[tokens / took_s], unit="items_per_s", settings=words)
+    found = spread(f"tokens, {name}", on=on, values=[tokens / took_s], unit="tok_per_s", settings=words)
     yield replace(found, repeats=len(spoken))

@@ -18,7 +18,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.start import brief
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("matrix multiplication on each card, by number format")
+TITLE = say("matrix multiplication on each GPU, by precision")
 GROUP = "cards"
 NEEDS = ("torch", "accelerator")
 SHARE = 4.0

@@ -17,7 +17,7 @@ from rigright.machine.bench.figures import taken, timed
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("what it costs to start a kernel")
+TITLE = say("kernel launch overhead")
 GROUP = "cards"
 NEEDS = ("torch", "accelerator")
 SHARE = 0.5

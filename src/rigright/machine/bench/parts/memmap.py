@@ -11,8 +11,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from rigright.base.units import GIB, KIB, MIB, show_bytes
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
@@ -22,7 +20,7 @@ from rigright.machine.bench.storage import BLOCK, cool, fill, place_of, room
 
 TITLE = say("reading a large file: memory map and plain")
 GROUP = "disk"
-NEEDS = ("folder",)
+NEEDS = ("folder", "numpy")
 SHARE = 1.0
 
 SIZE, QUICK_SIZE = 2 * GIB, 64 * MIB
@@ -72,6 +70,8 @@ def _plain(path: Path, size: int) -> int:
 
 def _mapped(path: Path, size: int) -> int:
     """Every page of a map touched, in order."""
+    import numpy as np
+
     numbers = np.memmap(path, np.uint8, "r")
     int(numbers[::PAGE].max())
     return size
@@ -79,6 +79,8 @@ def _mapped(path: Path, size: int) -> int:
 
 def _rows(path: Path, size: int) -> int:
     """Whole rows in any order."""
+    import numpy as np
+
     rows = np.memmap(path, np.uint8, "r", shape=(size // ROW, ROW))
     order = np.random.default_rng(0).permutation(len(rows))[:MOST_ROWS]
     for row in order:

@@ -18,7 +18,7 @@ from rigright.machine.bench.figures import spread
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("whether each card's memory gives back what was written")
+TITLE = say("GPU memory test: write, read back, compare")
 GROUP = "cards"
 NEEDS = ("torch", "accelerator")
 SHARE = 1.0
@@ -32,7 +32,7 @@ MASKS = (0, -1)  # each word's own place, and the opposite of it
 def run(ask: Ask) -> Iterator[Result | Skipped]:
     """One card after another."""
     if ask.quick:
-        yield Skipped(part="", why=say("it takes too long for a quick run"))
+        yield Skipped(part="", why=say("takes too long for a quick run"))
         return
     for card in accelerators(ask):
         free = card.free_bytes() or 2 * CHUNK

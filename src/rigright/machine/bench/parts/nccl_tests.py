@@ -11,7 +11,7 @@ from rigright.machine.bench.ask import Ask, Deadline
 from rigright.machine.bench.logs import nccl_tests
 from rigright.machine.bench.record import Result, Skipped
 
-TITLE = say("collectives over all cards, with nccl-tests")
+TITLE = say("collectives over all GPUs, with nccl-tests")
 GROUP = "cards"
 NEEDS = ("nccl-tests",)
 SHARE = 1.0

@@ -23,7 +23,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.start import brief
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("collectives over the cards of several nodes")
+TITLE = say("collectives across nodes")
 GROUP = "network"
 NEEDS = ("torch", "folder", "meeting")
 SHARE = 1.0

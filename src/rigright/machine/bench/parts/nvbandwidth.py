@@ -10,7 +10,7 @@ from rigright.machine.bench.ask import Ask
 from rigright.machine.bench.logs import nvbandwidth
 from rigright.machine.bench.record import Result, Skipped
 
-TITLE = say("copies to, from and between cards, with nvbandwidth")
+TITLE = say("copies to, from and between GPUs, with nvbandwidth")
 GROUP = "cards"
 NEEDS = ("nvbandwidth",)
 SHARE = 1.0

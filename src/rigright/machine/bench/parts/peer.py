@@ -17,7 +17,7 @@ from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("copies from card to card")
+TITLE = say("GPU-to-GPU copies")
 GROUP = "cards"
 NEEDS = ("torch", "two accelerators")
 SHARE = 1.5

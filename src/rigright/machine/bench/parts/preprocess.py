@@ -15,9 +15,9 @@ from rigright.machine.bench.picture import packed, prepared
 from rigright.machine.bench.preparing import worker_counts
 from rigright.machine.bench.record import Result, Skipped
 
-TITLE = say("preparing data on the processor, by worker processes")
+TITLE = say("CPU preprocessing, by number of workers")
 GROUP = "processor"
-NEEDS = ()
+NEEDS = ("numpy",)
 SHARE = 1.0
 
 ROWS, COLUMNS = 4000, 12

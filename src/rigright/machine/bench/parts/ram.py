@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from threading import Barrier, Thread
 
-import numpy as np
-
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.ask import Ask, Deadline
@@ -22,9 +20,9 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.meminfo import meminfo
 from rigright.machine.world import World, here
 
-TITLE = say("bandwidth of main memory")
+TITLE = say("system memory bandwidth")
 GROUP = "processor"
-NEEDS = ()
+NEEDS = ("numpy",)
 SHARE = 0.7
 
 PIECE = 128 * 1024  # numbers: a scratch of 1 MiB
@@ -41,7 +39,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     world = here()
     size = array_bytes(free_bytes(world), most=QUICK_LARGEST if ask.quick else LARGEST)
     if size is None:
-        yield Skipped(part="", why=say("too little free main memory"))
+        yield Skipped(part="", why=say("not enough free system memory"))
         return
     repeats = QUICK_REPEATS if ask.quick else REPEATS
     for name in PASSES:
@@ -181,6 +179,8 @@ def bind(cpu: int) -> None:
 
 def _kernel(name: str, count: int) -> Callable[[], None]:
     """One pass; the arrays are touched here first, so they lie in this thread's domain."""
+    import numpy as np
+
     first, second = np.ones(count), np.ones(count)
     out, scratch = np.zeros(count), np.empty(min(PIECE, count))
     if name == "copy":

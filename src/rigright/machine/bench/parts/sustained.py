@@ -23,7 +23,7 @@ from rigright.machine.bench.parts.gemm import can
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("all cards at once under full load, once they are warm, with every value checked")
+TITLE = say("all GPUs together under full load, warmed up, every value checked")
 GROUP = "cards"
 NEEDS = ("torch", "accelerator")
 SHARE = 3.0
@@ -50,7 +50,7 @@ class UnderLoad:
 def run(ask: Ask) -> Iterator[Result | Skipped]:
     """Every card in a thread of its own, from a common start."""
     if ask.quick:
-        yield Skipped(part="", why=say("cards do not get warm in a quick run"))
+        yield Skipped(part="", why=say("GPUs do not warm up in a quick run"))
         return
     torch = pytorch()
     cards = accelerators(ask)

@@ -20,7 +20,7 @@ from rigright.machine.bench.resnet import CLASSES, resnet50
 from rigright.machine.bench.start import brief
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("a step of training: speed and memory")
+TITLE = say("one training step: speed and memory")
 GROUP = "cards"
 NEEDS = ("torch",)
 SHARE = 4.0

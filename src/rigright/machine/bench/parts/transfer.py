@@ -18,7 +18,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 from rigright.machine.world import World, here
 
-TITLE = say("copies between main memory and each card")
+TITLE = say("copies between host memory and each GPU")
 GROUP = "cards"
 NEEDS = ("torch", "accelerator")
 SHARE = 1.0
@@ -46,7 +46,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     ways = ["h2d pinned", "d2h pinned", "h2d pageable", "d2h pageable"]
     ways += ["both ways pinned"] if cards and cards[0].kind == "cuda" else []
     if cards and cards[0].kind == "mps":
-        yield Skipped(part="", why=say("card and processor share their memory: there is nothing to copy"))
+        yield Skipped(part="", why=say("unified memory: nothing to copy"))
         return
     left = len(ways) * len(cards)
     for way in ways:

@@ -19,7 +19,7 @@ from rigright.machine.bench.figures import spread, taken
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
 
-TITLE = say("a transformer's forward pass on processor and card")
+TITLE = say("transformer forward pass on CPU and GPU")
 GROUP = "cards"
 NEEDS = ("torch",)
 SHARE = 1.0
@@ -42,7 +42,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         fast = fast or found
         yield found
     if fast is None:
-        yield Skipped(part="", why=say("no card to hold the processor against"))
+        yield Skipped(part="", why=say("no GPU to compare the CPU with"))
         return
     yield spread("processor over card", on=fast.on, values=[slow.value / fast.value], unit="ratio")
 

@@ -40,7 +40,7 @@ def run(way: Way) -> Iterator[Came]:
     """The last answer of every pod."""
     kubectl = shutil.which("kubectl")
     if kubectl is None:
-        raise MissingError(say("there is no command kubectl here"))
+        raise MissingError(say("kubectl not found"))
     line = (kubectl, *way.options)
     selector = way.where or SELECTOR
     # pods by their labels; one node's newest pod speaks for it
@@ -54,13 +54,14 @@ def run(way: Way) -> Iterator[Came]:
         items = None
     if items is None:
         why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended
-        raise MissingError(say("kubectl does not list the pods: {why}", why=why))
+        raise MissingError(say("kubectl cannot list the pods: {why}", why=why))
     newest = {pod.node: pod for _, pod in sorted(found, key=lambda one: one[0])}
     pods = tuple(newest.values())
     if not pods:
         raise MissingError(
             say(
-                "no pod answers to {selector}; `rigright fleet files --kubernetes` prints what starts them",
+                "no pod matches {selector}; `rigright fleet files --kubernetes` prints the manifest "
+                "that starts them",
                 selector=selector,
             )
         )
@@ -89,12 +90,12 @@ def _one(pod: Pod, line: tuple[str, ...], *, stop: Event) -> Came:
     if told:
         return Came(node=pod.node, told=told[-1])
     if pod.phase == "Pending":
-        why = say("its pod waits: {why}", why=pod.why or pod.phase)
+        why = say("pod pending: {why}", why=pod.why or pod.phase)
     elif talked.ended == "late":
         why = LATE
     else:
         complaint = meant(talked.complaints) if talked.code else None
-        why = complaint or say("the log of its pod {pod} holds no answer yet", pod=pod.name)
+        why = complaint or say("no answer yet in the log of pod {pod}", pod=pod.name)
     return Came(node=pod.node, trouble=why)
 
 

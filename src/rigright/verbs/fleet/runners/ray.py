@@ -19,7 +19,7 @@ from rigright.verbs.ray_cluster import ANY, KEEP_DEVICES, joined
 NAME = "Ray"
 REACH_S = 30.0  # beside the node's own time: a worker has to start there
 A_BIT = 0.001  # of a core: it runs beside the work of others
-DEAD = say("Ray says that it is dead")
+DEAD = say("Ray reports the node as dead")
 
 
 class _Cluster:
@@ -111,5 +111,5 @@ def _came(ray: Any, one: Any, *, node: str) -> Came:
         return Came(node=node, told=told[-1])
     why = complaint.strip().rpartition("\n")[2][:200]
     return Came(
-        node=node, trouble=say("it ended without an answer (exit code {code}): {why}", code=code, why=why)
+        node=node, trouble=say("exited without an answer (exit code {code}): {why}", code=code, why=why)
     )

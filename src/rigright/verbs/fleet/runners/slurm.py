@@ -15,6 +15,7 @@ from rigright.base.errors import AskError, MissingError
 from rigright.base.words import Sentence, say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import Ask, parcel, start_line
+from rigright.machine.far.shell import start_shell
 from rigright.machine.far.talk import Talked, talk
 from rigright.machine.opened.collected import host_of
 from rigright.verbs.fleet.by_shell import (
@@ -123,7 +124,7 @@ def _spoken(way: Way, chosen: Sequence[str], *, ask: Ask, wanted: list[str], sto
     """What one srun brings, node by node; those that tell nothing come last, each with the reason."""
     srun = shutil.which("srun")
     if srun is None:
-        raise MissingError(say("there is no command srun here; run it where jobs are submitted"))
+        raise MissingError(say("srun not found: run this on a login node"))
     command = shlex.split(start_line(python=way.python, as_root=way.as_root))
     argv = (srun, *chosen, *MANNER, *command)
     heard = _Heard(wanted)
@@ -137,28 +138,30 @@ def _spoken(way: Way, chosen: Sequence[str], *, ask: Ask, wanted: list[str], sto
             expected |= heard.nodes
             came.add(one.node)
             yield one
-    finally:
+    except BaseException:  # nobody listens any more; other jobs, and this one's second srun, go on otherwise
         stop.set()
+        raise
+    finally:
         worker.join()
     # nodes of the allocation that told nothing, and srun itself where none did
     talked = heard.talked or Talked(ended="absent")
     why = trouble(talked, heard.words)
     said_last = meant(talked.complaints)
     if why == LATE and said_last is not None and not came:
-        why = say("no answer in time; srun says: {why}", why=said_last)
+        why = say("timed out; srun says: {why}", why=said_last)
     if is_without_python(heard.words):
-        for one in _by_shell(chosen, sorted(heard.nodes - came), ask=ask, why=why, stop=stop):
+        for one in _by_shell(way, chosen, nodes=sorted(heard.nodes - came), ask=ask, why=why, stop=stop):
             came.add(one.node)
             yield one
     for node in sorted(heard.nodes - came):
         said = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
         yield Came(node=node, trouble=(meant(said) if talked.ended == "done" else None) or why)
     if not came and not heard.nodes:
-        raise MissingError(say("srun brought no node's answer: {why}", why=why))
+        raise MissingError(say("srun returned no answer from any node: {why}", why=why))
 
 
 def _by_shell(
-    chosen: Sequence[str], nodes: list[str], *, ask: Ask, why: Sentence, stop: Event
+    way: Way, chosen: Sequence[str], *, nodes: list[str], ask: Ask, why: Sentence, stop: Event
 ) -> Iterator[Came]:
     """Nodes that have no Python for us, by one more srun."""
     ears: dict[bytes, ShellEar] = {}
@@ -169,7 +172,8 @@ def _by_shell(
             ears.setdefault(label.strip(), ShellEar()).hear(rest.strip())
 
     where = ("--nodes", str(len(nodes)), "--nodelist", ",".join(nodes))
-    argv = (shutil.which("srun") or "srun", *chosen, *where, *MANNER, "sh", "-c", PACKED)
+    packed = f"{start_shell(as_root=way.as_root)} | {PACKED}"
+    argv = (shutil.which("srun") or "srun", *chosen, *where, *MANNER, "sh", "-c", packed)
     talk(argv, said=collector(), heard=heard, patience_s=SHELL_S + QUEUE_S, stop=stop)
     for ear in ears.values():
         raw = ear.unpacked()
@@ -218,7 +222,7 @@ def _chosen(way: Way) -> tuple[tuple[str, ...], list[str], list[Came]]:
     talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), heard=lines.append, patience_s=QUEUE_S)
     if talked.ended != "done" or talked.code:
         why = LATE if talked.ended == "late" else meant(talked.complaints) or BROKEN_OFF
-        raise MissingError(say("sinfo does not answer: {why}", why=why))
+        raise MissingError(say("sinfo failed: {why}", why=why))
     found: dict[str, str] = {}
     for line in lines:
         name, _, state = line.decode("utf-8", "replace").strip().partition(" ")
@@ -232,10 +236,10 @@ def _chosen(way: Way) -> tuple[tuple[str, ...], list[str], list[Came]]:
     if not idle:
         shown = ", ".join(sorted(set(states.values()))) or "?"
         raise MissingError(
-            say("no node of Slurm is idle (they are: {states}); name some with options of srun", states=shown)
+            say("no idle Slurm nodes (states: {states}); choose nodes with srun options", states=shown)
         )
     others = [
-        Came(node=node, trouble=say("Slurm calls it {state}; it was not asked", state=state))
+        Came(node=node, trouble=say("skipped: Slurm state {state}", state=state))
         for node, state in states.items()
         if state not in IDLE
     ]

@@ -12,7 +12,7 @@ from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import Ask, parcel, start_line
-from rigright.machine.far.shell import START
+from rigright.machine.far.shell import start_shell
 from rigright.machine.far.talk import talk
 from rigright.verbs.fleet.by_shell import SHELL_S, ShellEar, came_of, collector, is_without_python
 from rigright.verbs.fleet.came import Came, Errand, Way
@@ -51,8 +51,7 @@ def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     """Every host of every job; those that meet wait for each other, so all of them are asked at once."""
     ssh = shutil.which("ssh")
     if ssh is None:
-        raise MissingError(say("there is no command ssh here; install an OpenSSH client"))
-    line = start_line(python=way.python, as_root=way.as_root)
+        raise MissingError(say("ssh not found: install an OpenSSH client"))
     argv = (ssh, *MANNER, *way.options, "--")
     placed = {job: job.at(_address(argv, job.nodes[0])) if job.ask.meeting else job for job in jobs}
     wanted = [(job, host) for job in jobs for host in job.nodes]
@@ -61,7 +60,7 @@ def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     pool = ThreadPoolExecutor(max(1, at_once))
     try:
         asked: dict[Future[Came], Errand] = {
-            pool.submit(_one, host, argv=(*argv, host, line), ask=placed[job].of(host), stop=stop): job
+            pool.submit(_one, way, host, argv=(*argv, host), ask=placed[job].of(host), stop=stop): job
             for job, host in wanted
         }
         for done in as_completed(asked):
@@ -79,7 +78,7 @@ def _address(argv: Sequence[str], host: str) -> str:
     return names[0].decode("utf-8", "replace") if names else host.rpartition("@")[2]
 
 
-def _one(host: str, *, argv: Sequence[str], ask: Ask, stop: Event) -> Came:
+def _one(way: Way, host: str, *, argv: Sequence[str], ask: Ask, stop: Event) -> Came:
     ear = Ear()
     told: list[dict[str, Any]] = []
     words: list[bytes] = []
@@ -91,12 +90,14 @@ def _one(host: str, *, argv: Sequence[str], ask: Ask, stop: Event) -> Came:
         elif is_word(text):
             words.append(text)
 
-    talked = talk(argv, said=parcel(ask), heard=heard, patience_s=ask.patience_s + REACH_S, stop=stop)
+    start = (*argv, start_line(python=way.python, as_root=way.as_root))
+    talked = talk(start, said=parcel(ask), heard=heard, patience_s=ask.patience_s + REACH_S, stop=stop)
     if told:
         return Came(node=host, told=told[-1])
     why = trouble(talked, words)
     if not is_without_python(words):
         return Came(node=host, trouble=why)
     shell = ShellEar()
-    talk((*argv[:-1], START), said=collector(), heard=shell.hear, patience_s=SHELL_S, stop=stop)
+    start = (*argv, start_shell(as_root=way.as_root))
+    talk(start, said=collector(), heard=shell.hear, patience_s=SHELL_S, stop=stop)
     return came_of(host, bytes(shell.heard), ask=ask, otherwise=why)

@@ -24,7 +24,7 @@ def _find(asked: Asked) -> tuple[Xid, ...]:
     wanted = {word.lower() for word in asked.words}
     found = tuple(one for one in known if _speaks(one, wanted))
     if not found:
-        raise AskError(say('no XID speaks of "{words}"', words=" ".join(asked.words)))
+        raise AskError(say('no XID matches "{words}"', words=" ".join(asked.words)))
     return found
 
 

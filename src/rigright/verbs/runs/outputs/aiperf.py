@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rigright.base.bounded import bounded_csv
 from rigright.base.units import KILO
 from rigright.verbs.runs.document import (
     Document,
@@ -50,12 +50,12 @@ def _tables(found: Document) -> dict[str, Any]:
     """The tables of a CSV as its JSON would be: metric -> unit and mean."""
     read: dict[str, Any] = {}
     try:
-        for line in csv.reader(found.text.splitlines()):
+        for _, line in bounded_csv(found.text.splitlines()):
             title = _TITLE.match(line[0]) if len(line) > 1 else None
             if title is not None and number(line[1]) is not None:
                 name = title["name"].strip().lower().replace(" ", "_")
                 read[name] = {"unit": title["unit"] or "", "avg": number(line[1])}
-    except csv.Error:
+    except ValueError:
         return {}
     return read
 

@@ -7,9 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rigright.base.errors import DataError
+from rigright.base.tables import open_rows
 from rigright.verbs.runs.document import Document, Output, Run, cells, model_named, number, word
 from rigright.verbs.runs.setup import Setup
 
+MOST_HEAD = 4096  # letters of a head
 _MARKS = {"n_prompt", "n_gen", "avg_ts", "model_type"}
 _FORMAT = re.compile(
     r"\b(?P<type>(?:IQ|TQ|Q)\d\w*|MXFP4|BF16|F16|F32|NVFP4)\b(?:\s*-\s*(?P<size>Small|Medium|Large))?"
@@ -60,10 +63,10 @@ def _read(found: Document) -> Iterator[Mapping[str, Any]]:
         yield from (one for one in found.objects if one.keys() >= _MARKS)
         return
     head, _, _ = found.text.lstrip("\ufeff").partition("\n")
-    if {name.strip().strip('"') for name in head.split(",")} >= _MARKS:
+    if {name.strip().strip('"') for name in head[:MOST_HEAD].split(",")} >= _MARKS:
         try:
-            yield from csv.DictReader(found.text.lstrip("\ufeff").splitlines())
-        except csv.Error:
+            yield from (row for _, row in open_rows(found.text.lstrip("\ufeff").splitlines(), found.name))
+        except DataError:
             return
     elif "INSERT INTO" in found.text and "avg_ts" in found.text:
         for match in _INSERT.finditer(found.text):

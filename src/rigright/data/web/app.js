@@ -1,0 +1,216 @@
+// Views, the state in the address, and the question that is being answered.
+import * as net from "./net.js";
+import { drawn, el } from "./draw.js";
+import { FIRST, PLACED, command, fields, hasUsers, isMoney, said, sentence } from "./forms.js";
+import { planned } from "./plan.js";
+import { LANGUAGES, speak, spoken, t } from "./words.js";
+
+const VIEWS = { plan: "Plan", explain: "Explain", fit: "What fits", compare: "Compare", build: "Build", cost: "Cost", doctor: "Doctor", here: "This machine", accuracy: "Accuracy", myths: "Myths" };
+const START = {
+  plan: { model: "qwen3-32b", concurrency: "8", mode: "chat" },
+  explain: { model: "llama-3.1-70b", on: "8x h100" },
+  fit: { machine: "rtx 4090" },
+  compare: { things: "4090, 5090", for: "qwen3-8b" },
+  build: { what: "2x rtx 4090" },
+  cost: { what: "2x rtx 4090" },
+};
+const REST_MS = 250, EVERY_MS = 2000;
+const at = (id) => document.getElementById(id);
+let schemas = {}, view = "plan", values = {}, running = null, timer = 0;
+
+const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+const store = (name, value) => { try { localStorage.setItem(name, value); } catch { /* private windows keep nothing */ } };
+
+function read() {
+  const [name, query = ""] = location.hash.slice(1).split("?");
+  const told = Object.fromEntries(new URLSearchParams(query));
+  const { lang, ...rest } = told;
+  if (lang) speak(lang);
+  view = VIEWS[name] ? name : "plan";
+  values = query && Object.keys(rest).length ? rest : { ...START[view] };
+}
+
+const address = () => `#${view}?${new URLSearchParams({ ...Object.fromEntries(Object.entries(values).filter(([, one]) => one)), lang: spoken() })}`;
+
+function changed(name, value) {
+  const hadUsers = hasUsers(values);
+  values[name] = value;
+  if (view === "plan" && hadUsers !== hasUsers(values)) {
+    at("question").replaceChildren(...question());
+    at("question").querySelector(`[name="${name}"]`).focus();
+  }
+  history.replaceState(null, "", address());
+  clearTimeout(timer);
+  timer = setTimeout(answer, REST_MS);
+}
+
+function asked() {
+  if (view === "accuracy") return ["look_up", { kind: "benchmarks" }];
+  if (view === "myths") return ["look_up", { kind: "myths" }];
+  if (view === "doctor") return ["doctor", {}];
+  const { where = "", ...rest } = values;
+  if (view === "plan" && !hasUsers(values)) delete rest.concurrency;
+  const place = view !== "plan" || !where.trim() ? {} : isMoney(where) ? { budget: where } : { on: where };
+  return [view, said(schemas[view], { ...rest, ...place })];
+}
+
+async function answer() {
+  clearTimeout(timer);
+  const [verb, told] = asked();
+  if (schemas[verb].required.some((name) => !told[name]?.length)) {
+    running?.abort();
+    at("answer").replaceChildren(el("p", { class: "dim" }, t("Fill in the fields marked *.")));
+    return;
+  }
+  await show(async (signal) => {
+    const form = view === "plan" ? "json" : "html";
+    const text = await net.ask(verb, told, { form, lang: spoken(), signal });
+    return [form === "json" ? planned(JSON.parse(text)) : drawn(text), tools(verb, told)].flat();
+  });
+}
+
+async function show(work) {
+  running?.abort();
+  const mine = (running = new AbortController());
+  const busy = setTimeout(() => { at("progress").hidden = false; at("answer").classList.add("old"); }, 120);
+  try {
+    const found = await work(mine.signal);
+    if (mine === running) at("answer").replaceChildren(...found);
+  } catch (error) {
+    if (mine === running && error.name !== "AbortError") at("answer").replaceChildren(failed(error));
+  } finally {
+    clearTimeout(busy);
+    if (mine === running) { at("progress").hidden = true; at("answer").classList.remove("old"); }
+  }
+}
+
+const failed = (error) => el("div", { class: "error", role: "alert" }, el("p", {}, error.message || t("No answer")), error.hint ? el("p", {}, error.hint) : null);
+
+function tools(verb, told) {
+  const copy = (name, text) => {
+    const button = el("button", { type: "button", onclick: async () => {
+      await navigator.clipboard.writeText(text());
+      button.textContent = t("Copied");
+      setTimeout(() => { button.textContent = t(name); }, 1500);
+    } }, t(name));
+    return button;
+  };
+  const save = (form, ending) => el("button", { type: "button", onclick: async () => {
+    const text = await net.ask(verb, told, { form, lang: spoken() });
+    const link = el("a", { href: URL.createObjectURL(new Blob([text])), download: `rigright-${verb}.${ending}` });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  } }, ending.toUpperCase());
+  return el("div", { class: "tools" }, copy("Copy command", () => command(verb, told, PLACED[verb])), copy("Copy link", () => new URL(address(), location.href).href),
+    save("json", "json"), save("csv", "csv"), save("markdown", "md"), el("button", { type: "button", onclick: () => print() }, t("Print")));
+}
+
+function drop(verb, title, about) {
+  const send = (file) => file && show(async (signal) => drawn(await net.dropped(verb, file, { form: "html", lang: spoken(), signal })));
+  const input = el("input", { type: "file", hidden: true, "aria-label": t("Choose a file"), onchange: () => send(input.files[0]) });
+  const box = el("div", {
+    class: "drop",
+    ondragover: (event) => { event.preventDefault(); box.classList.add("over"); },
+    ondragleave: () => box.classList.remove("over"),
+    ondrop: (event) => { event.preventDefault(); box.classList.remove("over"); send(event.dataTransfer.files[0]); },
+  }, el("strong", {}, t(title)), el("p", {}, t(about)), el("p", {}, el("button", { type: "button", onclick: () => input.click() }, t("Choose a file")), input));
+  return box;
+}
+
+const lead = (title, about) => [el("h1", { class: "lead" }, t(title)), about ? el("p", {}, t(about)) : ""];
+
+function question() {
+  const schema = schemas[view];
+  if (view === "plan") {
+    const rest = Object.keys(schema.properties).filter((one) => !["model", "concurrency", "mode", "lang", "why"].includes(one));
+    return [sentence(values, schema.properties.mode.enum, changed), more(schema, rest)];
+  }
+  if (FIRST[view]) {
+    const rest = Object.keys(schema.properties).filter((one) => !FIRST[view].includes(one) && one !== "lang");
+    return [el("h1", { class: "lead" }, t(VIEWS[view])), fields(schema, FIRST[view], values, changed), more(schema, rest)];
+  }
+  if (view === "doctor") {
+    return [...lead("What is wrong, slow or risky on a machine", "The file stays on the machine that serves this page, and is deleted after the answer."),
+      drop("doctor", "Drop a capture here", "nvidia-bug-report, dmesg, nvidia-smi -q, a folder as tar or zip, or `probe --save`"),
+      el("button", { type: "button", class: "strong", onclick: answer }, t("Examine this machine"))];
+  }
+  if (view === "accuracy") {
+    return [...lead("How close predictions are", "Drop a CSV of your own runs: each is predicted and held against what you measured. Below: what machines should reach."),
+      drop("validate", "Drop measured runs here", "CSV as `validate` reads it")];
+  }
+  return view === "myths" ? [] : lead("This machine", "The machine that serves this page, every two seconds");
+}
+
+const more = (schema, names) => el("details", { open: names.some((one) => values[one]) }, el("summary", {}, t("More options")), fields(schema, names, values, changed));
+
+async function live() {
+  const mine = (running = new AbortController());
+  while (mine === running && view === "here") {
+    try {
+      const text = await net.here({ lang: spoken(), signal: mine.signal });
+      if (mine === running) at("answer").replaceChildren(...drawn(text));
+    } catch (error) {
+      if (error.name !== "AbortError") at("answer").replaceChildren(failed(error));
+    }
+    await new Promise((done) => { setTimeout(done, EVERY_MS); });
+  }
+}
+
+function frame() {
+  document.documentElement.lang = spoken() === "zh" ? "zh-Hans" : "en";
+  document.title = `${t(VIEWS[view])} - rigright`;
+  at("views").setAttribute("aria-label", t("Views"));
+  at("views").replaceChildren(...Object.entries(VIEWS).map(([name, title]) =>
+    el("a", { href: `./#${name}`, "aria-current": name === view ? "page" : null }, t(title))));
+  at("views").querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
+  at("language").textContent = spoken() === "zh" ? "English" : "中文";
+  const theme = document.documentElement.dataset.theme;
+  at("theme").textContent = t(theme === "dark" ? "Dark" : theme === "light" ? "Light" : "Auto");
+  at("skip").textContent = t("Skip to the answer");
+  at("answer").setAttribute("aria-label", t("Answer"));
+  at("question").setAttribute("aria-label", t("Question"));
+}
+
+async function open() {
+  const before = spoken();
+  read();
+  if (before !== spoken() || !schemas.plan) schemas = await net.forms(spoken());
+  running?.abort();
+  running = null;
+  frame();
+  at("question").replaceChildren(...question());
+  at("answer").replaceChildren();
+  if (view === "here") live();
+  else if (view !== "doctor") await answer();
+}
+
+function start() {
+  const theme = stored("theme");
+  if (theme) document.documentElement.dataset.theme = theme;
+  speak(stored("lang") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
+  at("language").onclick = async () => {
+    speak(LANGUAGES.find((one) => one !== spoken()));
+    store("lang", spoken());
+    schemas = {};
+    history.replaceState(null, "", address());
+    await open();
+  };
+  at("theme").onclick = () => {
+    const next = { undefined: "light", light: "dark", dark: undefined }[document.documentElement.dataset.theme];
+    if (next) document.documentElement.dataset.theme = next;
+    else delete document.documentElement.dataset.theme;
+    store("theme", next ?? "");
+    frame();
+  };
+  at("skip").onclick = (event) => { event.preventDefault(); at("answer").focus(); };
+  addEventListener("hashchange", open);
+  addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/INPUT|SELECT|TEXTAREA/.test(document.activeElement?.tagName)) {
+      event.preventDefault();
+      at("question").querySelector("input")?.focus();
+    }
+  });
+  open().catch((error) => at("answer").replaceChildren(failed(error)));
+}
+
+start();

@@ -1,0 +1,50 @@
+"""`mcp`: the verbs as tools of an agent."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rigright.base.errors import AskError, MissingError
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+
+STAGE = "know"
+SUMMARY = say("the same answers for an agent: a server of the Model Context Protocol")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `mcp`."""
+    parser.add_argument(
+        "--http",
+        metavar="PORT",
+        help=str(say("answer at http://127.0.0.1:PORT/mcp; without it on standard input and output")),
+    )
+    parser.add_argument(
+        "--root",
+        metavar="FOLDER",
+        help=str(say("files that tools may read: runs for validate, saved machines for probe and doctor")),
+    )
+    parser.add_argument("--list", action="store_true", help=str(say("the tools and what they take")))
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Serve until the agent ends it, or list the tools."""
+    from rigright.faces import agents, tools
+    from rigright.report.pages import agents as pages
+
+    root = None if options.root is None else Path(options.root).expanduser()
+    if root is not None and not root.is_dir():
+        raise MissingError(say("there is no folder {folder}", folder=options.root))
+    if not options.list:
+        agents.serve(root, port=None if options.http is None else _port(options.http))
+        options.form = "text"  # all was said
+        return Answer(page=pages.ended, plain=lambda _language: None, text=str)
+    listed = {name: tools.schema(name, root) for name in tools.offered(root)}
+    return Answer(page=lambda: pages.page(listed), plain=lambda _language: listed, record=listed)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text[:6]) < 65_536:
+        raise AskError(say('--http "{text}": write a port such as 9478', text=text))
+    return int(text)

@@ -1,0 +1,63 @@
+"""`report`: the paper for whoever signs."""
+
+from __future__ import annotations
+
+import argparse
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.faces.cli.answer import Answer
+
+STAGE = "plan"
+SUMMARY = say("the paper for whoever signs: need, options, money over years, risks, order, acceptance test")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `report`."""
+    from rigright.faces.cli.options import add_options
+
+    parser.add_argument(
+        "what",
+        metavar="PLAN.json|MODEL",
+        help=str(say("a plan that `plan --json` wrote; or a model, planned first with the options below")),
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help=str(say("write it: .html, or .pdf where there is a Chromium; without it, it is printed")),
+    )
+    add_options(parser, "plan")
+
+
+def answer(options: argparse.Namespace) -> Answer:
+    """Write the paper."""
+    from rigright.faces.cli.options import said_in
+    from rigright.options.read import command, read_wish
+    from rigright.report.formats.html import render
+    from rigright.report.pages import report as pages
+    from rigright.report.screen import Screen
+    from rigright.verbs.paper import is_plan, write
+    from rigright.verbs.report import report
+
+    said = said_in(options, "plan")
+    if not is_plan(options.what):
+        result = report(
+            options.what,
+            wish=read_wish(said),
+            language=options.language,
+            asked=command("plan", [options.what], said=said),
+        )
+    elif said:
+        raise AskError(
+            say("the file holds a plan already: --{option} would change it", option=next(iter(said)))
+        )
+    else:
+        result = report(from_file=options.what)
+    if options.out is not None:
+        write(options.out, render(pages.page(result), Screen(language=options.language)))
+    return Answer(
+        page=lambda: pages.page(result) if options.out is None else pages.written(result, options.out),
+        plain=lambda language: pages.plain(result, language),
+        sheet=lambda: pages.sheet(result),
+        record=result,
+    )

@@ -1,0 +1,76 @@
+"""A question that a program asks: the words of the command line as arguments, read by the same parsers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rigright.base.errors import AskError
+from rigright.base.words import LANGUAGES, pick_language, say
+from rigright.faces.cli.main import verb_parser
+from rigright.faces.cli.parser import Parser
+from rigright.options.read import unknown_option
+
+_SHOWN = {"help", "form", "color", "width"}  # how a terminal is to show it
+
+
+def parser_of(verb: str, language: str = "en") -> Parser:
+    """The parser of a verb."""
+    return verb_parser(verb.replace("_", "-"), language)
+
+
+def arguments_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """What a verb takes, as a program names it: `for`, `max_chips`; first what has no flag."""
+    every = [action for action in parser._actions if action.dest not in _SHOWN]  # noqa: SLF001 - no other way
+    placed = {action.dest: action for action in every if not action.option_strings}
+    flags = ((flag, action) for action in every for flag in action.option_strings)
+    return placed | {flag.removeprefix("--").replace("-", "_"): action for flag, action in flags}
+
+
+def read(verb: str, placed: Sequence[object] = (), *, named: Mapping[str, object]) -> argparse.Namespace:
+    """What was asked, as the verb's own `answer` takes it; what the command line refuses is refused."""
+    said = {name.removesuffix("_"): value for name, value in named.items()}
+    wish = said.get("lang")
+    parser = parser_of(verb, pick_language(str(wish) if wish in LANGUAGES else None))
+    known = arguments_of(parser)
+    behind = said.pop("command", None) if parser.takes_command else None
+    words, options = list(_words(placed)), []
+    for name, value in said.items():
+        if name not in known:
+            raise unknown_option(name, tuple(known))
+        if known[name].option_strings:
+            options += _flags(known[name], value)
+        else:
+            words += _words((value,))
+    for word in words:
+        if word.startswith("-") and word != "-":
+            raise AskError(
+                say('unexpected argument "{argument}"', argument=word),
+                hint=say("options are named arguments; a name does not begin with a dash"),
+            )
+    rest = [] if behind is None else ["--", *_words((behind,))]
+    found = parser.read([*words, *options, *rest])
+    found.form, found.language = "json", parser.language
+    return found
+
+
+def _words(values: Sequence[object]) -> Iterator[str]:
+    """Values as they would be typed; what is None is not said."""
+    for value in values:
+        if isinstance(value, list | tuple | set | frozenset):
+            yield from _words([*value])
+        elif value is not None:
+            yield f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _flags(action: argparse.Action, value: Any) -> list[str]:
+    flag = action.option_strings[-1] if action.dest == "lang" else action.option_strings[0]
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [flag]
+    words = [*_words((value,))]
+    if isinstance(action, argparse._AppendAction):  # noqa: SLF001 - argparse names it nowhere else
+        return [f"{flag}={word}" for word in words]
+    return [f"{flag}={', '.join(words)}"]

@@ -1,0 +1,289 @@
+"""The page: the commands behind a door that strangers may knock at, and the files that a browser shows.
+
+A request is refused before it is read: by the name it asked for (pages that lie about names), by where it
+comes from (other sites), by its token beyond loopback, by its size, and when too many wait.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import chdir
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rigright.base.bounded import bounded_json
+from rigright.base.errors import MissingError
+from rigright.base.tables import DATA
+from rigright.base.units import KIB, MIB
+from rigright.base.words import LANGUAGES, say, sentences, tell
+from rigright.faces import tools
+from rigright.faces.reply import FORMS, Printed, reply
+from rigright.verbs.watch.serving import door, is_own_name
+
+PORT = 9479
+ASKED = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe", "doctor")
+FILES = {"doctor": "from", "validate": "files"}  # what a dropped file is to a command
+MOST_ASKED, MOST_FILE = 64 * KIB, 64 * MIB
+MOST_WAITING = 64
+_KEPT, _KEPT_S = 512, 60.0  # answers, and how long prices on disk may have changed unseen
+_FIRST = {"model": "qwen3-32b", "concurrency": "8", "mode": "chat"}
+_LIVE = {"probe", "doctor"}
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_HEADERS = {
+    "content-security-policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+
+def app(token: str | None = None) -> Any:
+    """The page as an ASGI application."""
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise MissingError(
+            say("the page needs starlette and uvicorn, which are not installed"),
+            hint=say("install it: {command}", command="python -m pip install 'rigright[web]'"),
+        )
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    desk = Desk()
+    shown = {file.name: file for file in [*(DATA / "web").iterdir(), DATA / "page.css"]}
+    page = [
+        Route(f"/{'' if name == 'index.html' else name}", _file(path), methods=["GET"])
+        for name, path in shown.items()
+    ]
+    api = [
+        Route("/api/forms", desk.forms, methods=["GET"]),
+        Route("/api/ask", desk.ask, methods=["POST"]),
+        Route("/api/file", desk.file, methods=["POST"]),
+        Route("/api/here", desk.here, methods=["GET"]),
+    ]
+    return Door(Starlette(routes=[*page, *api]), token=token)
+
+
+def serve(at: str, *, token_file: str | None, hub: bool, language: str) -> None:
+    """Answer until Ctrl-C, from an empty folder, where no name is a file; the hub only if asked for."""
+    place, token = door(at, token_file=token_file)
+    made = app(token)
+    if not hub:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    import uvicorn
+
+    with tempfile.TemporaryDirectory() as empty, chdir(empty):
+        reply("plan", _FIRST)  # tables are read before anybody waits for them
+        sys.stderr.write(tell(say("page at {address}", address=f"http://{place}/"), language) + "\n")
+        uvicorn.run(
+            made, host=place.host, port=place.port, log_level="warning", timeout_keep_alive=10,
+            limit_concurrency=4 * MOST_WAITING, server_header=False,
+        )  # fmt: skip
+
+
+class Door:
+    """Who may come in, and what every answer bears."""
+
+    def __init__(self, inside: Any, *, token: str | None) -> None:
+        self._inside, self._token = inside, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._inside(scope, receive, send)
+            return
+
+        async def sent(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        from starlette.responses import PlainTextResponse
+
+        told = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refusal(told, is_api=scope["path"].startswith("/api/"))
+        if refused is None:
+            await self._inside(scope, receive, sent)
+        else:
+            await PlainTextResponse(refused[1] + "\n", status_code=refused[0])(scope, receive, sent)  # type: ignore[arg-type]
+
+    def _refusal(self, told: Mapping[str, str], *, is_api: bool) -> tuple[int, str] | None:
+        host = told.get("host", "")
+        if self._token is None and not (host and is_own_name(host)):
+            return 403, "ask for this machine by its own name"
+        origin = told.get("origin")
+        is_elsewhere = origin is not None and origin.partition("://")[2] != host
+        if is_elsewhere or told.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
+            return 403, "asked from another site"
+        given = told.get("authorization", "").removeprefix("Bearer ").strip().encode("latin-1")
+        if is_api and self._token is not None and not hmac.compare_digest(given, self._token.encode()):
+            return 401, "a token is needed"
+        return None
+
+
+class Desk:
+    """The answers: one at a time, those of the last minute kept, few waiting."""
+
+    def __init__(self) -> None:
+        from anyio import CapacityLimiter
+
+        self._turn, self._watching = CapacityLimiter(1), CapacityLimiter(1)
+        self._waiting = 0
+        self._kept: OrderedDict[str, tuple[float, Printed]] = OrderedDict()
+
+    async def forms(self, request: Any) -> Any:
+        """What each command takes, in the reader's language."""
+        from starlette.responses import JSONResponse
+
+        known = sentences(_language(request.query_params.get("lang")))
+        found = {verb: tools.schema(verb, None) for verb in ASKED}
+        for schema in found.values():
+            for one in schema["properties"].values():
+                one["description"] = known.get(one["description"], one["description"])
+        return JSONResponse(found)
+
+    async def ask(self, request: Any) -> Any:
+        """A command with its options."""
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return _refused(415, "send application/json")
+        sent = await _bounded(request, MOST_ASKED)
+        if sent is None:
+            return _refused(413, "too large")
+        try:
+            asked = bounded_json(sent)
+            verb, said = asked["verb"], asked["said"]
+            form, language = asked.get("form", "json"), _language(asked.get("lang"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return _refused(400, 'send {"verb": ..., "said": {...}}')
+        if verb not in ASKED or form not in FORMS or not _is_plain(said):
+            return _refused(400, "no such command, form or option")
+        key = json.dumps([verb, said, form, language], sort_keys=True)
+        if (kept := self._fresh(key)) is not None:
+            return _answered(kept, form)
+
+        def found() -> Printed:
+            known = self._fresh(key)  # answered while this one waited
+            return known or self._keep(key, reply(verb, said, form=form, language=language), verb=verb)
+
+        return _answered(await self._found(found), form)
+
+    async def file(self, request: Any) -> Any:
+        """A file that was dropped: a machine for the doctor, runs to hold predictions against."""
+        verb, form = request.query_params.get("verb", ""), request.query_params.get("form", "html")
+        if request.headers.get("content-type") != "application/octet-stream":
+            return _refused(415, "send application/octet-stream")
+        if verb not in FILES or form not in FORMS:
+            return _refused(400, "no such command or form")
+        sent = await _bounded(request, MOST_FILE)
+        if not sent:
+            return _refused(413 if sent is None else 400, "too large" if sent is None else "an empty file")
+        language = _language(request.query_params.get("lang"))
+
+        def found() -> Printed:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "dropped"
+                path.write_bytes(sent)
+                return reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path)})
+
+        return _answered(await self._found(found), form)
+
+    async def here(self, request: Any) -> Any:
+        """The machine as it is now."""
+        from anyio import to_thread
+
+        language = _language(request.query_params.get("lang"))
+        now = {"once": True, "no_history": True}
+        if self._watching.statistics().tasks_waiting > 8:
+            return _answered(None, "html")
+        found = await to_thread.run_sync(
+            lambda: reply("watch", {}, form="html", language=language, trusted=now), limiter=self._watching
+        )
+        return _answered(found, "html")
+
+    def _fresh(self, key: str) -> Printed | None:
+        at_s, kept = self._kept.get(key, (0.0, None))
+        return kept if time.monotonic() - at_s < _KEPT_S else None
+
+    def _keep(self, key: str, found: Printed, *, verb: str) -> Printed:
+        if not (found.failed or verb in _LIVE or "here" in key.lower()):
+            self._kept[key] = time.monotonic(), found
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    async def _found(self, ask: Callable[[], Printed]) -> Printed | None:
+        from anyio import to_thread
+
+        if self._waiting >= MOST_WAITING:
+            return None
+        self._waiting += 1
+        try:
+            return await to_thread.run_sync(ask, limiter=self._turn)
+        finally:
+            self._waiting -= 1
+
+
+def _file(path: Path) -> Any:
+    from starlette.responses import Response
+
+    body, kind = path.read_bytes(), _TYPES.get(path.suffix, "application/octet-stream")
+
+    async def shown(_: Any) -> Any:
+        return Response(body, media_type=kind, headers={"cache-control": "no-cache"})
+
+    return shown
+
+
+def _language(text: Any) -> str:
+    return text if text in LANGUAGES else LANGUAGES[0]
+
+
+def _is_plain(said: Any) -> bool:
+    """Whether options are texts, numbers and yes or no, or short lists of texts."""
+    if not isinstance(said, dict) or len(said) > 64:
+        return False
+    lists = [value for value in said.values() if isinstance(value, list)]
+    single = [value for value in said.values() if not isinstance(value, list)]
+    return all(isinstance(one, str) for many in lists for one in many[:64]) and all(
+        value is None or isinstance(value, str | int | float) for value in single
+    )
+
+
+async def _bounded(request: Any, most: int) -> bytes | None:
+    """The body, unless it is too large."""
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > most:
+            return None
+    return bytes(found)
+
+
+def _refused(code: int, why: str) -> Any:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(why + "\n", status_code=code)
+
+
+def _answered(found: Printed | None, form: str) -> Any:
+    from starlette.responses import Response
+
+    if found is None:
+        return Response("too many questions wait\n", status_code=503, headers={"retry-after": "1"})
+    kind = "application/json" if form == "json" or found.failed else "text/plain; charset=utf-8"
+    return Response(
+        found.text,
+        media_type=kind,
+        headers={"x-exit-code": str(found.exit_code), "cache-control": "no-store"},
+    )

@@ -1,0 +1,34 @@
+"""The tools that an agent is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rigright.base.words import say
+from rigright.report.page import Column, Commands, Page, Table
+
+
+def page(listed: Mapping[str, Mapping[str, Any]]) -> Page:
+    """Each tool with what it must and may be told."""
+    rows = []
+    for name, one in listed.items():
+        more = sorted({*one["properties"]} - {*one["required"]})
+        rows.append((name, ", ".join(one["required"]) or "-", ", ".join(more)))
+    columns = (
+        Column(head=say("tool")),
+        Column(head=say("needs")),
+        Column(head=say("takes"), flexible=True),
+    )
+    return Page(
+        title=say("{count} tools", count=len(rows)),
+        parts=(
+            Table(columns=columns, rows=tuple(rows)),
+            Commands(title=say("next"), items=("rigright mcp --http 9478",)),
+        ),
+    )
+
+
+def ended() -> Page:
+    """After the last question."""
+    return Page(title=say("no more questions"), parts=())

@@ -1,0 +1,322 @@
+"""The paper for whoever signs: the recommendation, then need, options, money, risks, order, acceptance."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from rigright.base.money import show_money
+from rigright.base.units import KILO, show_bytes, show_short
+from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, tell, with_semicolons
+from rigright.cost.estimate import Estimate
+from rigright.report.decided import Candidate, Decided
+from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.report.pages import build as building
+from rigright.report.pages import cost as costing
+from rigright.report.pages import plan_words as words
+from rigright.report.pages.brief import amount, limit_time, model_name, short, short_format, symbol
+from rigright.report.pages.build_check import ruling_line
+from rigright.report.pages.speed import plain_estimate
+
+RATES: dict[str, Sentence] = {  # what a plan makes, the first that it has
+    "output_tok_per_s": say("tok/s"), "audio_h_per_h": say("audio h/h"), "train_tok_per_s": say("tok/s"),
+    "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
+}  # fmt: skip
+ALIKE = 0.05  # share of a figure that nobody decides by
+APART = 0.1  # share by which two prices of one machine may differ without a word
+SIGNED = (say("decision"), say("signed by"), say("date"), say("signature"))
+LINE = "_" * 16
+
+
+def page(result: Decided) -> Page:
+    """The paper."""
+    made = result.costed
+    parts: list[Part] = [Line(said=_speed(result), tone="dim"), _need(result), _options(result)]
+    parts += [Points(title=say("reasons"), items=tuple(_reasons(result)))]
+    if made is not None:
+        whole = costing.page(made, details=True)
+        parts.append(Points(title=say("money over the years"), items=(whole.title,)))
+        parts += [part for part in whole.parts if not isinstance(part, Commands)]
+    parts.append(
+        Points(
+            title=say("risks"), items=tuple({str(one): one for one in _risks(result)}.values()), tone="warn"
+        )
+    )
+    built = None if result.assembled is None else result.assembled.first
+    if result.assembled is not None and built is not None:
+        parts.append(Points(title=say("bill of materials"), items=(building.verdict(result.assembled),)))
+        parts.append(building.order(built, result.assembled))
+    parts += [_tests(result), Commands(title=say("acceptance test"), items=tuple(_commands(result)))]
+    parts += [Table(columns=tuple(Column(head=head) for head in SIGNED), rows=((LINE,) * len(SIGNED),) * 2)]
+    said = say(
+        "made by rigright on {date} from {file}; bands hold 4 of 5 cases", date=result.today, file=result.file
+    )
+    return Page(title=verdict(result), tone=_tone(result), parts=(*parts, Line(said=said, tone="dim")))
+
+
+def _tone(result: Decided) -> Any:
+    if not result.fits:
+        return "bad"
+    return "warn" if result.is_doubtful or result.first.stale else "good"
+
+
+def verdict(result: Decided) -> Sentence:
+    """What to do, what it costs now and over the years."""
+    first, currency, made = result.first, result.wish.currency, result.costed
+    told: dict[str, Shown] = {"machine": short(first.machine), "model": model_name(result.model)}
+    if not result.fits:
+        return say("Do not sign: nothing meets every limit; {machine} comes closest for {model}", **told)
+    way = None
+    if made is not None:
+        told["years"] = say("{count} years", count=f"{made.wish.years:g}")
+        kinds = {"buy": {"buy"}, "own": {"own", "buy"}}.get(first.how, {"rent", "spot", "reserved"})
+        way = result.instead or next((one for one in made.ways if one.kind in kinds), None)
+        if way is not None:
+            told["total"] = show_money(way.ledger.total.value, currency)
+            told["way"] = costing.name_of(way, made)
+    price = first.figures.get("usd_per_h" if first.how == "rent" else "usd")
+    told["usd"] = show_money(price.value, currency) if price is not None else say("no price")
+    if "total" not in told:
+        told["total"], told["years"] = say("not known"), say("{count} years", count=f"{result.wish.years:g}")
+    if result.instead is not None:
+        return say("Do not buy {machine} for {model}: {way} is cheaper, {total} over {years}", **told)
+    run = None if made is None or way is None else made.usd_per_run(way)
+    if first.how == "rent" and run is not None:
+        told["run"] = show_money(run.value, currency)
+        return say("Rent {machine} for {model}: {usd}/hour, {run} for one run", **told)
+    if first.how == "rent":
+        return say("Rent {machine} for {model}: {usd}/hour, {total} over {years}", **told)
+    if first.how == "own":
+        return say("Use {machine} for {model}: {total} over {years}", **told)
+    return say("Buy {machine} for {model}: {usd}; {total} over {years} with power and resale", **told)
+
+
+def _rate(one: Candidate) -> tuple[Sentence, Estimate] | None:
+    return next(((unit, one.figures[name]) for name, unit in RATES.items() if name in one.figures), None)
+
+
+def _speed(result: Decided) -> Shown:
+    first, rate = result.first, _rate(result.first)
+    told = {"format": short_format(first.weights), "engine": first.engine}
+    if rate is None:
+        return say("{format}, {engine}", **told)
+    unit, found = rate
+    return say(
+        "{value} {unit} (80 % band {low}-{high}), {format}, {engine}",
+        value=show_short(found.value),
+        unit=unit,
+        low=show_short(found.low),
+        high=show_short(found.high),
+        **told,
+    )
+
+
+def _need(result: Decided) -> Table:
+    """What the machine is for."""
+    wish = result.wish
+    rows: list[tuple[Shown, Shown]] = [
+        (say("model"), model_name(result.model)),
+        (say("work"), words.work(wish)),
+    ]
+    if wish.context_tok:
+        rows.append((say("context"), f"{wish.context_tok:,}"))
+    rows.append((say("licence"), result.licence or say("not known")))
+    rows.append((say("period"), say("{count} years", count=f"{wish.years:g}")))
+    rows.append((say("in use"), f"{wish.duty:.0%}"))
+    columns = (Column(head=""), Column(head="", flexible=True))
+    return Table(title=say("the need"), columns=columns, rows=tuple(rows))
+
+
+def _options(result: Decided) -> Table:
+    """What was considered, and what was left out and why."""
+    sign, currency = symbol(result.wish.currency), result.wish.currency
+    heads: tuple[tuple[str, Shown, float, bool], ...] = (
+        ("ttft_s", say("TTFT{at}, s", at=""), 1.0, False),
+        ("tpot_s", say("TPOT{at}, ms", at=""), KILO, False),
+        ("usd", say("buy, {sign}", sign=sign), 1.0, True),
+        ("usd_per_h", say("rent, {sign}/hour", sign=sign), 1.0, True),
+        ("power_w", say("W"), 1.0, False),
+    )
+    shown = [head for head in heads if any(_cell(one, head, currency=currency) for one in result.candidates)]
+    rows: list[tuple[Shown, ...]] = []
+    for one in result.candidates:
+        rate = _rate(one)
+        name: Shown = say("{machine}, used", machine=short(one.machine)) if one.used else short(one.machine)
+        cells = [_cell(one, head, currency=currency) for head in shown]
+        speed = "" if rate is None else show_short(rate[1].value)
+        rows.append(
+            (name, short_format(one.weights), speed, *cells, _known(one.reasons[0]) if one.reasons else "")
+        )
+    blank = ("",) * (2 + len(shown))
+    rows += [(short(label), *blank, _known(reason)) for label, reason in result.rejected]
+    unit = next((rate[0] for rate in map(_rate, result.candidates) if rate), say("speed"))
+    columns = (
+        Column(head=say("machine"), flexible=True), Column(head=say("format")), Column(head=unit, right=True),
+        *(Column(head=head, right=True) for _, head, *_ in shown), Column(head=say("why"), flexible=True),
+    )  # fmt: skip
+    tones = ("strong", *("plain",) * (len(result.candidates) - 1), *("dim",) * len(result.rejected))
+    return Table(title=say("options considered"), columns=columns, rows=tuple(rows), tones=tones)  # type: ignore[arg-type]
+
+
+def _cell(one: Candidate, head: tuple[str, Shown, float, bool], *, currency: str) -> str:
+    name, _, scale, is_money = head
+    found = one.figures.get(name)
+    if found is None or {"usd": "buy", "usd_per_h": "rent"}.get(name, one.how) != one.how:
+        return ""
+    return amount(found.value, currency) if is_money else show_short(found.value * scale)
+
+
+def _known(text: str) -> Shown:
+    """A sentence of the plan's file; one of ours without values is told in any language."""
+    chinese = sentences(CHINESE).get(text)
+    return text if chinese is None or "{" in text else say("{text}", text=Bilingual(text, chinese))
+
+
+def _reasons(result: Decided) -> Iterator[Shown]:
+    """Why this one: what the plan says, and how the next two stand against it."""
+    first = result.first
+    yield from map(_known, first.reasons)
+    bought = [one for one in result.candidates if one.how == first.how and "usd" in one.figures]
+    least = min(bought, key=lambda one: one.figures["usd"].value, default=first)
+    price = first.figures.get("usd")
+    if result.fits and price is not None and least.figures["usd"].value < price.value:
+        said = say(
+            "less money up front: {machine} in {format}, {usd}",
+            machine=short(least.machine),
+            format=short_format(least.weights),
+            usd=show_money(least.figures["usd"].value, result.wish.currency),
+        )
+        whole = with_semicolons((said, *(say("{text}", text=_known(one)) for one in least.reasons[:1])))
+        yield whole or said
+    for other in result.candidates[1:3]:
+        told = [
+            say("{times}x the {what}", times=show_short(mine.value / its.value), what=what)
+            for what, mine, its in _pairs(first, other)
+            if its.value > 0 and mine.value > 0 and abs(mine.value / its.value - 1) > ALIKE
+        ]
+        if told:
+            joined = told[0] if len(told) == 1 else say("{first}, {second}", first=told[0], second=told[1])
+            yield say("against {machine} in {format}: {told}", machine=short(other.machine),
+                      format=short_format(other.weights), told=joined)  # fmt: skip
+
+
+def _pairs(first: Candidate, other: Candidate) -> Iterator[tuple[Sentence, Estimate, Estimate]]:
+    mine, its = _rate(first), _rate(other)
+    if mine is not None and its is not None and mine[0] == its[0]:
+        yield say("speed"), mine[1], its[1]
+    if "usd_total" in first.figures and "usd_total" in other.figures:
+        yield say("cost over the years"), first.figures["usd_total"], other.figures["usd_total"]
+
+
+def _risks(result: Decided) -> Iterator[Shown]:
+    """What may turn out otherwise: bands, prices, what nobody said, what rules doubt."""
+    first, wish, currency = result.first, result.wish, result.wish.currency
+    rate = _rate(first)
+    if rate is not None and rate[1].low < rate[1].value:
+        yield say("speed: in 1 case of 10 below {low} {unit}", low=show_short(rate[1].low), unit=rate[0])
+    for name, bound in (("ttft_s", wish.ttft_s), ("tpot_s", wish.tpot_s)):
+        found = first.figures.get(name)
+        if found is not None and bound is not None and found.high > bound:
+            yield say(
+                "{name}: up to {high}, over the limit of {limit}, in part of the cases",
+                name=name[:4].upper(),
+                high=limit_time(found.high),
+                limit=limit_time(bound),
+            )
+    made = result.costed
+    way = None if made is None else made.own or next(iter(made.ways), None)
+    if way is not None:
+        low, high = (show_money(usd, currency) for usd in (way.ledger.total.low, way.ledger.total.high))
+        yield say("money: {low} to {high} over the years", low=low, high=high)
+    if first.stale and not any(first.as_of in note for note in (*first.notes, *result.notes)):
+        yield say("prices of {date}: check before you pay", date=first.as_of)
+    price, built = first.figures.get("usd"), None if result.assembled is None else result.assembled.first
+    if price is not None and built is not None and result.assembled is not None:
+        order = built.usd.value * built.machines
+        if abs(order - price.value) > APART * price.value:
+            yield say(
+                "the order below is {order}; the plan counted {plan}, with a usual machine around the cards",
+                order=show_money(order, currency),
+                plan=show_money(price.value, currency),
+            )
+    if built is not None:
+        yield from map(ruling_line, built.doubts)
+    yield from map(_known, (*first.notes, *result.notes))
+    yield from result.open
+
+
+def _once(said: Iterator[Shown]) -> Iterator[Shown]:
+    """What several places say, once."""
+    yield from {str(one): one for one in said}.values()
+
+
+def _tests(result: Decided) -> Table:
+    """What is measured before anybody pays, and when it passes."""
+    first, wish = result.first, result.wish
+    rate = _rate(first)
+    rows: list[tuple[Shown, ...]] = [
+        (say("hardware"), say("every node passes; nothing left on the drain list"), "")
+    ]
+    if rate is not None:
+        rows.append((rate[0], f">= {show_short(rate[1].low)}", show_short(rate[1].value)))
+    for name, head, bound in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
+        found = first.figures.get(name)
+        if found is not None:
+            most = found.high if bound is None else bound
+            rows.append((head, f"<= {limit_time(most)}", limit_time(found.value)))
+    if first.rank_bytes is not None:
+        size = first.rank_bytes
+        rows.append((say("memory of a GPU"), f"<= {show_bytes(size.high)}", show_bytes(size.value)))
+    columns = (
+        Column(head=say("what")),
+        Column(head=say("passes"), flexible=True),
+        Column(head=say("planned")),
+    )
+    return Table(title=say("what the machine has to show"), columns=columns, rows=tuple(rows))
+
+
+def _commands(result: Decided) -> Iterator[str]:
+    """On the machine, in this order."""
+    file = shlex.quote(result.file)
+    if result.asked:
+        yield f"{result.asked} --json > {file}"
+    yield f"rigright doctor --for {file}"
+    yield "rigright fleet bench --hosts hosts.txt --accept handover"
+    if "ttft_s" in result.first.figures:
+        yield f"rigright bench endpoint --endpoint http://127.0.0.1:8000/v1 --plan {file}"
+    yield f"rigright validate measured.json --plan {file}"
+
+
+def written(result: Decided, file: str) -> Page:
+    """After it was written."""
+    said = say("written: {file}", file=file)
+    return Page(title=verdict(result), tone=_tone(result), parts=(Line(said=said),))
+
+
+def sheet(result: Decided) -> Page:
+    """The options, for a spreadsheet."""
+    return Page(title=verdict(result), parts=(_options(result),))
+
+
+def plain(result: Decided, language: str) -> dict[str, Any]:
+    """The same for scripts."""
+    costed, assembled = result.costed, result.assembled
+    return {
+        "verdict": tell(verdict(result), language),
+        "model": result.model,
+        "fits": result.fits,
+        "today": result.today,
+        "plan": result.file,
+        "options": [
+            {"machine": one.machine, "how": one.how, "weights": one.weights, "engine": one.engine}
+            | {"figures": {name: plain_estimate(found) for name, found in one.figures.items()}}
+            for one in result.candidates
+        ],
+        "rejected": [{"label": label, "reason": reason} for label, reason in result.rejected],
+        "reasons": [tell(said, language) for said in _reasons(result)],
+        "risks": [tell(said, language) for said in _once(_risks(result))],
+        "cost": None if costed is None else costing.plain(costed, language),
+        "order": None if assembled is None else building.plain(assembled, language),
+        "acceptance": list(_commands(result)),
+    }

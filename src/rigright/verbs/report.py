@@ -1,0 +1,163 @@
+"""The paper for whoever signs: a plan, with its costs over the years and the machine to order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from rigright.base.bounded import bounded_json
+from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.files import read_bounded
+from rigright.base.units import MIB
+from rigright.base.words import Sentence, say
+from rigright.cost.estimate import Estimate
+from rigright.demand import PlanWish
+from rigright.report.decided import Candidate, Decided
+from rigright.verbs.clock import today
+
+MOST_BYTES = 16 * MIB
+MOST_LISTED, MOST_LETTERS = 12, 400
+SAVED = "plan.json"
+
+
+def report(
+    model: str | None = None,
+    *,
+    wish: PlanWish | None = None,
+    from_file: str | None = None,
+    language: str = "en",
+    asked: str = "",
+) -> Decided:
+    """The paper of a plan that `plan --json` wrote, or of a model that is planned for now."""
+    if (model is None) == (from_file is None):
+        raise AskError(say("name one plan: a file of `plan --json`, or a model with the options of `plan`"))
+    if from_file is not None:
+        return decided(plan_in(from_file), file=from_file)
+    from rigright.report.pages.plan_data import plain
+    from rigright.report.plain import settle
+    from rigright.verbs.plan import plan
+
+    found = plan(model or "", wish=wish or PlanWish())
+    return decided(settle(plain(found, language), language), file=SAVED, asked=asked)
+
+
+def plan_in(file: str) -> Mapping[str, Any]:
+    """What `plan --json` wrote."""
+    try:
+        data = bounded_json(read_bounded(file, MOST_BYTES))
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("plans"), list):
+        raise DataError(
+            say("{file} is no plan", file=file),
+            hint=say("write one with {command}", command="rigright plan MODEL --json"),
+        )
+    return data
+
+
+def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
+    """The paper of a plan's data."""
+    from rigright.verbs.build import around_plan
+    from rigright.verbs.cost import cost
+    from rigright.verbs.runs.planned import run_of
+
+    listed = [*data["plans"], data.get("nearest")]
+    candidates = tuple(_candidate(one) for one in listed if isinstance(one, dict))[:MOST_LISTED]
+    told = data.get("wish")
+    if not candidates or not isinstance(told, dict):
+        raise DataError(
+            say("{file} holds no machine to decide on", file=file),
+            hint=say("loosen a limit of the plan; `rigright plan` tells which"),
+        )
+    found = Decided(
+        model=_text(data.get("model")),
+        licence=_text(data.get("licence")) or None,
+        wish=_wish(told),
+        fits=data.get("fits") is True,
+        candidates=candidates,
+        rejected=tuple(_rejected(data.get("why_not"))),
+        notes=_texts(data.get("notes")),
+        today=today().isoformat(),
+        file=file,
+        asked=asked,
+    )
+    missing: list[Sentence] = []
+    try:
+        found = replace(found, costed=cost(run_of(data)))
+    except RigError as error:
+        missing.append(say("no costs over the years: {why}", why=error.whole))
+    if found.first.how == "buy":
+        try:
+            found = replace(found, assembled=around_plan(data, found.wish))
+        except RigError as error:
+            missing.append(say("no bill of materials: {why}", why=error.whole))
+    return replace(found, open=tuple(missing))
+
+
+def _candidate(plan: Mapping[str, Any]) -> Candidate:
+    supply, work = _mapping(plan.get("supply")), _mapping(plan.get("work"))
+    figures = {name: _estimate(one) for name, one in _mapping(plan.get("figures")).items()}
+    nodes = _number(plan.get("n_nodes"))
+    return Candidate(
+        machine=_text(plan.get("machine")) or _text(plan.get("chip")),
+        how=_text(supply.get("how")),
+        seller=_text(supply.get("label")),
+        engine=_text(work.get("engine") or work.get("trainer")),
+        weights=_text(work.get("weights") or work.get("method")),
+        n_nodes=1 if nodes is None else max(1, int(nodes)),
+        used=supply.get("used") is True,
+        stale=supply.get("stale") is True,
+        as_of=_text(supply.get("as_of")),
+        figures={name: one for name, one in figures.items() if one is not None},
+        reasons=_texts(plan.get("reasons")),
+        notes=_texts(plan.get("notes")),
+        rank_bytes=_estimate(plan.get("rank_bytes")),
+    )
+
+
+def _rejected(found: object) -> Iterator[tuple[str, str]]:
+    for one in found[:MOST_LISTED] if isinstance(found, list) else ():
+        if isinstance(one, dict) and _text(one.get("label")):
+            yield _text(one.get("label")), _text(one.get("reason"))
+
+
+def _wish(told: Mapping[str, Any]) -> PlanWish:
+    """The wish of a file: of each field what may stand there, else as if nobody had said it."""
+    usual = PlanWish()
+    kept: dict[str, Any] = {}
+    for field in fields(usual):
+        value, kind = told.get(field.name), str(field.type)
+        if kind.startswith("str") and isinstance(value, str):
+            kept[field.name] = _text(value)
+        elif kind.startswith("int") and (number := _number(value)) is not None:
+            kept[field.name] = int(number)
+        elif kind.startswith("float") and (number := _number(value)) is not None:
+            kept[field.name] = number
+    return replace(usual, **kept)
+
+
+def _estimate(found: object) -> Estimate | None:
+    told = _mapping(found)
+    value, low, high = (_number(told.get(name)) for name in ("value", "low", "high"))
+    if value is None or low is None or high is None or not low <= value <= high:
+        return None
+    return Estimate(value=value, low=low, high=high, mark=_text(told.get("mark")))
+
+
+def _number(found: object) -> float | None:
+    fine = isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found < 1e30
+    return float(found) if fine and isinstance(found, int | float) else None
+
+
+def _text(found: object) -> str:
+    return found[:MOST_LETTERS] if isinstance(found, str) else ""
+
+
+def _texts(found: object) -> tuple[str, ...]:
+    listed = found[:MOST_LISTED] if isinstance(found, list) else []
+    return tuple(text for text in map(_text, listed) if text)
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, dict) else {}

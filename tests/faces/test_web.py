@@ -1,0 +1,252 @@
+"""The page: answers to the letter of `--json`, and what a stranger is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+from rigright.base.errors import AskError
+from rigright.base.tables import DATA
+from rigright.faces import web
+from rigright.faces.cli.main import main
+from rigright.faces.reply import reply
+from rigright.verbs.watch.serving import door
+
+testclient = pytest.importorskip("starlette.testclient")
+
+MODELS = ("llama-3.1-8b", "qwen3-32b", "mixtral-8x7b", "nobody-knows-this")
+CARDS = ("4090", "8x h100", "2x 3090", "zx81")
+FEW = (
+    *("plan qwen3-32b --mode chat --concurrency 8", "plan llama-3.1-8b --on '2x 4090' --lang zh"),
+    *("plan qwen3-8b --mode finetune --tokens 1M --method lora", "plan llama-3.1-70b --budget 1usd"),
+    *("plan qwen3-8b --tpot 0", "plan nobody-knows-this", "plan qwen3-8b --mode nonsense --lang zh"),
+    *("explain llama-3.1-8b --on 4090", "explain llama-2-7b --on 4090 --train=lora"),
+    *("build '2x rtx 4090' --lang zh", "cost '2x rtx 4090' --years 3", "cost", "compare 4090 --for qwen3-8b"),
+    *("look-up myths", "look-up myths --lang zh", "look-up chips 4090", "look-up chips --where nonsense"),
+)
+MANY = (
+    *(f"explain {model} --on '{card}'" for model in MODELS for card in CARDS),
+    *(f"explain {model} --on '{card}' --lang zh --context 4k" for model in MODELS for card in CARDS),
+    *(f"plan {model} --on '{card}'" for model in MODELS for card in CARDS),
+    *(f"plan {model} --on '{card}' --concurrency 4 --lang zh" for model in MODELS for card in CARDS),
+    *(f"cost '{card}' --place {place}" for card in CARDS for place in ("US-CA", "CN-GD", "nowhere")),
+    *(f"compare 4090 '{card}' --for {model}" for card in CARDS for model in MODELS),
+)
+
+
+def asked(line):
+    """What the page sends for a line that is typed."""
+    verb, *words = shlex.split(line)
+    placed = {"plan": "model", "explain": "model", "build": "what", "cost": "what"}.get(verb)
+    said, loose, language = {}, [], "en"
+    while words:
+        word = words.pop(0)
+        if not word.startswith("--"):
+            loose.append(word)
+            continue
+        name, equals, value = word[2:].partition("=")
+        value = value if equals else words.pop(0)
+        if name == "lang":
+            language = value
+        elif name == "where":
+            said["where"] = [value]
+        else:
+            said[name.replace("-", "_")] = value
+    if verb == "compare":
+        said["things"] = loose
+    elif verb == "look-up":
+        said |= {"kind": loose[0], "words": loose[1:]}
+    elif loose:
+        said[placed] = loose[0]
+    return verb.replace("-", "_"), said, language
+
+
+def agree(line, capsys):
+    verb, said, language = asked(line)
+    found = reply(verb, said, language=language)
+    code = main([*shlex.split(line), *([] if "--lang" in line else ["--lang", "en"]), "--json"])
+    assert (found.text, found.exit_code) == (capsys.readouterr().out, code)
+
+
+@pytest.mark.parametrize("line", FEW)
+def test_the_json_is_that_of_the_command_line(line, capsys):
+    agree(line, capsys)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("line", MANY)
+def test_the_json_is_that_of_the_command_line_for_many(line, capsys):
+    agree(line, capsys)
+
+
+@pytest.fixture(scope="module")
+def page():
+    with testclient.TestClient(web.app(), base_url="http://127.0.0.1:9479") as client:
+        yield client
+
+
+def ask(client, verb, *, said, headers=(), **more):
+    body = {"verb": verb, "said": said, **more}
+    return client.post("/api/ask", json=body, headers=dict(headers))
+
+
+def test_an_answer_is_kept_and_bears_its_exit_code(page):
+    first = ask(page, "cost", said={"what": "2x rtx 4090"})
+    assert first.status_code == 200
+    assert first.headers["x-exit-code"] == "0"
+    assert first.json()
+    assert ask(page, "cost", said={"what": "2x rtx 4090"}).text == first.text
+
+
+@pytest.mark.parametrize("form", ["html", "csv", "markdown"])
+def test_other_forms(page, form):
+    assert "4090" in ask(page, "cost", said={"what": "2x rtx 4090"}, form=form).text
+
+
+def test_an_error_is_its_record(page):
+    found = ask(page, "plan", said={"model": "nobody-knows-this"})
+    assert found.headers["x-exit-code"] != "0"
+    assert "nobody-knows-this" in found.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [
+        ("plan", {"model": "/etc/passwd"}),
+        ("plan", {"model": "../../secret.json"}),
+        ("plan", {"model": "~/.ssh/id_rsa"}),
+        ("plan", {"model": "http://169.254.169.254/latest"}),
+        ("plan", {"model": "qwen3-8b", "prices": "mine.csv"}),
+        ("plan", {"model": "qwen3-8b", "on": "/etc/hosts"}),
+        ("plan", {"model": "--help"}),
+        ("cost", {"what": "plan.json"}),
+        ("cost", {"from": "/etc/passwd"}),
+        ("build", {"check": "/etc/passwd"}),
+        ("doctor", {"from": "/etc"}),
+        ("doctor", {"fix_script": "x.sh"}),
+        ("probe", {"save": "x.json"}),
+        ("look_up", {"kind": "model", "words": ["evil.py:make"], "run_code": True}),
+    ],
+)
+def test_no_file_of_the_host_is_read_or_written(page, verb, said):
+    found = ask(page, verb, said=said)
+    assert found.json()["error"]["kind"] == "ask"
+    assert "root:" not in found.text
+
+
+@pytest.mark.parametrize("verb", ["watch", "web", "mcp", "validate", "bench", "export", "__init__", ""])
+def test_other_commands_are_not_offered(page, verb):
+    assert ask(page, verb, said={}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "body", ["", "[]", "{", '{"verb":"plan"}', "[" * 60_000, '{"verb":{},"said":{}}', "1"]
+)
+def test_nonsense_is_refused(page, body):
+    headers = {"content-type": "application/json"}
+    assert page.post("/api/ask", content=body, headers=headers).status_code == 400
+
+
+@pytest.mark.parametrize("said", [{"model": {}}, {"model": [1]}, [], {str(n): "x" for n in range(65)}])
+def test_options_are_plain(page, said):
+    assert ask(page, "plan", said=said).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/..%2f..%2fetc/passwd", "/../about.toml", "/about.toml", "/web/app.js", "/api/"]
+)
+def test_only_the_page_own_files_are_served(page, path):
+    assert page.get(path).status_code == 404
+
+
+def test_a_body_is_bounded(page, monkeypatch):
+    assert page.post("/api/ask", json={"verb": "plan", "said": {"model": "x" * 70_000}}).status_code == 413
+    monkeypatch.setattr(web, "MOST_FILE", 1000)
+    sent = {"content-type": "application/octet-stream"}
+    assert page.post("/api/file?verb=doctor", content=b"x" * 1001, headers=sent).status_code == 413
+    assert page.post("/api/file?verb=doctor", content=b"", headers=sent).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "127.0.0.1.evil.example:9479"},
+        {"host": ""},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_other_sites_and_names_are_refused(page, headers):
+    assert ask(page, "cost", said={"what": "4090"}, headers=headers).status_code == 403
+    assert page.get("/api/here", headers=headers).status_code == 403
+
+
+def test_a_form_of_another_site_cannot_post(page):
+    headers = {"content-type": "text/plain"}
+    assert page.post("/api/ask", content='{"verb":"plan","said":{}}', headers=headers).status_code == 415
+    assert page.post("/api/file?verb=doctor", content=b"x", headers=headers).status_code == 415
+
+
+def test_the_policy_allows_nothing_from_outside(page):
+    found = page.get("/")
+    assert found.headers["content-security-policy"].startswith("default-src 'self'")
+    assert "unsafe" not in found.headers["content-security-policy"]
+    for file in (DATA / "web").iterdir():
+        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://", text), file.name
+    assert "style=" not in found.text
+    assert not re.search(r"<script(?! type=\"module\" src=\"app.js\")", found.text)
+
+
+def test_a_dropped_machine_is_examined_and_forgotten(page):
+    box = {"schema": 1, "devices": [{"index": 0, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3"}]}
+    headers = {"content-type": "application/octet-stream"}
+    found = page.post("/api/file?verb=doctor&form=json", content=json.dumps(box), headers=headers)
+    assert found.status_code == 200
+    assert found.json()["findings"] is not None
+    assert page.post("/api/file?verb=plan", content=b"x", headers=headers).status_code == 400
+
+
+def test_beyond_loopback_a_token_is_needed():
+    with pytest.raises(AskError):
+        door("0.0.0.0:9479", token_file=None)
+    with testclient.TestClient(web.app("t" * 20), base_url="http://box:9479") as client:
+        assert client.get("/").status_code == 200
+        assert ask(client, "cost", said={"what": "4090"}).status_code == 401
+        wrong, right = {"authorization": "Bearer " + "u" * 20}, {"authorization": "Bearer " + "t" * 20}
+        assert ask(client, "cost", said={"what": "4090"}, headers=wrong).status_code == 401
+        assert ask(client, "cost", said={"what": "4090"}, headers=right).status_code == 200
+
+
+def test_too_many_that_wait_are_sent_away(page, monkeypatch):
+    monkeypatch.setattr(web, "MOST_WAITING", 0)
+    found = ask(page, "cost", said={"what": "3x rtx 4090"})
+    assert found.status_code == 503
+    assert found.headers["retry-after"]
+
+
+def test_the_fields_are_in_the_reader_s_language(page):
+    english, chinese = (page.get(f"/api/forms?lang={lang}").json() for lang in ("en", "zh"))
+    assert {verb: [*one["properties"]] for verb, one in english.items()} == {
+        verb: [*one["properties"]] for verb, one in chinese.items()
+    }
+    for name, about in chinese["plan"]["properties"].items():
+        assert name in {"lang", "method"} or re.search(r"[一-鿿]", about["description"]), name
+    assert "prices" not in english["plan"]["properties"]
+
+
+def test_every_sentence_of_the_page_has_its_chinese():
+    folder = DATA / "web"
+    code = "".join(
+        file.read_text(encoding="utf-8") for file in folder.glob("*.js") if file.name != "words.js"
+    )
+    words = (folder / "words.js").read_text(encoding="utf-8")
+    said = set(re.findall(r'\bt\("([^"]+)"\)', code))
+    missing = [text for text in said if f'"{text}":' not in words and f"{text}:" not in words]
+    assert not missing

@@ -1,0 +1,230 @@
+"""The paper for whoever signs: what it holds, from a file and from a question, in both languages."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html.parser import HTMLParser
+
+import pytest
+
+import rigright as rig
+from rigright.base.errors import AskError, DataError, MissingError
+from rigright.faces.cli.main import main, verb_parser
+from rigright.machine import browser
+
+SECTIONS = (
+    "the need",
+    "options considered",
+    "reasons",
+    "money over the years",
+    "risks",
+    "bill of materials",
+    "what the machine has to show",
+    "acceptance test",
+)
+ASKED = {"mode": "chat", "budget": "8000usd", "lang": "en"}
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return rig.plan("qwen3-32b", **ASKED).to_dict()
+
+
+@pytest.fixture
+def saved(planned, tmp_path):
+    def put(**changed):
+        file = tmp_path / "plan.json"
+        file.write_text(json.dumps(planned | changed), encoding="utf-8")
+        return str(file)
+
+    return put
+
+
+@pytest.fixture(scope="module")
+def paper(planned, tmp_path_factory):
+    file = tmp_path_factory.mktemp("paper") / "plan.json"
+    file.write_text(json.dumps(planned), encoding="utf-8")
+    return rig.report(str(file), lang="en")
+
+
+def test_line_1_says_what_to_do_and_what_it_costs(paper, planned):
+    first = planned["plans"][0]
+    line = str(paper).splitlines()[0]
+    assert "Buy 2x RTX 3090 for Qwen3-32B: $3,990; " in line
+    assert f"{first['figures']['usd']['value']:,.0f}" == "3,990"
+    assert "over 3 years with power and resale" in line
+
+
+def test_every_section_is_there_in_order(paper):
+    text = str(paper)
+    places = [text.index(f"\n{name}\n") for name in SECTIONS]
+    assert places == sorted(places)
+    assert "signature" in text
+
+
+def test_it_costs_what_cost_says_and_orders_what_build_says(paper, saved):
+    file = saved()
+    data = paper.to_dict()
+    costed, built = rig.cost(from_=file, lang="en").to_dict(), rig.build(from_=file, lang="en").to_dict()
+    assert data["cost"]["ways"] == costed["ways"]
+    assert data["order"] == built | {"budget_usd": 8000.0}  # the plan's budget holds for the order too
+
+
+def test_a_question_and_its_saved_plan_make_the_same_paper(paper):
+    asked = rig.report("qwen3-32b", **ASKED).to_dict()
+    data = paper.to_dict()
+    differs = {key for key in data if data[key] != asked[key]}
+    assert differs <= {"plan", "acceptance"}
+    assert asked["acceptance"][0].startswith("rigright plan qwen3-32b --mode chat --budget 8000usd --json > ")
+
+
+def test_the_acceptance_test_is_the_band_or_the_limit(paper, planned, saved):
+    figures = planned["plans"][0]["figures"]
+    table = str(paper).split("what the machine has to show")[1]
+    assert f">= {figures['output_tok_per_s']['low']:.2g}" in table
+    wish = planned["wish"] | {"ttft_s": 1.5}
+    limited = rig.report(saved(wish=wish), lang="en")
+    assert "<= 1.5 s" in str(limited).split("what the machine has to show")[1]
+    assert any("TTFT: up to 2.01 s, over the limit of 1.5 s" in risk for risk in limited.to_dict()["risks"])
+
+
+def test_each_command_of_the_acceptance_test_can_be_typed(paper):
+    commands = [*paper.to_dict()["acceptance"], *rig.report("qwen3-32b", **ASKED).to_dict()["acceptance"]]
+    assert len(commands) > 6
+    for command in commands:
+        program, verb, *words = shlex.split(command.partition(" > ")[0])
+        assert program == "rigright"
+        assert verb_parser(verb, "en").read(words)
+
+
+def test_risks_name_bands_and_what_nobody_said(paper):
+    risks = " | ".join(paper.to_dict()["risks"])
+    for said in (
+        "speed: in 1 case of 10 below",
+        "money: $",
+        "used cards carry no warranty",
+        "assumed: 1,024 prompt",
+    ):
+        assert said in risks
+
+
+def test_nothing_that_fits_is_not_to_be_signed():
+    found = rig.report("llama-3.1-70b", buy=True, users=4, budget="500usd", lang="en")
+    assert "Do not sign" in str(found).splitlines()[0]
+    assert not found.to_dict()["fits"]
+
+
+def test_a_machine_that_is_rented_has_nothing_to_order():
+    found = rig.report("llama-3.1-70b", rent=True, users=32, lang="en")
+    assert "Rent " in str(found).splitlines()[0]
+    assert found.to_dict()["order"] is None
+    assert "bill of materials" not in str(found)
+
+
+def test_a_machine_that_is_there_is_not_paid_again():
+    found = rig.report("llama-3.1-8b", own="rtx 4090", lang="en")
+    data = found.to_dict()
+    assert "Use 1x RTX 4090" in data["verdict"]
+    assert {way["kind"] for way in data["cost"]["ways"]} & {"own", "buy"} == {"own"}
+    (own,) = (way for way in data["cost"]["ways"] if way["kind"] == "own")
+    assert own["up_front_usd"]["value"] == 0
+    assert data["order"] is None
+
+
+def test_one_training_run_is_not_priced_by_years():
+    found = rig.report("llama-3.1-8b", mode="finetune", method="lora", samples="50k", rent=True, lang="en")
+    assert re.search(r"/hour, \$[\d.,]+ for one run", str(found).splitlines()[0])
+
+
+class Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [value for name, value in attrs if name in {"src", "href"}]
+        self.found += [tag] if tag in {"script", "link", "img", "iframe"} else []
+
+
+def test_the_document_asks_nobody_and_prints(saved, tmp_path, capsys):
+    file = tmp_path / "paper.html"
+    assert main(["report", saved(), "--out", str(file), "--lang", "en"]) == 0
+    said = capsys.readouterr().out
+    assert "Buy 2x RTX 3090" in said
+    assert str(file) in said.replace("\n", "").replace("  ", "")
+    html = file.read_text(encoding="utf-8")
+    links = Links()
+    links.feed(html)
+    assert links.found == []
+    assert "url(" not in html
+    assert "@media print" in html
+    assert "<svg" in html
+
+
+def test_in_chinese_the_headings_and_our_sentences_are_chinese(saved, capsys):
+    assert main(["report", saved(), "--lang", "zh", "--width", "200"]) == 0
+    out = capsys.readouterr().out
+    for said in ("购买 2x RTX 3090", "备选方案", "风险", "采购清单", "验收测试", "质量最好", "二手卡"):
+        assert said in out
+
+
+def test_foreign_text_stays_text(saved, planned):
+    plan = planned["plans"][0] | {"machine": "<script>alert(1)</script>", "notes": ["<b>\x1b[2J"] * 99}
+    shown = rig.report(saved(plans=[plan], model="<i>m</i>"), lang="en").to_html()
+    assert "<script>" not in shown
+    assert "<b>" not in shown.split("</style>")[1].replace("<b>A</b>", "").replace("<b>B</b>", "").replace(
+        "<b>C</b>", ""
+    )
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"plans": 5},
+        {"plans": []},
+        {"plans": [3]},
+        {"wish": None},
+        {"plans": [{"chip": 7}]},
+        {"plans": [[]], "nearest": 1},
+    ],
+)
+def test_a_file_that_is_no_plan_is_refused(saved, changed):
+    try:
+        found = rig.report(saved(**changed), lang="en")
+    except DataError as error:
+        assert "plan.json" in str(error)  # noqa: PT017 - or it is made of what is there
+    else:
+        assert str(found)
+
+
+@pytest.mark.parametrize(
+    "torn", [{"figures": {"usd": {"value": "x"}}}, {"supply": 3}, {"figures": None, "work": []}]
+)
+def test_what_a_plan_does_not_say_is_left_open(saved, planned, torn):
+    found = rig.report(saved(plans=[planned["plans"][0] | torn]), lang="en")
+    assert "2x RTX 3090" in str(found).splitlines()[0]
+
+
+def test_wrong_asks(saved, tmp_path, monkeypatch):
+    with pytest.raises(AskError, match="would change it"):
+        rig.report(saved(), users=3)
+    with pytest.raises(MissingError):
+        rig.report(str(tmp_path / "nosuch.json"))
+    with pytest.raises(AskError, match=r"\.docx"):
+        rig.report(saved(), out=str(tmp_path / "paper.docx"))
+    monkeypatch.setattr(browser, "found", lambda: None)
+    with pytest.raises(MissingError, match="Chromium") as error:
+        rig.report(saved(), out=str(tmp_path / "paper.pdf"))
+    assert "print that" in error.value.__notes__[0]
+
+
+@pytest.mark.skipif(browser.found() is None, reason="no Chromium here")
+def test_a_browser_prints_it(saved, tmp_path):
+    file = tmp_path / "paper.pdf"
+    rig.report(saved(), out=str(file), lang="zh")
+    made = file.read_bytes()
+    assert made.startswith(b"%PDF")
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", made)) <= 6

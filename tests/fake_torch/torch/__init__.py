@@ -1,4 +1,4 @@
-"""A PyTorch that only keeps time: cards are played by sleeping, so that a slow one is slow for all to see.
+"""A PyTorch that only keeps time: the clocks of a thread run ahead by what its card would have taken.
 
 `FAKE_TORCH_CARDS` says how many cards there are and how fast each is: "1,1,0.35"; "1@0.5" tires by half.
 `FAKE_TORCH_FAILS` names a function that fails as a card does that fell off the bus.
@@ -11,14 +11,24 @@ import os
 import sys
 import time
 from contextlib import nullcontext
+from threading import local
 from types import SimpleNamespace
 
 __version__ = "9.9.9+fake"
 CARDS = [word.partition("@") for word in os.environ.get("FAKE_TORCH_CARDS", "").split(",") if word]
 SPEEDS = [float(speed) for speed, _, _ in CARDS]
 TIRED = [float(tired or 1.0) for _, _, tired in CARDS]
-TIRED_AFTER_S, BEGAN = 2.5, time.monotonic()
 TICK_S = 0.0003
+played = local()  # cards that work at once do so in threads
+
+
+def ahead(clock):
+    """A clock that counts what was played, too."""
+    return lambda: clock() + getattr(played, "s", 0.0)
+
+
+time.monotonic, time.perf_counter = ahead(time.monotonic), ahead(time.perf_counter)
+TIRED_AFTER_S, BEGAN = 2.5, time.monotonic()
 uint8, int8, int16, int64 = ["u8", "i8", "i16", "i64"]
 float16, bfloat16, float32, float8_e4m3fn = ["f16", "b16", "f32", "f8"]
 version = SimpleNamespace(hip=None)
@@ -87,7 +97,7 @@ def work(card):
     if os.environ.get("FAKE_TORCH_FAILS") == sys._getframe(1).f_code.co_name:
         raise RuntimeError("CUDA error: unspecified launch failure")
     tired = TIRED[card] if time.monotonic() - BEGAN > TIRED_AFTER_S else 1.0
-    time.sleep(TICK_S / SPEEDS[card] / tired)
+    played.s = getattr(played, "s", 0.0) + TICK_S / SPEEDS[card] / tired
 
 
 def made(*_sizes, device="cpu", **_):

@@ -78,7 +78,7 @@ WRONG = """
 2  which nodes                | fleet probe
 2  one way to the nodes       | fleet probe --hosts a --slurm
 2  there is no folder         | fleet probe --from {folder}/none
-2  holds no answers           | fleet doctor --from {folder}/emptyfolder
+2  is empty                   | fleet doctor --from {folder}/emptyfolder
 2  no name of a host          | fleet probe --hosts 'a[1-'
 2  no name of a host          | fleet probe --hosts=-oProxyCommand=true
 2  between 1 and 512          | fleet probe --hosts a --parallel 0

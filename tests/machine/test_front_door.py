@@ -609,6 +609,19 @@ def test_counters_of_perfquery_belong_to_the_card_that_was_asked():
 
 
 OTHER_L = SMI_L.replace("GPU-1111", "GPU-9999")
+SMI_Q = """==============NVSMI LOG==============
+Driver Version                            : {driver}
+Attached GPUs                             : {attached}
+GPU 00000000:{bus}:00.0
+    Product Name                          : NVIDIA L4
+    GPU UUID                              : GPU-{uuid}111111-2222-3333-4444-555555555555
+"""
+
+
+def smi_q(bus, uuid, *, attached=1, driver="550.54.15"):
+    return SMI_Q.format(bus=bus, uuid=uuid, attached=attached, driver=driver)
+
+
 UNAME = "Linux {host} 6.8.0-45-generic #45-Ubuntu SMP x86_64 GNU/Linux\n"
 
 
@@ -618,14 +631,32 @@ UNAME = "Linux {host} 6.8.0-45-generic #45-Ubuntu SMP x86_64 GNU/Linux\n"
         ({"n1/smi.txt": SMI_L, "n2/smi.txt": OTHER_L}, "n1, n2"),
         ({"a.txt": SMI_L, "b.txt": OTHER_L}, "a.txt, b.txt"),
         ({"a.txt": UNAME.format(host="gpu1"), "b.txt": UNAME.format(host="gpu2")}, "gpu1, gpu2"),
+        ({"n1/q.txt": smi_q("01", "11"), "n2/q.txt": smi_q("41", "99")}, "n1, n2"),
+        (
+            {
+                "a.txt": smi_q("01", "11", attached=8),
+                "b.txt": smi_q("41", "99", attached=8, driver="580.65.06"),
+            },
+            "a.txt, b.txt",
+        ),
+        (
+            {
+                "n1/q.txt": smi_q("01", "11"),
+                "n1/uname.txt": UNAME.format(host="gpu1"),
+                "n2/q.txt": smi_q("41", "99"),
+                "n2/uname.txt": UNAME.format(host="gpu2"),
+            },
+            "gpu1, gpu2",
+        ),
     ],
 )
 def test_two_machines_in_one_folder_stay_two_and_are_named(files, names, tmp_path):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    with pytest.raises(DataError, match=f"2 machines: {names}"):
+    with pytest.raises(DataError, match=f"2 machines: {names}") as refused:
         open_machine(tmp_path)
+    assert "`rigright fleet doctor --from FOLDER`" in str(refused.value.hint)
     with pytest.raises(DataError, match=f"2 machines: {names}"):
         read_machine(tarred(files), name="x.tar")
 
@@ -648,3 +679,22 @@ def test_two_cards_of_one_machine_are_one_machine(tmp_path):
     machine = open_machine(tmp_path)
     assert len(machine.devices) == 2
     assert machine.system.host == "gpu1"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"0.txt": smi_q("01", "11", attached=2), "1.txt": smi_q("41", "99", attached=2)},
+        {"before.txt": smi_q("01", "11"), "after.txt": smi_q("01", "11", driver="580.65.06")},
+        {"in slot 1.txt": smi_q("01", "11"), "in slot 2.txt": smi_q("41", "11")},
+        {
+            "uname.txt": UNAME.format(host="gpu1"),
+            "hostnamectl.txt": "   Static hostname: gpu1.example.com\n",
+            "q.txt": smi_q("01", "11"),
+        },
+    ],
+)
+def test_files_of_one_machine_stay_one(files, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert 1 <= len(open_machine(tmp_path).devices) <= 2

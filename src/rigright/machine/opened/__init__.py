@@ -101,7 +101,11 @@ def _joined(members: list[Member], *, name: str) -> Machine:
                 file=name,
                 count=len(names),
                 names=", ".join(names[:_MOST_NAMED]),
-            )
+            ),
+            hint=say(
+                "to examine all at once, put one file or folder per machine in FOLDER: "
+                "`rigright fleet doctor --from FOLDER`"
+            ),
         )
     pieces = Pieces(name=name)
     for member in members:

@@ -1,14 +1,16 @@
-"""Whose each file is, where those of several machines were handed over: by host names and cards."""
+"""Whose each file is, where those of several machines were handed over: by host names, cards and drivers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from rigright.base.units import MIB
 from rigright.machine.opened.archive import Member
 
 _LOOKED_AT = MIB  # of each file
+_MOST_FILES = 1000  # that tell of a machine
 _HOST = re.compile(
     r"^(?:uname: )?Linux (\S{1,100}) \d+\.\d+\.\S+ #|^ *Static hostname: (\S{1,100})$", re.MULTILINE
 )
@@ -17,32 +19,83 @@ _CARD = re.compile(
     r"|<gpu id=\"(?P<id>[0-9A-Fa-f:.]{12,20})\""
     r"|(?P<uuid>GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
 )
+_ATTACHED = re.compile(r"(?:^Attached GPUs\s*:\s*|<attached_gpus>)(\d{1,4})\b", re.MULTILINE)
+_DRIVER = re.compile(r"(?:^Driver Version\s*:\s*|<driver_version>)(\d{3}\.[\d.]{2,12})", re.MULTILINE)
+_MASKED = "GPU-00000000-0000-0000-0000-000000000000"  # in what was made public
+_NOBODY = frozenset({"localhost", "(none)"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """What a file tells of its machine."""
+
+    name: str
+    hosts: set[str]
+    cards: dict[str, set[str]]  # place -> those seen in it
+    uuids: set[str]
+    has_all: bool  # it lists every card of its machine
+    drivers: set[str]
 
 
 def machines_of(members: Iterable[Member]) -> tuple[str, ...]:
     """The names of the machines that files are of; () where nothing tells of more than one.
 
-    Two files are of two machines where they name two hosts, or two cards in one place. A machine is called by
-    its host, else by the folder its file lies in, else by the file.
+    A machine is called by its host, else by the folder its files lie in, else by the first file.
     """
-    hosts: dict[str, str] = {}  # the first file of each
-    cards: dict[str, dict[str, str]] = {}  # place -> its card -> the first file
-    for member in members:
-        text = member.raw[:_LOOKED_AT].decode("utf-8", "replace")
-        for match in _HOST.finditer(text):
-            hosts.setdefault(match[1] or match[2], member.name)
-        place = None
-        for match in _CARD.finditer(text):
-            if match["uuid"] is None:
-                place = match["at"] or match["number"] or match["id"]
-            elif place is not None:
-                cards.setdefault(place.lower(), {}).setdefault(match["uuid"], member.name)
-                place = None
-    apart = max(cards.values(), key=len, default={})
-    if len(hosts) > 1:
-        return tuple(sorted(hosts))
-    files = set(apart.values())
-    if len(apart) < 2 or len(files) < 2:  # a card changed while one looked, in one file
+    told = [one for one in map(_traces, members) if one.hosts or one.cards][:_MOST_FILES]
+    found: list[list[_Traces]] = []
+    for traces in sorted(told, key=lambda one: not one.hosts):
+        own = [one for one in found if any(_same(traces, other) for other in one)]
+        own = own or [one for one in found if not any(_apart(traces, other) for other in one)]
+        if own:
+            own[0].append(traces)
+        else:
+            found.append([traces])
+    if len(found) < 2:
         return ()
-    tops = {name.partition("/")[0] for name in files}
-    return tuple(sorted(tops if len(tops) == len(files) else files))
+    tops = [one[0].name.partition("/")[0] for one in found]
+    calls = tops if len(set(tops)) == len(tops) else [one[0].name for one in found]
+    return tuple(sorted(min(one[0].hosts, default=call) for one, call in zip(found, calls, strict=True)))
+
+
+def _same(a: _Traces, b: _Traces) -> bool:
+    return bool(a.hosts & b.hosts or a.uuids & b.uuids)
+
+
+def _apart(a: _Traces, b: _Traces) -> bool:
+    """Whether two files that share no host and no card are of two machines.
+
+    They name two hosts, or two cards in one place, or both list every card, or their drivers differ. Cards that
+    were asked one by one (`nvidia-smi -q -i 0`) are of one machine.
+    """
+    if a.hosts and b.hosts:
+        return True
+    if not (a.cards and b.cards):
+        return False
+    if a.has_all and b.has_all:
+        return True
+    if a.drivers and b.drivers and not a.drivers & b.drivers:
+        return True
+    return any(a.cards[place] and b.cards[place] for place in a.cards.keys() & b.cards)
+
+
+def _traces(member: Member) -> _Traces:
+    text = member.raw[:_LOOKED_AT].decode("utf-8", "replace")
+    cards: dict[str, set[str]] = {}
+    place = None
+    for match in _CARD.finditer(text):
+        if match["uuid"] is None:
+            place = match["at"] or match["number"] or match["id"]
+        elif place is not None:
+            cards.setdefault(place.lower(), set()).update({match["uuid"]} - {_MASKED})
+            place = None
+    uuids = set().union(*cards.values())
+    attached = max((int(one[1]) for one in _ATTACHED.finditer(text)), default=None)
+    return _Traces(
+        member.name,
+        {(one[1] or one[2]).partition(".")[0] for one in _HOST.finditer(text)} - _NOBODY,
+        cards,
+        uuids,
+        attached is not None and len(uuids) >= attached > 0,
+        {one[1] for one in _DRIVER.finditer(text)},
+    )

@@ -68,7 +68,7 @@ def _add_ways(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_folder",
         metavar="FOLDER",
-        help=str(say("from files that came by any other way: one `probe --json` a node")),
+        help=str(say("from files that came by any other way: one file or folder per node")),
     )
 
 

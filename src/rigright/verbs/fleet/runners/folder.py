@@ -29,9 +29,7 @@ def run(way: Way) -> Iterator[Came]:
         raise AskError(say("there is no folder {folder}", folder=way.where))
     files = [one for one in sorted(folder.iterdir()) if not one.name.startswith(".")]
     if not files:
-        raise AskError(
-            say("{folder} holds no answers; put one `rigright probe --json` a node there", folder=way.where)
-        )
+        raise AskError(say("{folder} is empty; put one file or folder per node there", folder=way.where))
     for file in files[:MOST_FILES]:
         try:
             yield from _read(file)

@@ -65,8 +65,8 @@ def _same(a: _Traces, b: _Traces) -> bool:
 def _apart(a: _Traces, b: _Traces) -> bool:
     """Whether two files that share no host and no card are of two machines.
 
-    They name two hosts, or two cards in one place, or both list every card, or their drivers differ. Cards that
-    were asked one by one (`nvidia-smi -q -i 0`) are of one machine.
+    They name two hosts, or two cards in one place, or both list every card, or their drivers differ. Cards
+    that were asked one by one (`nvidia-smi -q -i 0`) are of one machine.
     """
     if a.hosts and b.hosts:
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ledger import COMPARED, GIB, LEFT_OUT, Row, told_by, whole
 
+from healthy_hosts import SERVER_GPUS
 from rigright.base.units import MEGA
 from rigright.doctor.baseline import baseline_of
 from rigright.doctor.record import Wanted
@@ -16,6 +17,15 @@ OFFICE, DESKTOP, AMD, SPARK = {"on": "office"}, {"on": "desktop"}, {"on": "amd"}
 WSL = {"on": "desktop", "system__virtual": "wsl2"}
 RESTS = {"busy_share": 0.0, "power__draw_w": 70.0, "slowed_by": ("idle",), "clocks__sm_hz": 345 * MEGA}
 DOWN = tuple(DirectLink(index=link, active=link > 2) for link in range(18))
+
+
+def links(*speeds):
+    """Eighteen links that are up, the first ones at speeds of their own."""
+    speeds += speeds[-1:] * (18 - len(speeds))
+    return tuple(DirectLink(index=at, active=True, bytes_per_s=speed) for at, speed in enumerate(speeds))
+
+
+SLOW = links(13.281e9, 26.562e9)
 NOISY = tuple(
     DirectLink(index=link, active=True, errors=(("recovery", int(link == 4)),)) for link in range(18)
 )
@@ -157,7 +167,11 @@ ROWS = {
         apart=DESKTOP,
     ),
     "gpu_answers": Row(
-        finds=(one({"state": "lost", "pci": None}, "fault"), one({"state": "hung"}, "fault")),
+        finds=(
+            one({"state": "lost", "pci": None}, "fault"),
+            one({"state": "hung"}, "fault"),
+            ({"gone": (2,), "pci_of": {SERVER_GPUS[2]: {"is_gone": True}}}, "fault", SERVER_GPUS[2]),
+        ),
         fine={},
         unseen={"every": {"state": "denied"}},
         apart=OFFICE,
@@ -310,8 +324,12 @@ ROWS = {
         apart={},
     ),
     "nvlink_down": Row(
-        finds=(one({"links": DOWN}, "fault"), one({"links": ()}, "fault")),
-        fine={},
+        finds=(
+            one({"links": DOWN}, "fault"),
+            one({"links": ()}, "fault"),
+            ({"every": {"links": links(26.562e9)}} | {"cards": {3: {"links": SLOW}}}, "warning", "gpu 3"),
+        ),
+        fine={"every": {"links": links(26.562e9)}},
         unseen={"every": {"links": None}},
         apart=DESKTOP,
     ),

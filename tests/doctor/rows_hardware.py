@@ -401,6 +401,7 @@ ROWS = {
     "pcie_width": Row(
         finds=(
             ({"pci_of": {GPU: {"lanes": 8}}}, "warning", "gpu 2"),
+            ({"count": 0, "pci_of": {GPU: {"lanes": 8}}}, "warning", GPU),
             ({"pci": (), "cards": {2: {"pcie__lanes": 8}}}, "warning", "gpu 2"),
             ({"pci": (), "count": 1, "cards": {0: {"pcie__lanes": 8}}}, "note", "gpu 0"),
         ),

@@ -218,6 +218,7 @@ ROWS = {
     "driver_dkms": Row(
         finds=(
             ({"software__dkms": ((f"nvidia/{DRIVER} 6.5.0-1-generic", "installed"),)}, "warning", KERNEL),
+            ({"software__dkms": ((f"nvidia/{DRIVER}", "added"),)}, "warning", KERNEL),
             (
                 driver(None) | {"software__dkms": ((f"nvidia/{DRIVER}", "added"),)},
                 "fault",

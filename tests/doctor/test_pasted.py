@@ -20,6 +20,16 @@ USUAL = {
     "mig": "Disabled",
 }  # fmt: skip
 DEAD = dict.fromkeys(("fan", "heat", "state", "draw", "limit", "busy", "compute", "ecc"), "ERR!")
+LSPCI = """\
+0000:16:01.0 PCI bridge [0604]: Intel Corporation Device [8086:352a] (rev 04)
+\tBus: primary=16, secondary=19, subordinate=19, sec-latency=0
+\tLnkCap:\tPort #1, Speed 32GT/s, Width x16, ASPM not supported
+\tLnkSta:\tSpeed 32GT/s, Width x{lanes} {told}
+0000:19:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev {revision})
+\tLnkCap:\tPort #0, Speed 32GT/s, Width x16, ASPM not supported
+\tLnkSta:\tSpeed 32GT/s, Width x{lanes} {told}
+\tKernel driver in use: nvidia
+"""
 LOADED = "|    0   N/A  N/A            3279      C   python                                 70000MiB |\n"
 
 
@@ -63,6 +73,8 @@ Nvidia driver version: 580.95.05
         ("Failed to initialize NVML: Driver/library version mismatch\n", ("gpu_driver", "fault", None)),
         ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", ("gpu_driver", "fault", None)),
         ("No devices were found\n", ("gpu_driver", "fault", None)),
+        (LSPCI.format(lanes=8, told="(downgraded)", revision="a1"), ("pcie_width", "warning", "0000:19:00.0")),
+        (LSPCI.format(lanes=16, told="", revision="ff"), ("gpu_answers", "fault", "0000:19:00.0")),
         (ENVIRONMENT.format(card="NVIDIA GeForce RTX 5090"), ("torch_chip", "fault", "python, NVIDIA GeForce RTX 5090")),
     ],
 )  # fmt: skip
@@ -81,6 +93,7 @@ SPARK = {"name": "NVIDIA GB10", "memory": "Not Supported", "limit": "N/A", "ecc"
         table(),
         table({0: {"memory": "70100MiB / 81559MiB", "busy": "99%"}}, after=LOADED),
         table({0: SPARK}, count=1),
+        LSPCI.format(lanes=16, told="", revision="a1"),
         ENVIRONMENT.format(card="NVIDIA GeForce RTX 4090"),
     ],
 )

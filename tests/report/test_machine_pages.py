@@ -100,7 +100,7 @@ def test_a_card_whose_name_is_lost_is_told_by_its_maker():
     gone = Device(index=1, vendor="nvidia", state="lost")
     named = Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3")
     assert str(machine_name(replace(LIVE, devices=(named, gone)))) == (
-        "box: 1x NVIDIA H100 80GB HBM3 + 1x NVIDIA ?"
+        "box: 1x NVIDIA H100 80GB HBM3 + 1x NVIDIA GPU"
     )
 
 

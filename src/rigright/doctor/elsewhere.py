@@ -12,6 +12,7 @@ from rigright.machine.record import Machine
 
 _NOTHING = "-"
 _MAKERS = {"10de": "nvidia", "1002": "amd"}
+_TOOLS = {"amd-smi": "amd", "rocm-smi": "amd", "xpu-smi": "intel"}
 
 
 def for_machine(one: Verdict, machine: Machine) -> Verdict | None:
@@ -20,7 +21,7 @@ def for_machine(one: Verdict, machine: Machine) -> Verdict | None:
         return one if _system(machine) in {"linux", "container"} else _there(one, machine)
     if not isinstance(one, NotSeen):
         return one
-    for where in (_system(machine), _vendor(one, machine)):
+    for where in (_system(machine), _vendor(one.about, machine)):
         instead = _instead(one.see or "", where)
         if instead == _NOTHING:
             return None
@@ -28,6 +29,12 @@ def for_machine(one: Verdict, machine: Machine) -> Verdict | None:
     if one.see and _system(machine) == "windows":
         one = replace(one, see=one.see.partition(" | grep")[0])
     return replace(one, why=say("not in this file")) if machine.is_capture and not one.idle else one
+
+
+def shows_cards(machine: Machine) -> str:
+    """The command that shows the state of its cards."""
+    see = "nvidia-smi -q"
+    return _instead(see, _vendor(None, machine)) or see
 
 
 def _there(one: Finding, machine: Machine) -> Finding:
@@ -63,11 +70,12 @@ def _system(machine: Machine) -> str:
     return "container" if machine.system.is_contained else "linux"
 
 
-def _vendor(one: NotSeen, machine: Machine) -> str:
+def _vendor(about: str | None, machine: Machine) -> str:
     """Whose card it is about; NVIDIA's where the machine has one, or nobody tells."""
     vendors = [card.vendor for card in machine.devices]
     vendors += [_MAKERS[function.id[:4]] for function in machine.pci or () if function.id[:4] in _MAKERS]
-    named = (one.about or "").partition(" ")[0]
+    vendors += [vendor for tool, vendor in _TOOLS.items() if tool in machine.read_as]
+    named = (about or "").partition(" ")[0]
     return named if named in vendors else "nvidia" if "nvidia" in vendors or not vendors else vendors[0]
 
 

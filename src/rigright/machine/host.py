@@ -27,6 +27,7 @@ class PciDevice:
     acs: bool | None = None  # whether a bridge sends peer traffic up to the root
     errors: tuple[tuple[str, int], ...] = ()  # AER: ("correctable", 0), ("fatal", 0), ("nonfatal", 0)
     power_state: str | None = None  # "D0", "D3cold"
+    is_gone: bool | None = None  # it answers with ones alone, lspci's "rev ff": off the bus, or without power
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ _MAKERS = {"10de", "1002"}  # NVIDIA, AMD
 
 def machine_name(machine: Machine) -> Shown:
     """The machine in a few words: its name and its accelerators."""
-    kinds = Counter(device.name or f"{device.vendor.upper()} ?" for device in machine.devices)
+    kinds = Counter(device.name or f"{device.vendor.upper()} GPU" for device in machine.devices)
     place = PurePath(machine.origin).name if machine.is_capture else machine.origin
     host = machine.system.host or (say("this machine") if machine.origin == "live" else place)
     if kinds:

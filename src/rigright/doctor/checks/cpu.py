@@ -10,6 +10,9 @@ from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 
 CHOOSES_ITSELF = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
+INTEL = ("intel_pstate", "intel_cpufreq")  # which keep a switch of their own
+BOOST_INTEL = "sh -c 'echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo'"
+BOOST = "sh -c 'echo 1 > /sys/devices/system/cpu/cpufreq/boost'"
 SAVING = ("power", "balance_power")
 MANY = 100
 FEW, LEAST = 4, 2
@@ -45,7 +48,7 @@ def cpu_governor(case: Case) -> Iterator[Verdict]:
     else:
         yield Fine(says=say("governor {names}", names=", ".join(cpu.governors)))
     if cpu.boost is False:
-        yield advise("cpu.boost")
+        yield advise("cpu.boost", turn_on=BOOST_INTEL if cpu.driver in INTEL else BOOST)
 
 
 @check(say("CPU thermal throttling"))

@@ -40,9 +40,9 @@ def driver_dkms(case: Case) -> Iterator[Verdict]:
     DKMS builds the module for each kernel whose headers are installed. A kernel update without a built module
     starts without any GPU at the next reboot.
 
-    Not built for the running kernel: fault if none is loaded either. Not built for the newest installed
-    kernel, which the next reboot starts: warning. Checked only where DKMS manages the driver. Source:
-    dkms(8).
+    Not built for the running kernel: fault if none is loaded, else a warning. Not built for the newest
+    installed kernel, which the next reboot starts: warning. Checked only where DKMS manages the driver.
+    Source: dkms(8).
     """
     system, software = case.machine.system, case.machine.software
     told = [(name, state) for name, state in software.dkms if name.startswith("nvidia")]
@@ -55,9 +55,10 @@ def driver_dkms(case: Case) -> Iterator[Verdict]:
     if kernel in built:
         yield Fine(says=say("built for {kernels}", kernels=", ".join(sorted(built))))
         return
+    is_next = kernel != system.kernel
+    of_loaded = "driver_install.unbuilt_next" if is_next else "driver_install.unbuilt_but_loaded"
     yield advise(
-        "driver_install.unbuilt" if kernel == system.kernel else "driver_install.unbuilt_next",
-        severity="fault" if runs_none else "warning",
+        "driver_install.unbuilt" if runs_none else of_loaded,
         about=kernel,
         kernel=kernel,
         running=system.kernel,

@@ -31,14 +31,14 @@ NO_CARDS = {"", "-1", "NoDevFiles"}  # of CUDA_VISIBLE_DEVICES
 
 @check(say("PyTorch sees the GPUs"))
 def torch_blind(case: Case) -> Iterator[Verdict]:
-    """Whether PyTorch with CUDA finds the cards that the driver shows.
+    """Whether a CUDA build of PyTorch finds the GPUs that the driver lists.
 
-    `torch.cuda.is_available()` can say False beside a driver that answers and a wheel that fits: the list of
-    visible devices is empty, /dev/nvidia-uvm is missing or its module broke in sleep, the container was
-    started without its cards, boards with NVSwitch wait for their manager (CUDA error 802), or another
-    libcuda is found first. What CUDA itself says tells which; importing PyTorch hides it.
+    `torch.cuda.is_available()` can return False although the driver works and the wheel fits:
+    CUDA_VISIBLE_DEVICES is empty, /dev/nvidia-uvm is missing or its module broke during suspend, the
+    container was started without GPUs, an NVSwitch baseboard waits for Fabric Manager (CUDA error 802), or
+    another libcuda comes first on the library path. The CUDA error says which one; PyTorch hides it.
 
-    It finds none: fault. A build without CUDA and a driver too old have checks of their own. Source:
+    Fault: it finds none. CPU-only builds and drivers that are too old have checks of their own. Source:
     PyTorch's collect_env, NVIDIA CUDA installation guide, NVIDIA fabric manager guide.
     """
     if not any(device.vendor == "nvidia" and device.state == "ok" for device in case.machine.devices):
@@ -74,14 +74,15 @@ def torch_blind(case: Case) -> Iterator[Verdict]:
 
 @check(say("PyTorch build supports these GPUs"))
 def torch_chip(case: Case) -> Iterator[Verdict]:
-    """Whether PyTorch's wheel has kernels for the chips here.
+    """Whether the installed PyTorch wheel has kernels for these GPUs.
 
-    A wheel bears kernels for some compute capabilities. A kernel for X.y runs on X.z with z not below y; PTX
-    of the newest is translated for newer chips. Without a fit every operation fails with "no kernel image is
-    available for execution on the device". Wheels drop old chips (Volta since 2.11, Maxwell and Pascal in
-    all but cu126 builds), and wheels older than a chip know nothing of it (Blackwell needs 2.7 with cu128).
+    A wheel contains kernels for a list of compute capabilities. A kernel for X.y runs on X.z if z >= y, and
+    PTX for the newest one is compiled for newer GPUs at load time. If nothing fits, every operation fails
+    with "no kernel image is available for execution on the device". New wheels drop old GPUs (Volta since
+    2.11, Maxwell and Pascal in all but cu126 builds), and old wheels lack new ones (Blackwell needs 2.7 with
+    cu128).
 
-    No kernels for a chip: fault. Source of the list: the wheel itself, where its library was readable, else
+    Fault: no kernels for a GPU. Source: the list in the wheel's own library where it can be read, else
     data/torch.csv.
     """
     for python, torch in frameworks(case, "torch"):
@@ -114,16 +115,15 @@ def torch_chip(case: Case) -> Iterator[Verdict]:
 
 @check(say("PyTorch ROCm build supports these GPUs"))
 def torch_rocm(case: Case) -> Iterator[Verdict]:
-    """Whether PyTorch's ROCm wheel has kernels for AMD's cards here.
+    """Whether the installed PyTorch ROCm wheel has kernels for these AMD GPUs.
 
-    A ROCm wheel bears kernels for the chips it was built for, by the exact name of each (gfx1100 is not
-    gfx1101); nothing is translated for others. Without them every operation fails with "invalid device
-    function", or rocBLAS ends the program with "Cannot read TensileLibrary.dat". Official wheels leave out
-    the smaller Radeons of a family (gfx1031, gfx1032), most graphics inside processors, and each new family
-    until its ROCm is there. The kernels of gfx1030 run on its kin, which differ by name alone:
-    HSA_OVERRIDE_GFX_VERSION=10.3.0 says so.
+    A ROCm wheel contains kernels for exact targets (gfx1100 is not gfx1101); nothing is compiled for others
+    at load time. Without them every operation fails with "invalid device function", or rocBLAS aborts with
+    "Cannot read TensileLibrary.dat". Official wheels leave out the smaller Radeons of a family (gfx1031,
+    gfx1032), most integrated GPUs, and a new family until its ROCm release. Kernels for gfx1030 also run on
+    gfx1031, gfx1032 and gfx1034, which have the same instructions: set HSA_OVERRIDE_GFX_VERSION=10.3.0.
 
-    No kernels for a card: fault. Source of the list: the wheel's own rocBLAS files; ROCm/rocBLAS#1339;
+    Fault: no kernels for a GPU. Source: the list in the wheel's own rocBLAS files; ROCm/rocBLAS#1339;
     pytorch/pytorch#164346.
     """
     cards = [
@@ -166,11 +166,11 @@ def _list_archs(python: Python) -> str:
 def torch_cpu_only(case: Case) -> Iterator[Verdict]:
     """Whether PyTorch is built for the GPUs of this machine (CUDA, ROCm, XPU).
 
-    `pip install torch` on Windows, on ARM before 2.9, from the index `cpu`, or from an incomplete mirror
-    installs a CPU-only build. Programs then run tens of times slower, without an error.
+    `pip install torch` installs a CPU-only build on Windows, on Arm before 2.9, from the `cpu` index, or from
+    an incomplete mirror. Programs then run tens of times slower, without an error.
 
-    CPU-only build on a machine with GPUs: warning. A CUDA build on AMD GPUs, or the other way round: warning.
-    Small integrated graphics do not count. Source: PyTorch installation guide; data/torch_indexes.csv.
+    Warning: a CPU-only build on a machine with GPUs, a CUDA build with AMD GPUs, or the reverse. Small
+    integrated GPUs do not count. Source: PyTorch installation guide; data/torch_indexes.csv.
     """
     builds = tuple(
         BUILDS[device.vendor]
@@ -195,15 +195,16 @@ def torch_cpu_only(case: Case) -> Iterator[Verdict]:
 
 @check(say("driver is new enough for every framework"))
 def torch_driver(case: Case) -> Iterator[Verdict]:
-    """Whether the driver can run the CUDA that each framework was built with.
+    """Whether the driver supports the CUDA version that each framework was built with.
 
-    A framework's wheel brings its own CUDA libraries; only the driver must be new enough: its own CUDA or a
-    newer one, or, since CUDA 11, any of the same major number from that number's first driver on. Too old a
-    driver says "The NVIDIA driver on your system is too old", and the framework falls back to the processor.
-    A toolkit in /usr/local/cuda plays no part. On datacentre cards NVIDIA's package cuda-compat-X-Y carries
-    a newer CUDA over an older driver, where its folder is on the library path.
+    A framework's wheel brings its own CUDA libraries, so only the driver must be new enough. It supports its
+    own CUDA version, every older one and, since CUDA 11, every minor version of the same major one. With an
+    older driver PyTorch says "The NVIDIA driver on your system is too old" and falls back to the CPU. The
+    toolkit in /usr/local/cuda does not matter. On datacenter GPUs NVIDIA's cuda-compat-X-Y package lets an
+    older driver run a newer CUDA, if its folder is on LD_LIBRARY_PATH.
 
-    Too old: fault. Newer within its major number: fine. Source: CUDA compatibility guide; data/cuda.csv.
+    Fault: too old. Minor versions of one major version are fine. Source: CUDA compatibility guide;
+    data/cuda.csv.
     """
     have = numbers(driver(case))
     if have is None or case.machine.system.virtual == "wsl2":
@@ -270,12 +271,12 @@ def _takes_package(case: Case) -> bool:
 
 @check(say("Python version supported by each framework"))
 def torch_python(case: Case) -> Iterator[Verdict]:
-    """Whether each framework supports the Python it is installed in.
+    """Whether each framework supports the Python version it is installed in.
 
-    Wheels exist for some Python versions only. With another, pip picks an old release, builds from source, or
-    installs a CPU-only build. The guides' "3.8 to 3.11" is outdated: torch 2.9 needs 3.10, 2.15 needs 3.11.
+    Wheels exist for certain Python versions. With any other, pip picks an old release, builds from source, or
+    installs a CPU-only build. Advice such as "3.8 to 3.11" is outdated: torch 2.9 needs 3.10, 2.15 needs 3.11.
 
-    Outside the range of the installed release: warning. Source: data/torch.csv, data/tensorflow.csv.
+    Warning: outside the range of the installed release. Source: data/torch.csv, data/tensorflow.csv.
     """
     for python in case.machine.software.pythons:
         have = numbers(python.version)

@@ -6,21 +6,25 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import logged, unseen
-from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 from rigright.facts import judged
+from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.link_counts import link_count
+from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.system import Event
 
 LINKS = re.compile(r"NV(\d{1,18})\Z")
 MOST_SHOWN = 4
+SAME_SPEED = 0.95  # of the others': what is above it is rounding
 SEE_PATHS = "nvidia-smi topo -m"
 HARMLESS = "inband"
 MEANINGS = {  # what a line of the log means, by words in it: the first that fits
@@ -38,7 +42,8 @@ def nvlink_down(case: Case) -> Iterator[Verdict]:
     is a fault, because collectives run at the speed of the slowest link or fall back to PCIe. PCIe cards
     take a bridge: without one no link is up, which is fine; with one, some links down is a warning. A
     single GPU needs no links; on bare metal an SXM GPU with every link inactive is reported even if it
-    is the only one visible. GPUs without NVLink, and GB10, are skipped.
+    is the only one visible. A link that is up and slower than most links of the same GPU model here is a
+    warning. GPUs without NVLink, and GB10, are skipped.
 
     Source of links per model: data/link_rates.csv and data/chips.csv (H100 SXM 18, A100 SXM 12, H100
     PCIe 12, A800 8, V100 6).
@@ -73,6 +78,32 @@ def nvlink_down(case: Case) -> Iterator[Verdict]:
                 links=", ".join(str(link.index) for link in links if not link.active),
                 bridged=bridged,
             )
+    yield from _slow(found)
+
+
+def _slow(found: list[tuple[Device, Chip | None]]) -> Iterator[Finding]:
+    """Cards with links that run slower than most links of their kind."""
+    speeds: dict[str, Counter[float]] = {}
+    for device, chip in found:
+        if chip is not None:
+            speeds.setdefault(chip.id, Counter()).update(_speeds(device).values())
+    for device, chip in found:
+        counts = Counter() if chip is None else speeds[chip.id]
+        usual = max(counts, key=lambda speed: (counts[speed], speed), default=0.0)
+        slow = {link: speed for link, speed in _speeds(device).items() if speed < SAME_SPEED * usual}
+        if slow:
+            yield advise(
+                "nvlink.slow",
+                device=device,
+                links=", ".join(map(str, slow)),
+                rate=show_measured(min(slow.values()), "bytes_per_s"),
+                usual=show_measured(usual, "bytes_per_s"),
+            )
+
+
+def _speeds(device: Device) -> dict[int, float]:
+    """The speed of each link that is up."""
+    return {link.index: link.bytes_per_s for link in device.links or () if link.active and link.bytes_per_s}
 
 
 def _fine(active: int, count: int, *, together: bool) -> Sentence:

@@ -10,9 +10,11 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, is_busy, query
 from rigright.doctor.record import Case, Confidence, Finding, Fine, NotSeen, Verdict, check
-from rigright.doctor.wires import Wire, function_of, functions, is_real, slotted, wires_up
+from rigright.doctor.wires import Wire, accelerators, function_of, functions, is_real, slotted, wires_up
+from rigright.facts.chips import chips
 from rigright.facts.judged import pcie_replays
 from rigright.machine.device import Device
+from rigright.machine.host import PciDevice
 
 LEAST_MINUTES = 10.0  # since boot: before, training the links counts too
 MOST_GENS = 6
@@ -115,9 +117,16 @@ def pcie_width(case: Case) -> Iterator[Verdict]:
         one = function_of(case, device)
         wires = wires_up(case, one) if one is not None else ()
         yield _of_ends(device, wires) or _of_card(case, device, wires=wires)
+    if not case.machine.devices and is_real(case):  # lspci alone
+        soldered = {number for chip in chips() if chip.pcie_lanes is None for number in chip.pci_ids}
+        for one in accelerators(case):
+            wires = () if one.id in soldered else wires_up(case, one)
+            if wires and one.lanes:
+                says = say("x{lanes}", lanes=one.lanes)
+                yield _of_ends(one, wires) or Fine(says=says, about=one.address)
 
 
-def _of_ends(device: Device, wires: tuple[Wire, ...]) -> Finding | None:
+def _of_ends(device: Device | PciDevice, wires: tuple[Wire, ...]) -> Finding | None:
     """The first link up to the root that runs on fewer lanes than both its ends have."""
     for wire in wires:
         if wire.below.lanes and wire.lanes_most and wire.below.lanes < wire.lanes_most:
@@ -149,13 +158,20 @@ def _of_card(case: Case, device: Device, *, wires: tuple[Wire, ...]) -> Verdict:
 
 
 def _narrow(
-    device: Device, *, lanes: int, most: int, at: str | None = None, confidence: Confidence = "sure"
+    card: Device | PciDevice,
+    *,
+    lanes: int,
+    most: int,
+    at: str | None = None,
+    confidence: Confidence = "sure",
 ) -> Finding:
-    at = at or device.pci
+    device = card if isinstance(card, Device) else None
+    at = at or (card.pci if isinstance(card, Device) else card.address)
     link = f"sudo lspci -vv -s {shlex.quote(at)} | grep -E 'LnkCap:|LnkSta:'" if at else None
     return advise(
         "pcie_link.lanes",
         device=device,
+        about=None if isinstance(card, Device) else card.address,
         severity="note" if confidence == "maybe" else None,
         confidence=confidence,
         lanes=lanes,
@@ -163,6 +179,6 @@ def _narrow(
         at=at or "?",
         times=f"{most / lanes:g}",
         sure=confidence == "sure",
-        see=query(device, "pcie.link.width.current", "pcie.link.width.max") or link,
+        see=(device and query(device, "pcie.link.width.current", "pcie.link.width.max")) or link,
         verify=link,
     )

@@ -13,6 +13,7 @@ from rigright.doctor.stack import NVIDIA, frameworks, has_no_driver, is_containe
 from rigright.doctor.wires import accelerators, functions, left_out, silent_places
 from rigright.facts.chips import by_id, chips
 from rigright.facts.fabrics import fabric_of
+from rigright.machine.host import PciDevice
 from rigright.machine.nvml.asking import NvmlTrouble
 from rigright.machine.nvml.codes import DIED, HUNG, NO_PERMISSION, as_sentence
 from rigright.machine.nvml.codes import why as told
@@ -31,10 +32,14 @@ def gpu_answers(case: Case) -> Iterator[Verdict]:
     """Whether each GPU responds to its driver.
 
     A lost GPU has fallen off the bus (XID 79), or its firmware died (XID 119, 120): programs on it are
-    gone, and new ones fail. A hung GPU blocks every tool that queries it; this check queries it from a
-    child process under a timeout. A query that crashes the process is reported as such.
+    gone, and new ones fail. On the bus such a GPU answers with ones alone: lspci shows it as "rev ff", and
+    so it shows the GPU that a laptop has switched off. A hung GPU blocks every tool that queries it; this
+    check queries it from a child process under a timeout. A query that crashes the process is reported as
+    such.
 
-    Fault. Sources: NVML's return codes 15 (GPU is lost) and 10 (timeout); NVIDIA's XID catalog.
+    Fault; a warning for "rev ff" alone, unless the GPU is one for servers. Sources: NVML's return codes 15
+    (GPU is lost) and 10 (timeout); NVIDIA's XID catalog; PCI specification (reads that nobody answers are
+    ones).
     """
     places = {device.index: place.address for device, place in silent_places(case)}
     for device in case.machine.devices:
@@ -62,6 +67,26 @@ def gpu_answers(case: Case) -> Iterator[Verdict]:
             yield NotSeen(why=why, see="nvidia-smi", about=label(device))
         elif device.state == "ok":
             yield Fine(says=say("responds"), about=label(device))
+    lost = {
+        device.pci or places.get(device.index) for device in case.machine.devices if device.state == "lost"
+    }
+    known = {number: chip for chip in chips() for number in chip.pci_ids}
+    for one in _gone(case):
+        if one.address not in lost:
+            chip = known.get(one.id)
+            is_server = chip is not None and chip.segment == "datacenter"
+            yield advise(
+                "presence.gone",
+                severity="fault" if is_server else "warning",
+                about=one.address,
+                name=chip.name if chip is not None else one.name or one.id,
+                at=one.address,
+            )
+
+
+def _gone(case: Case) -> list[PciDevice]:
+    """Cards that answer on the bus with ones alone; one that was suspended is asleep."""
+    return [one for one in accelerators(case) if one.is_gone and not (one.power_state or "").startswith("D3")]
 
 
 @check(say("GPU count per baseboard"))
@@ -225,6 +250,7 @@ def pcie_driver(case: Case) -> Iterator[Verdict]:
     """
     known = {number: chip.name for chip in chips() for number in chip.pci_ids}
     silent = {place.address for _, place in silent_places(case)}
+    silent |= {one.address for one in _gone(case)}
     missing = [one for one in left_out(case) if one.address not in silent and one.driver not in HANDED_ON]
     container = case.machine.system.is_contained
     makers = {MAKERS.get(device.vendor) for device in case.machine.devices}

@@ -27,6 +27,7 @@ _HEAD = re.compile(
     r"(?P<kind>[^:\[]{1,80}?)(?: \[(?P<class>[0-9a-f]{4})\])?: (?P<name>.{0,300})"
 )
 _ID = re.compile(r"\[([0-9a-f]{4}:[0-9a-f]{4})\]")
+_REVISION = re.compile(r"\(rev ([0-9a-f]{2})\)")
 _LINK = re.compile(r"Speed ([\d.]+GT/s)[^,]*, Width x(\d{1,2})")
 _ROOT = "0000:"
 _MOST_LINES = 400_000
@@ -83,6 +84,7 @@ def _bare(head: re.Match[str], lines: tuple[str, ...]) -> PciDevice:
         rebar_max_bytes=_rebar(lines),
         acs=None if control is None else "ReqRedir+" in control or "CmpltRedir+" in control,
         power_state=match.group(1) if match else None,
+        is_gone=revision[1] == "ff" if (revision := _REVISION.search(head["name"])) else None,
     )  # fmt: skip
 
 

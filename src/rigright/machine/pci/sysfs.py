@@ -13,6 +13,7 @@ from rigright.machine.world import World
 FOLDER = "/sys/bus/pci/devices"
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _MOST = 4096
+_NO_ANSWER = 4  # bytes of ones where maker and model stand
 _ERRORS = (
     ("correctable", "aer_dev_correctable", "TOTAL_ERR_COR"),
     ("nonfatal", "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL"),
@@ -55,7 +56,8 @@ def numa_of(world: World, folder: str) -> int | None:
 def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice:
     folder = f"{FOLDER}/{address}"
     driver, group = world.link(f"{folder}/driver"), world.link(f"{folder}/iommu_group")
-    more = extended(world.raw(f"{folder}/config", WHOLE) or b"") or Extended()
+    config = world.raw(f"{folder}/config", WHOLE) or b""
+    more = extended(config) or Extended()
     # AER totals; a function without that capability has none
     found = []
     for name, file, total in _ERRORS:
@@ -87,6 +89,7 @@ def _function(world: World, address: str, *, pci_class: str | None) -> PciDevice
         acs=more.acs,
         errors=errors,
         power_state=power,
+        is_gone=config[:_NO_ANSWER] == b"\xff" * _NO_ANSWER if config else None,
     )
 
 

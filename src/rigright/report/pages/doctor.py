@@ -10,6 +10,7 @@ from typing import Any
 
 from rigright.base.words import Sentence, say, tell, with_commas
 from rigright.doctor.binding.judgement import Judgement, conclude
+from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
@@ -20,6 +21,7 @@ from rigright.report.page import Column, Commands, Line, Page, Part, Points, Sho
 from rigright.report.typed import is_root, of_host, typed
 
 MOST_COMMANDS = 4
+LEAST_SHARE = 1 / 3  # of the checks, for a tick
 LEAST_EVIDENCE, MOST_EVIDENCE = 2, 6  # of one kind of finding on many things
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 _SEVERITIES = {"fault": say("fault"), "warning": say("warning"), "note": say("note")}
@@ -115,12 +117,26 @@ def _answer(result: Examined, first: Group | None) -> Line:
     if first is not None:
         return Line(said=_headline(first), tone=_TONES[result.findings[0][1].severity])
     hidden = "" if machine.devices else bus_cards(machine)
+    if hidden and machine.is_capture:
+        said = say(
+            "{cards} on the PCI bus; for their state, add {command}", cards=hidden, command=_more(machine)
+        )
+        return Line(said=said)
     if hidden:  # what was not looked at is no good news
         said = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
         return Line(said=said, tone="warn")
-    if result.findings or result.count(Fine):
-        return Line(said=say("no fault found"), tone="good")
-    return Line(said=say("nothing here could be checked"))
+    passed, unseen = result.count(Fine), result.count(NotSeen)
+    if not (passed or result.findings):
+        add = say("nothing here could be checked; add {command}", command=_more(machine))
+        return Line(said=add if machine.is_capture else say("nothing here could be checked"))
+    if machine.is_capture and passed < LEAST_SHARE * (passed + unseen):
+        return Line(said=say("no fault found, but most checks need more than this file"))
+    return Line(said=say("no fault found"), tone="good")
+
+
+def _more(machine: Machine) -> str:
+    """What shows the state of its cards, as one types it."""
+    return f"`{shows_cards(machine)}`"
 
 
 def _counts(result: Examined) -> Sentence:

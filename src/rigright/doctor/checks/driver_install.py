@@ -55,10 +55,11 @@ def driver_dkms(case: Case) -> Iterator[Verdict]:
     if kernel in built:
         yield Fine(says=say("built for {kernels}", kernels=", ".join(sorted(built))))
         return
-    is_next = kernel != system.kernel
-    of_loaded = "driver_install.unbuilt_next" if is_next else "driver_install.unbuilt_but_loaded"
+    name = "driver_install.unbuilt_next" if kernel != system.kernel else "driver_install.unbuilt_but_loaded"
+    if runs_none:
+        name = "driver_install.unbuilt"
     yield advise(
-        "driver_install.unbuilt" if runs_none else of_loaded,
+        name,
         about=kernel,
         kernel=kernel,
         running=system.kernel,

@@ -274,7 +274,8 @@ def torch_python(case: Case) -> Iterator[Verdict]:
     """Whether each framework supports the Python version it is installed in.
 
     Wheels exist for certain Python versions. With any other, pip picks an old release, builds from source, or
-    installs a CPU-only build. Advice such as "3.8 to 3.11" is outdated: torch 2.9 needs 3.10, 2.15 needs 3.11.
+    installs a CPU-only build. Advice such as "3.8 to 3.11" is outdated: torch 2.9 needs 3.10, 2.15 needs
+    3.11.
 
     Warning: outside the range of the installed release. Source: data/torch.csv, data/tensorflow.csv.
     """

@@ -86,7 +86,9 @@ def test_what_was_measured_until_ctrl_c_is_kept(start, tmp_path):
     assert (code, told["stopped"]) == (130, True)
     assert told["skipped"]
     saved = json.loads((tmp_path / "b.json").read_text())
-    assert [one["value"] for one in saved["results"]] == [one["value"] for one in told["results"]]
+    assert [one["value"] for one in saved["results"]] == pytest.approx(
+        [one["value"] for one in told["results"]], rel=1e-11
+    )
 
 
 def test_a_watch_that_is_killed_leaves_a_history_that_opens(start, tmp_path):

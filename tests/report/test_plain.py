@@ -53,6 +53,11 @@ def test_values_of_the_code_become_values_of_json(thing, written):
     assert dumps(thing, "zh") == written
 
 
+def test_figures_that_differ_in_what_only_a_processor_decides_are_told_alike():
+    assert dumps(2874.1649555099248, "en") == dumps(2874.1649555099243, "en") == "2874.16495551"
+    assert dumps([2**53 + 0.0, 1 / 3], "en") == "[\n  9007199254740992.0,\n  0.333333333333\n]"
+
+
 def test_arrays_become_lists_and_their_holes_null():
     assert json.loads(dumps({"a": np.array([1.0, np.nan])}, "en")) == {"a": [1.0, None]}
 

@@ -28,8 +28,10 @@ def device_of(card: Card, engine: Engine) -> Device:
         graph_base_bytes=engine.graph_base_mib * MIB,
         graph_estimate=terms["graphs"]["estimated"],
         base_bytes=own["base_mib"] * MIB,
-        libraries_bytes=alone * MIB,
-        joined_bytes=(joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB,
+        libraries_bytes=float(alone * MIB),
+        joined_bytes=float(
+            (joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB
+        ),
         reserve=own["reserve"],
         slack_bytes=own["slack_mib"] * terms["slack_share"].get(context_kind(chip), 1.0) * MIB,
         chip=chip.id,

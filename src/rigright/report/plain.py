@@ -1,4 +1,8 @@
-"""Plain data -> JSON text: order kept, numbers that are none left out as null, any language as it is."""
+"""Plain data -> JSON text: order kept, numbers that are none left out as null, any language as it is.
+
+The last digits of a logarithm are the machine's, not the model's: processors and browsers differ in them. So
+figures are told to twelve digits, and an answer is the same wherever it was worked out. Whole numbers stay.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ def dumps(data: Any, language: str) -> str:
 
 
 def settle(thing: Any, language: str) -> Any:
-    """Sentences told, arrays as lists, NaN and infinity as null: JSON knows none of them."""
+    """Sentences told, arrays as lists, figures to twelve digits; NaN and infinity, unknown to JSON, null."""
     if isinstance(thing, Mapping):
         return {str(key): settle(value, language) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
@@ -34,4 +38,8 @@ def settle(thing: Any, language: str) -> Any:
         return settle(thing.value, language)
     if hasattr(thing, "tolist"):
         return settle(thing.tolist(), language)
-    return None if isinstance(thing, float) and not math.isfinite(thing) else thing
+    return _figure(thing) if isinstance(thing, float) and not thing.is_integer() else thing
+
+
+def _figure(value: float) -> float | None:
+    return float(f"{value:.12g}") if math.isfinite(value) else None

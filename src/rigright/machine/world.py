@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rigright.base.errors import MissingError
 from rigright.base.units import MIB
+from rigright.base.words import say
 from rigright.machine.ending import send
 
 ROOT = "RIGRIGHT_ROOT"  # where another machine's files are mounted, as a DaemonSet has its host at /host
@@ -123,6 +126,13 @@ class World:
 
 def here(env: Mapping[str, str] | None = None) -> World:
     """The machine this runs on."""
+    if sys.platform == "emscripten":
+        raise MissingError(
+            say("a browser cannot see the machine it runs on"),
+            hint=say(
+                "name its cards, such as 2x rtx 4090; or type there: {command}", command="rigright probe"
+            ),
+        )
     found = dict(os.environ if env is None else env)
     return World(root=Path(found.get(ROOT) or "/"), env=found, is_live=True)
 

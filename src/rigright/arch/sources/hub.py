@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,6 +40,8 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
             arch = open_config(folder / CONFIG)
             files = read_weights(folder, arch, config=read_json(folder / CONFIG))
             return _opened(replace(arch, name=name, source=f"hub cache: {name}"), files)
+    if sys.platform == "emscripten":
+        raise _missing(name, say("a browser does not ask the hub"), unknown=unknown)
     if is_offline():
         raise _missing(name, say("the hub is not asked: HF_HUB_OFFLINE is set"), unknown=unknown)
     if importlib.util.find_spec("huggingface_hub") is None:

@@ -19,25 +19,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright import __version__
 from rigright.base.errors import MissingError
 from rigright.base.tables import DATA
-from rigright.base.units import KIB, MIB
-from rigright.base.words import LANGUAGES, say, sentences, tell
-from rigright.faces import tools
+from rigright.base.words import say, tell
+from rigright.faces import page
 from rigright.faces.reply import FORMS, Printed, reply
 from rigright.verbs.watch.serving import door, is_own_name
 
 PORT = 9479
-ASKED = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe", "doctor")
-FILES = {"doctor": "from", "validate": "files"}  # what a dropped file is to a command
-MOST_ASKED, MOST_FILE = 64 * KIB, 64 * MIB
 MOST_WAITING = 64
 _KEPT, _KEPT_S = 512, 60.0  # answers, and how long prices on disk may have changed unseen
 _FIRST = {"model": "qwen3-32b", "concurrency": "8", "mode": "chat"}
 _LIVE = {"probe", "doctor"}
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _HEADERS = {
+    "x-rigright": __version__,  # by which the page knows that it need not answer by itself
     "content-security-policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -61,7 +58,7 @@ def app(token: str | None = None) -> Any:
 
     desk = Desk()
     shown = {file.name: file for file in [*(DATA / "web").iterdir(), DATA / "page.css"]}
-    page = [
+    files = [
         Route(f"/{'' if name == 'index.html' else name}", _file(path), methods=["GET"])
         for name, path in shown.items()
     ]
@@ -71,7 +68,7 @@ def app(token: str | None = None) -> Any:
         Route("/api/file", desk.file, methods=["POST"]),
         Route("/api/here", desk.here, methods=["GET"]),
     ]
-    return Door(Starlette(routes=[*page, *api]), token=token)
+    return Door(Starlette(routes=[*files, *api]), token=token)
 
 
 def serve(at: str, *, token_file: str | None, hub: bool, language: str) -> None:
@@ -146,63 +143,47 @@ class Desk:
         """What each command takes, in the reader's language."""
         from starlette.responses import JSONResponse
 
-        known = sentences(_language(request.query_params.get("lang")))
-        found = {verb: tools.schema(verb, None) for verb in ASKED}
-        for schema in found.values():
-            for one in schema["properties"].values():
-                one["description"] = known.get(one["description"], one["description"])
-        return JSONResponse(found)
+        return JSONResponse(page.forms(page.language_of(request.query_params.get("lang"))))
 
     async def ask(self, request: Any) -> Any:
         """A command with its options."""
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "send application/json")
-        sent = await _bounded(request, MOST_ASKED)
+        sent = await _bounded(request, page.MOST_ASKED)
         if sent is None:
             return _refused(413, "too large")
-        try:
-            asked = bounded_json(sent)
-            verb, said = asked["verb"], asked["said"]
-            form, language = asked.get("form", "json"), _language(asked.get("lang"))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return _refused(400, 'send {"verb": ..., "said": {...}}')
-        if verb not in ASKED or form not in FORMS or not _is_plain(said):
-            return _refused(400, "no such command, form or option")
-        key = json.dumps([verb, said, form, language], sort_keys=True)
+        asked = page.read(sent)
+        if asked is None:
+            return _refused(400, 'send {"verb": ..., "said": {...}} of a command that is offered')
+        key = json.dumps([asked.verb, asked.said, asked.form, asked.language], sort_keys=True)
         if (kept := self._fresh(key)) is not None:
-            return _answered(kept, form)
+            return _answered(kept, asked.form)
 
         def found() -> Printed:
             known = self._fresh(key)  # answered while this one waited
-            return known or self._keep(key, reply(verb, said, form=form, language=language), verb=verb)
+            return known or self._keep(key, asked.answer(), verb=asked.verb)
 
-        return _answered(await self._found(found), form)
+        return _answered(await self._found(found), asked.form)
 
     async def file(self, request: Any) -> Any:
         """A file that was dropped: a machine for the doctor, runs to hold predictions against."""
         verb, form = request.query_params.get("verb", ""), request.query_params.get("form", "html")
         if request.headers.get("content-type") != "application/octet-stream":
             return _refused(415, "send application/octet-stream")
-        if verb not in FILES or form not in FORMS:
+        if verb not in page.FILES or form not in FORMS:
             return _refused(400, "no such command or form")
-        sent = await _bounded(request, MOST_FILE)
+        sent = await _bounded(request, page.MOST_FILE)
         if not sent:
             return _refused(413 if sent is None else 400, "too large" if sent is None else "an empty file")
-        language = _language(request.query_params.get("lang"))
-
-        def found() -> Printed:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "dropped"
-                path.write_bytes(sent)
-                return reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path)})
-
-        return _answered(await self._found(found), form)
+        language = page.language_of(request.query_params.get("lang"))
+        found = await self._found(lambda: page.dropped(sent, verb=verb, form=form, language=language))
+        return _answered(found, form)
 
     async def here(self, request: Any) -> Any:
         """The machine as it is now."""
         from anyio import to_thread
 
-        language = _language(request.query_params.get("lang"))
+        language = page.language_of(request.query_params.get("lang"))
         now = {"once": True, "no_history": True}
         if self._watching.statistics().tasks_waiting > 8:
             return _answered(None, "html")
@@ -245,21 +226,6 @@ def _file(path: Path) -> Any:
     return shown
 
 
-def _language(text: Any) -> str:
-    return text if text in LANGUAGES else LANGUAGES[0]
-
-
-def _is_plain(said: Any) -> bool:
-    """Whether options are texts, numbers and yes or no, or short lists of texts."""
-    if not isinstance(said, dict) or len(said) > 64:
-        return False
-    lists = [value for value in said.values() if isinstance(value, list)]
-    single = [value for value in said.values() if not isinstance(value, list)]
-    return all(isinstance(one, str) for many in lists for one in many[:64]) and all(
-        value is None or isinstance(value, str | int | float) for value in single
-    )
-
-
 async def _bounded(request: Any, most: int) -> bytes | None:
     """The body, unless it is too large."""
     found = bytearray()
@@ -282,8 +248,6 @@ def _answered(found: Printed | None, form: str) -> Any:
     if found is None:
         return Response("too many questions wait\n", status_code=503, headers={"retry-after": "1"})
     kind = "application/json" if form == "json" or found.failed else "text/plain; charset=utf-8"
-    return Response(
-        found.text,
-        media_type=kind,
-        headers={"x-exit-code": str(found.exit_code), "cache-control": "no-store"},
-    )
+    told = {"x-exit-code": str(found.exit_code), "cache-control": "no-store"}
+    told |= {"x-failed": "yes"} if found.failed else {}
+    return Response(found.text, media_type=kind, headers=told)

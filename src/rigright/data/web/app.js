@@ -117,7 +117,8 @@ function drop(verb, title, about) {
   return box;
 }
 
-const lead = (title, about) => [el("h1", { class: "lead" }, t(title)), about ? el("p", {}, t(about)) : ""];
+const lead = (title, about) => [el("h1", { class: "lead" }, title), about ? el("p", {}, about) : ""];
+const unseen = (commands, about) => [el("p", {}, t("A browser cannot see the machine it runs on. Type there:")), el("pre", { tabindex: 0 }, commands.join("\n")), el("p", { class: "dim" }, about)];
 
 function question() {
   const schema = schemas[view];
@@ -130,15 +131,19 @@ function question() {
     return [el("h1", { class: "lead" }, t(VIEWS[view])), fields(schema, FIRST[view], values, changed), more(schema, rest)];
   }
   if (view === "doctor") {
-    return [...lead("What is wrong, slow or risky on a machine", "The file stays on the machine that serves this page, and is deleted after the answer."),
-      drop("doctor", "Drop a capture here", "nvidia-bug-report, dmesg, nvidia-smi -q, a folder as tar or zip, or `probe --save`"),
-      el("button", { type: "button", class: "strong", onclick: answer }, t("Examine this machine"))];
+    const kept = net.isServed ? t("The file stays on the machine that serves this page, and is deleted after the answer.") : t("The file stays in this browser.");
+    const own = net.isServed ? [el("button", { type: "button", class: "strong", onclick: answer }, t("Examine this machine"))]
+      : unseen(["rigright doctor", "rigright probe --save machine.json"], t("The first examines it; the second saves what it has to a file that can be dropped here."));
+    return [...lead(t("What is wrong, slow or risky on a machine"), kept),
+      drop("doctor", "Drop a capture here", "nvidia-bug-report, dmesg, nvidia-smi -q, a folder as tar or zip, or `probe --save`"), ...own];
   }
   if (view === "accuracy") {
-    return [...lead("How close predictions are", "Drop a CSV of your own runs: each is predicted and held against what you measured. Below: what machines should reach."),
+    return [...lead(t("How close predictions are"), t("Drop a CSV of your own runs: each is predicted and held against what you measured. Below: what machines should reach.")),
       drop("validate", "Drop measured runs here", "CSV as `validate` reads it")];
   }
-  return view === "myths" ? [] : lead("This machine", "The machine that serves this page, every two seconds");
+  if (view === "myths") return [];
+  if (net.isServed) return lead(t("This machine"), t("The machine that serves this page, every two seconds"));
+  return [...lead(t("This machine")), ...unseen(["rigright probe", "rigright watch", "rigright web"], t("What is in it; what it does now; this page with both."))];
 }
 
 const more = (schema, names) => el("details", { open: names.some((one) => values[one]) }, el("summary", {}, t("More options")), fields(schema, names, values, changed));
@@ -167,6 +172,7 @@ function frame() {
   const theme = document.documentElement.dataset.theme;
   at("theme").textContent = t(theme === "dark" ? "Dark" : theme === "light" ? "Light" : "Auto");
   at("skip").textContent = t("Skip to the answer");
+  at("where").textContent = net.isServed ? "" : t("rigright runs in this browser: nothing you type or drop leaves it.");
   at("answer").setAttribute("aria-label", t("Answer"));
   at("question").setAttribute("aria-label", t("Question"));
 }
@@ -174,14 +180,18 @@ function frame() {
 async function open() {
   const before = spoken();
   read();
-  if (before !== spoken() || !schemas.plan) schemas = await net.forms(spoken());
   running?.abort();
   running = null;
   frame();
+  if (before !== spoken() || !schemas.plan) {
+    if (!net.isServed && !schemas.plan) at("answer").replaceChildren(el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 12 MB the first time.")));
+    at("progress").hidden = false;
+    schemas = await net.forms(spoken()).finally(() => { at("progress").hidden = true; });
+  }
   at("question").replaceChildren(...question());
   at("answer").replaceChildren();
-  if (view === "here") live();
-  else if (view !== "doctor") await answer();
+  if (view === "here") return net.isServed && live();
+  if (view !== "doctor") await answer();
 }
 
 function start() {

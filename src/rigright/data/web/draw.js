@@ -103,7 +103,7 @@ export function pareto(plans, { cost, speed, chosen, choose, label, costName, sp
   picture.append(svg("text", { x: 540, y: 309, "text-anchor": "end" }, costName), svg("text", { x: 0, y: 5 }, speedName));
   for (const { index, plan, x: price, y: rate } of points) {
     const [left, top] = [x.at(price.value), y.at(rate.value)];
-    const told = `${label(plan)}: ${number(rate.value)} (${number(rate.low)}-${number(rate.high)}) ${speedName}, ${number(price.value)} (${number(price.low)}-${number(price.high)}) ${costName}`;
+    const told = `${index + 1} ${label(plan)}: ${number(rate.value)} (${number(rate.low)}-${number(rate.high)}) ${speedName}, ${number(price.value)} (${number(price.low)}-${number(price.high)}) ${costName}`;
     const show = () => { tip.textContent = told; };
     picture.append(svg("g", {
       class: index === chosen ? "point on" : "point", tabindex: 0, role: "button", "aria-label": told, "data-index": index,

@@ -1,0 +1,208 @@
+"""The page in a real browser: answered by a server, and by rigright itself in a worker of that browser."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import urlopen
+
+import pytest
+from web_questions import FEW, MANY, asked
+
+import debian
+from browser import browser
+from ports import free_ports
+from rigright.faces.cli.main import main
+from rigright.faces.reply import reply
+
+pytestmark = pytest.mark.live
+VIEWS = ("plan", "explain", "fit", "compare", "build", "cost", "doctor", "here", "accuracy", "myths")
+WORDS = {"en": ("Plan", "This machine"), "zh": ("规划", "本机")}
+SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
+AXE = "axe-core@4.14.1"
+JUDGED = """axe.run().then(({violations}) =>
+  violations.map(({id, nodes}) => [id, nodes.map((one) => one.html)]))"""
+ANSWERED = """!!document.querySelector(
+  "#progress[hidden] ~ #answer:not(.old) :is(h1, .error), #question .drop + button, #question pre")"""
+LOCAL = "const local = await import('./local.js')"
+BOX = {"schema": 1, "devices": [{"index": 0, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3"}]}
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Any host of files."""
+
+    asked: list[str] = []  # noqa: RUF012 - one host a module
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        super().do_GET()
+
+
+def packed(wanted, into):
+    """A package of npm, or skip."""
+    if not shutil.which("npm"):
+        pytest.skip("there is no npm")
+    done = subprocess.run(
+        ["npm", "pack", "--silent", wanted], cwd=into, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"npm has no {wanted}: {done.stderr.strip()[-200:]}")
+    return next(into.glob("*.tgz"))
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    with tarfile.open(packed(AXE, tmp_path_factory.mktemp("axe"))) as files:
+        return files.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.fixture(scope="module")
+def served():
+    port = free_ports(1)[0]
+    server = subprocess.Popen([sys.executable, "-m", "rigright", "web", "--serve", str(port)])
+    try:
+        for _ in range(200):
+            try:
+                urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture(scope="module")
+def static(root, tmp_path_factory):
+    if not shutil.which("npm"):
+        pytest.skip("there is no npm")
+    out = tmp_path_factory.mktemp("page") / "out"
+    done = subprocess.run(
+        [sys.executable, str(root / "scripts" / "page"), str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        assert "SHA-256" not in done.stderr
+        pytest.skip(f"scripts/page cannot be run: {done.stderr.strip()[-300:]}")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=out)) as host:
+        thread = threading.Thread(target=host.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{host.server_port}/"
+        host.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    debian.needs("chromium")
+    with browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("language", WORDS)
+@pytest.mark.parametrize("back", ["served", "static"])
+def test_every_view_answers_and_complains_of_nothing(back, language, size, seen, axe, request):
+    address = request.getfixturevalue(back)
+    seen.size(*SIZES[size])
+    looks = {
+        "prefers-color-scheme": "dark" if language == "zh" else "light",
+        "prefers-reduced-motion": "reduce",
+    }
+    seen.send("Emulation.setEmulatedMedia", features=[{"name": k, "value": v} for k, v in looks.items()])
+    seen.open(f"{address}#plan?lang={language}")
+    judged = {}
+    for view in VIEWS:
+        seen.run(
+            f"document.getElementById('answer')?.replaceChildren(), location.hash = '{view}?lang={language}'"
+        )
+        seen.until(f"document.querySelector('[aria-current]')?.hash === '#{view}' && {ANSWERED}")
+        page = seen.run("document.body.outerHTML")
+        assert all(f">{word}</a>" in page for word in WORDS[language]), view
+        assert 'class="error"' not in page, view
+        assert seen.run("document.documentElement.scrollWidth <= innerWidth"), view
+        if view == "plan":
+            answer = page.partition('id="answer"')[2]
+            assert "<svg" in answer
+            assert 'class="strip"' in answer
+            assert answer.count("<tr") > 2
+        seen.run(axe)
+        judged[view] = seen.run(JUDGED)
+    assert not [(view, *one) for view, found in judged.items() for one in found]
+    assert seen.complaints == []
+    assert all(one.startswith((address, "blob:", "data:")) for one in seen.asked)
+
+
+@pytest.fixture
+def local(static, seen):
+    """The worker of a page that has no server."""
+    seen.open(f"{static}#myths")
+    seen.until(ANSWERED)
+    return lambda script: seen.run(f"(async () => {{ {LOCAL}; {script} }})()")
+
+
+def test_json_is_that_of_the_command_line_bit_for_bit(local, capsys):
+    different = []
+    for line in (*FEW, *MANY):
+        verb, said, language = asked(line)
+        question = json.dumps({"verb": verb, "said": said, "form": "json", "lang": language})
+        found = local(f"const {{text, code}} = await local.ask({question}); return [text, code]")
+        code = main([*shlex.split(line), *([] if "--lang" in line else ["--lang", "en"]), "--json"])
+        if found != [capsys.readouterr().out, code]:
+            different.append(line)
+    assert different == []
+
+
+def test_a_file_that_is_dropped_is_examined_there(local, tmp_path):
+    (tmp_path / "box").write_text(json.dumps(BOX), encoding="utf-8")
+    asked = '{verb: "doctor", form: "json", lang: "en"}'
+    found = local(f"return (await local.dropped({asked}, new Blob([{json.dumps(json.dumps(BOX))}]))).text")
+    there = json.loads(reply("doctor", {}, trusted={"from": str(tmp_path / "box")}).text)
+    assert json.loads(found)["findings"] == there["findings"]
+
+
+@pytest.mark.parametrize(
+    "question", [("probe", {}), ("doctor", {}), ("plan", {"model": "qwen3-8b", "on": "here"})]
+)
+def test_it_says_that_a_browser_does_not_see_the_machine(local, question):
+    sent = json.dumps({"verb": question[0], "said": question[1], "form": "json", "lang": "zh"})
+    error = json.loads(local(f"return (await local.ask({sent})).text"))["error"]
+    assert error["message"] == "浏览器看不到它所在的机器"
+    assert "rigright probe" in error["hint"]
+
+
+def test_a_question_that_nobody_waits_for_any_more_is_not_worked_on(local):
+    assert local("""
+        const asked = {verb: "plan", said: {model: "qwen3-8b"}, form: "json", lang: "en"};
+        const left = new AbortController();
+        const first = local.ask(asked), second = local.ask(asked, left.signal);
+        left.abort();
+        return [(await first).code, await second.catch((error) => error.name)];
+    """) == [0, "AbortError"]
+
+
+def test_a_worker_that_breaks_says_why_and_the_next_question_starts_another(local):
+    why, code = local("""
+        const why = await local.ask(undefined).catch((error) => error.message);
+        return [why, (await local.ask({verb: "cost", said: {what: "4090"}})).code];
+    """)
+    assert why
+    assert code == 0

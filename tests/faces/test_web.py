@@ -165,6 +165,7 @@ def test_a_dropped_machine_is_examined_and_forgotten(page):
     found = page.post("/api/file?verb=doctor&form=json", content=json.dumps(box), headers=headers)
     assert found.status_code == 200
     assert found.json()["findings"] is not None
+    assert found.json()["machine"].startswith("dropped: 1x NVIDIA H100")
     assert page.post("/api/file?verb=plan", content=b"x", headers=headers).status_code == 400
 
 

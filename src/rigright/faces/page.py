@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,8 @@ def dropped(sent: bytes, *, verb: str, form: str, language: str) -> Printed:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "dropped"
         path.write_bytes(sent)
-        return reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path)})
+        found = reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path)})
+    return replace(found, text=found.text.replace(f"{folder}{os.sep}", ""))  # nobody knows that folder
 
 
 def language_of(text: Any) -> str:

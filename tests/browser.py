@@ -129,7 +129,6 @@ def browser(profile):
     try:
         yield Browser(process.stdin.fileno(), process.stdout.fileno())
     finally:
-        process.terminate()
-        process.wait()
-        process.stdin.close()
+        process.stdin.close()  # by which it ends
         process.stdout.close()
+        process.wait(PATIENCE_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 
 import pytest
 from web_questions import FEW, MANY, asked
@@ -167,6 +168,19 @@ def test_a_dropped_machine_is_examined_and_forgotten(page):
     assert found.json()["findings"] is not None
     assert found.json()["machine"].startswith("dropped: 1x NVIDIA H100")
     assert page.post("/api/file?verb=plan", content=b"x", headers=headers).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("verb", "said", "why"),
+    [
+        ("probe", {}, "a browser cannot see the machine it runs on"),
+        ("fit", {"machine": "here"}, "a browser cannot see the machine it runs on"),
+        ("plan", {"model": "nobody/knows-this"}, "a browser does not ask the hub"),
+    ],
+)
+def test_what_a_browser_cannot_do_is_said(monkeypatch, verb, said, why):
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    assert why in json.loads(reply(verb, said).text)["error"]["message"]
 
 
 def test_beyond_loopback_a_token_is_needed():

@@ -40,10 +40,6 @@ class Files(SimpleHTTPRequestHandler):
     """Any host of files."""
 
     asked: list[str] = []  # noqa: RUF012 - one host a module
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
-        ".mjs": "text/javascript",
-        ".wasm": "application/wasm",
-    }
 
     def log_message(self, *_):
         pass
@@ -169,6 +165,15 @@ def test_json_is_that_of_the_command_line_bit_for_bit(local, capsys):
         if found != [capsys.readouterr().out, code]:
             different.append(line)
     assert different == []
+
+
+@pytest.mark.parametrize("language", WORDS)
+def test_its_fields_are_those_of_the_server(static, served, language):
+    with (
+        urlopen(f"{static}forms-{language}.json") as made,  # noqa: S310 - on loopback
+        urlopen(f"{served}api/forms?lang={language}") as asked,  # noqa: S310 - the same
+    ):
+        assert json.load(made) == json.load(asked)
 
 
 def test_a_file_that_is_dropped_is_examined_there(local, tmp_path):

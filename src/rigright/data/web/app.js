@@ -16,7 +16,7 @@ const START = {
 };
 const REST_MS = 250, EVERY_MS = 2000;
 const at = (id) => document.getElementById(id);
-let schemas = {}, view = "plan", values = {}, running = null, timer = 0;
+let isReady = net.isServed, schemas = {}, view = "plan", values = {}, running = null, timer = 0;
 
 const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
 const store = (name, value) => { try { localStorage.setItem(name, value); } catch { /* private windows keep nothing */ } };
@@ -72,9 +72,10 @@ async function answer() {
 async function show(work) {
   running?.abort();
   const mine = (running = new AbortController());
-  const busy = setTimeout(() => { at("progress").hidden = false; at("answer").classList.add("old"); }, 120);
+  const busy = setTimeout(() => { at("progress").hidden = false; at("answer").classList.toggle("old", isReady); }, 120);
   try {
     const found = await work(mine.signal);
+    isReady = true;
     if (mine === running) at("answer").replaceChildren(...found);
   } catch (error) {
     if (mine === running && error.name !== "AbortError") at("answer").replaceChildren(failed(error));
@@ -177,21 +178,19 @@ function frame() {
   at("question").setAttribute("aria-label", t("Question"));
 }
 
+const asks = () => view !== "here" && view !== "doctor";
+
 async function open() {
   const before = spoken();
   read();
   running?.abort();
   running = null;
   frame();
-  if (before !== spoken() || !schemas.plan) {
-    if (!net.isServed && !schemas.plan) at("answer").replaceChildren(el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 12 MB the first time.")));
-    at("progress").hidden = false;
-    schemas = await net.forms(spoken()).finally(() => { at("progress").hidden = true; });
-  }
+  if (before !== spoken() || !schemas.plan) schemas = await net.forms(spoken());
   at("question").replaceChildren(...question());
-  at("answer").replaceChildren();
+  at("answer").replaceChildren(...(isReady || !asks() ? [] : [el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 12 MB the first time."))]));
   if (view === "here") return net.isServed && live();
-  if (view !== "doctor") await answer();
+  if (asks()) await answer();
 }
 
 function start() {

@@ -1,4 +1,6 @@
 // Answers of rigright in a worker: one question at a time, and none that nobody waits for any more.
+import { t } from "./words.js";
+
 const MOST_FILE = 64 * 2 ** 20;
 let worker = null, turn = Promise.resolve();
 
@@ -9,7 +11,7 @@ function post(asked, signal, file) {
     worker.onmessage = ({ data }) => (data.trouble ? broken(data.trouble) : done(data));
     worker.onerror = (event) => {
       event.preventDefault();
-      broken(event.message || "worker.js");
+      broken(event.message || t("rigright did not start in this browser; load the page again."));
     };
     const broken = (why) => { // the next question starts anew
       worker.terminate();
@@ -22,7 +24,13 @@ function post(asked, signal, file) {
   return answer;
 }
 
-export const forms = (lang) => post({ forms: lang });
+export async function forms(lang) { // as they were when the page was made, so that nobody waits for them
+  if (!worker) post({ begin: true }).catch(() => {}); // the first question says why
+  const response = await fetch(`forms-${lang}.json`);
+  if (!response.ok) throw new Error(`${response.url}: ${response.status}`);
+  return { text: await response.text(), failed: false };
+}
+
 export const ask = (asked, signal) => post({ ask: JSON.stringify(asked) }, signal);
 
 export async function dropped(asked, file, signal) {

@@ -28,6 +28,7 @@ const zh = {
   "What is in it; what it does now; this page with both.": "依次是：机器里有什么；它正在做什么；带这两项的本页面。",
   "Starting rigright in this browser: some seconds, and 12 MB the first time.": "正在浏览器里启动 rigright：需要几秒，首次要下载 12 MB。",
   "rigright runs in this browser: nothing you type or drop leaves it.": "rigright 在这个浏览器里运行：输入的内容和拖入的文件都不会离开它。",
+  "rigright did not start in this browser; load the page again.": "rigright 没能在这个浏览器里启动；请重新打开本页。",
   "No answer": "没有答案", "Try again": "重试", "Light": "浅色", "Dark": "深色", "Auto": "自动",
   "Skip to the answer": "跳到答案", "Views": "页面", "Question": "提问", "Answer": "答案",
   "yes": "是", "GPU": "GPU", "Fill in the fields marked *.": "请填写带 * 的栏目。",

@@ -4,19 +4,19 @@ import { loadPyodide } from "./pyodide/pyodide.mjs";
 const started = start();
 
 async function start() {
-  const wheel = fetch("rigright.whl").then((response) => {
+  const wheel = fetch("rigright.whl", { cache: "no-cache" }).then((response) => {
     if (!response.ok) throw new Error(`rigright.whl: ${response.status}`);
     return response.arrayBuffer();
   });
   const python = await loadPyodide({ indexURL: new URL("pyodide/", self.location).href });
   await python.loadPackage("numpy", { messageCallback() {} });
   python.unpackArchive(await wheel, "wheel");
-  return { python, json: python.pyimport("json"), page: python.pyimport("rigright.faces.page") };
+  return { python, page: python.pyimport("rigright.faces.page") };
 }
 
-async function answered({ forms, ask, drop, file }) {
-  const { python, json, page } = await started;
-  if (forms) return { text: json.dumps(page.forms(forms)), failed: false };
+async function answered({ begin, ask, drop, file }) {
+  const { python, page } = await started;
+  if (begin) return {};
   const found = ask ? page.read(ask).answer() : page.dropped.callKwargs(python.toPy(new Uint8Array(file)), { verb: drop.verb, form: drop.form, language: drop.lang });
   return { text: found.text, failed: found.failed, code: found.exit_code };
 }

@@ -178,6 +178,21 @@ def test_what_nvidia_smi_complains_of_is_found_and_costs_nothing_else(tmp_path, 
     assert found.events is not None
 
 
+@pytest.mark.parametrize(
+    ("after", "hangs"),
+    [
+        ("", True),  # the line to it went, while everybody waited for the driver
+        (f"{'<gpu>' * 9}", False),  # it was speaking
+        (f"{'<gpu>' * 9}\n{MARK} end\n", True),  # it said more than anybody hears
+    ],
+)
+def test_a_driver_that_never_ends_is_no_driver_that_says_nothing(tmp_path, after, hangs):
+    raw = collected(scene("healthy_8xh100", tmp_path)).partition(f"\n{MARK} end".encode())[0]
+    text = raw.decode().replace(f"\n{MARK} absent nvidia-smi", "")
+    found = read_machine(f"{text}\n{MARK} command nvidia-smi -q -x\n{after}".encode(), name="box")
+    assert ("NVIDIA driver hangs" in [title for title, _ in found_by(found, *DRIVER)]) is hangs
+
+
 def test_a_card_that_only_the_library_would_show_is_not_called_missing(tmp_path):
     world = scene("no_library", tmp_path)
     folder = world.root / "usr/lib/x86_64-linux-gnu"

@@ -13,9 +13,16 @@ from rigright.machine.record import Machine
 from rigright.report.nodes import Fleet, NodeTold
 from rigright.report.page import Shown, Tone
 
-SILENT, WELL = "silent", "well"
-STATES = (SILENT, *RANKS, WELL)  # worst first
-TONES: dict[str, Tone] = {SILENT: "bad", "fault": "bad", "warning": "warn", "note": "plain", WELL: "good"}
+SILENT, INCOMPLETE, WELL = "silent", "incomplete", "well"
+STATES = (SILENT, "fault", "warning", INCOMPLETE, "note", WELL)  # worst first
+TONES: dict[str, Tone] = {
+    SILENT: "bad",
+    "fault": "bad",
+    "warning": "warn",
+    INCOMPLETE: "warn",
+    "note": "plain",
+    WELL: "good",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +35,7 @@ class Row:
     driver: str
     findings: tuple[Finding, ...]
     trouble: Sentence | None = None
+    lacks: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +49,11 @@ class Shared:
 
 
 def state_of(node: NodeTold) -> str:
-    """A node by its worst finding."""
+    """A node by its worst finding, or by what its answer lacks."""
     if node.trouble is not None:
         return SILENT
-    return node.findings[0][1].severity if node.findings else WELL
+    worst = node.findings[0][1].severity if node.findings else WELL
+    return INCOMPLETE if node.lacks is not None and worst in {"note", WELL} else worst
 
 
 def rows_of(fleet: Fleet) -> tuple[Row, ...]:
@@ -54,7 +63,8 @@ def rows_of(fleet: Fleet) -> tuple[Row, ...]:
         driver = None if fleet.what == "doctor" else driver_of(node.machine)  # it has no column there
         titles = tuple(sorted({(check, one.severity, str(one.title)) for check, one in node.findings}))
         groups.setdefault(
-            (driver, state_of(node), cards_of(node.machine), titles, str(node.trouble or "")), []
+            (driver, state_of(node), cards_of(node.machine), titles, str(node.trouble or node.lacks or "")),
+            [],
         ).append(node)
     rows = [_row(nodes) for nodes in groups.values()]
     rows.sort(key=lambda row: (STATES.index(row.state), -len(row.findings), len(row.nodes), row.nodes))
@@ -72,6 +82,7 @@ def _row(nodes: list[NodeTold]) -> Row:
         driver=driver_of(first.machine),
         findings=findings,
         trouble=first.trouble,
+        lacks=first.lacks,
     )
 
 
@@ -125,6 +136,9 @@ def counts(fleet: Fleet, named: Callable[[Iterable[str]], Shown]) -> tuple[Sente
         SILENT: say("{count} unreachable ({names})", count=count[SILENT], names=named(found[SILENT])),
         "fault": say("{count} with faults ({names})", count=count["fault"], names=named(found["fault"])),
         "warning": say("{count} with warnings", count=count["warning"]),
+        INCOMPLETE: say(
+            "{count} incomplete ({names})", count=count[INCOMPLETE], names=named(found[INCOMPLETE])
+        ),
         "note": say("{count} with notes", count=count["note"]),
         WELL: say("{count} ok", count=count[WELL]),
     }

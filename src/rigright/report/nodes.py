@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rigright.base.words import Sentence
+from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
 from rigright.doctor.record import Finding
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
+from rigright.report.named import bus_cards
 
 EXIT_INTERRUPT = 130
 
@@ -38,11 +39,23 @@ class NodeTold:
         return () if self.examined is None else self.examined.findings
 
     @property
+    def lacks(self) -> Sentence | None:
+        """What is missing from its answer, so that no finding is no good news."""
+        if self.machine is None:
+            return None
+        if self.machine.cut:
+            return say("the answer was cut off: what came after is not checked")
+        hidden = "" if self.machine.devices else bus_cards(self.machine)
+        return say("{cards} on the PCI bus, but no driver lists them here", cards=hidden) if hidden else None
+
+    @property
     def exit_code(self) -> int:
         """As its own doctor would end; a node that says nothing is as bad as a faulty one."""
         if self.trouble is not None:
             return EXIT_FAULT
-        return 0 if self.examined is None else self.examined.exit_code
+        if self.examined is None:
+            return 0
+        return max(self.examined.exit_code, 0 if self.lacks is None else EXIT_WARNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

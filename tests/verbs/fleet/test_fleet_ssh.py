@@ -22,10 +22,12 @@ from far_nodes import left_behind
 import debian
 from ports import free_port
 from rigright.base.errors import MissingError
+from rigright.doctor.examine import EXIT_WARNING
 from rigright.faces.cli.main import main
 from rigright.machine.far.envelope import lines
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
+from rigright.report.pages.fleet import page
 from rigright.verbs.fleet.frame import FleetWish, bench_of, fleet
 from rigright.verbs.fleet.runners import ssh
 
@@ -377,6 +379,19 @@ def test_a_node_without_python_is_read_by_its_shell(far):
     assert one.trouble is None
     assert len(one.machine.pci) > 8
     assert [(skip.part, "no Python 3.10" in str(skip.why)) for skip in one.skipped] == [("ram", True)]
+
+
+def test_an_answer_that_was_cut_off_is_not_called_ok(far):
+    """What came before is read; that the rest is missing is no good news."""
+    pythonless(far, "n1", far.settings("n1", "healthy_2x4090"))
+    file = far.folder / "n1.sh"
+    file.write_text(f'{file.read_text()}\n"sh" -c "$2" | head -c 60000\nexit\n')
+    found = over("n1", "doctor")
+    assert found.nodes[0].machine.cut == ("n1",)
+    assert (str(page(found).title), found.exit_code) == (
+        "no faults on 1 node: 1 incomplete (n1)",
+        EXIT_WARNING,
+    )
 
 
 def test_a_fleet_of_all_kinds_is_judged_node_by_node(far):

@@ -104,9 +104,13 @@ def _kept(text: str, mark: str) -> tuple[Kept, bool]:
     """What the readers will be answered, and whether it came to its end."""
     kept = Kept()
     root, asked, ended = "", ("", ""), False
+    said: str | None = None  # by a command whose end is not told yet
     links: dict[str, str] = {}
     for kind, rest, body in _parts(text, mark):
         ended = kind == "end"
+        if said is not None and kind != "code":
+            _endless(kept, asked[0])
+        said = body if kind == "command" else None
         if kind == "root":
             root = rest.rstrip("/")
         elif kind == "env":
@@ -125,11 +129,24 @@ def _kept(text: str, mark: str) -> tuple[Kept, bool]:
             kept.there.update(dict.fromkeys((_below(path, root) for path in _PLACED.findall(body)), True))
         else:
             _keep(kept, kind, rest=rest, body=body, root=root)
-    for path in sorted(links, key=len):  # those that others lie behind first
-        above, last = posixpath.split(path)
-        kept.links[posixpath.join(_place(above, kept.links), last)] = links[path]
+    if said is not None and not said.strip():  # the last, and it said nothing
+        _endless(kept, asked[0])
+    _lay(kept, links)
     _stand_in(kept)
     return kept, ended
+
+
+def _lay(kept: Kept, links: Mapping[str, str]) -> None:
+    """Every link where it really lies, those that others lie behind first."""
+    for path in sorted(links, key=len):
+        above, last = posixpath.split(path)
+        kept.links[posixpath.join(_place(above, kept.links), last)] = links[path]
+
+
+def _endless(kept: Kept, asked: str) -> None:
+    """A command that never came to its end: it hung, or said more than anybody hears."""
+    with suppress(ValueError):
+        kept.commands[tuple(shlex.split(asked))] = Said(code=PAST_TIME, out="")
 
 
 def _keep(kept: Kept, kind: str, *, rest: str, body: str, root: str) -> None:

@@ -125,11 +125,18 @@ def _answer(result: Examined, first: Group | None) -> Line:
     if hidden:  # what was not looked at is no good news
         said = say("{cards} on the PCI bus, but no driver lists them here", cards=hidden)
         return Line(said=said, tone="warn")
-    passed, unseen = result.count(Fine), result.count(NotSeen)
+    return _sound(result)
+
+
+def _sound(result: Examined) -> Line:
+    """That nothing to act on was found, and in how much."""
+    machine, passed = result.case.machine, result.count(Fine)
     if not (passed or result.findings):
         add = say("nothing here could be checked; add {command}", command=_more(machine))
         return Line(said=add if machine.is_capture else say("nothing here could be checked"))
-    if machine.is_capture and passed < LEAST_SHARE * (passed + unseen):
+    if machine.cut:
+        return Line(said=say("no fault found, but the file is cut off: what came after is not checked"))
+    if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
         return Line(said=say("no fault found, but most checks need more than this file"))
     return Line(said=say("no fault found"), tone="good")
 

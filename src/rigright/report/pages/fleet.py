@@ -10,7 +10,17 @@ from typing import Any
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.stored import plain as stored
-from rigright.report.fleet_rows import TONES, WELL, Row, counts, rows_of, shared_findings, silences, state_of
+from rigright.report.fleet_rows import (
+    INCOMPLETE,
+    TONES,
+    WELL,
+    Row,
+    counts,
+    rows_of,
+    shared_findings,
+    silences,
+    state_of,
+)
 from rigright.report.judged import judged
 from rigright.report.node_names import file_of, folded
 from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
@@ -23,6 +33,7 @@ _STATES: dict[str, Sentence] = {
     "silent": say("unreachable"),
     "fault": say("fault"),
     "warning": say("warning"),
+    "incomplete": say("incomplete"),
     "note": say("note"),
     "well": say("ok"),
 }
@@ -124,7 +135,9 @@ def _of_doctor(result: Fleet) -> bool:
 def _node_cells(row: Row, result: Fleet) -> tuple[Shown, ...]:
     more = len(row.findings) - 1
     told: Shown = row.findings[0].title if row.findings else ""  # a trouble is told whole below
-    if more > 0:
+    if row.state == INCOMPLETE and row.lacks is not None:
+        told = row.lacks
+    elif more > 0:
         told = say("{told} (and {more} more)", told=told, more=more)
     state: Shown = _STATES[row.state] if result.what == "doctor" or row.state != WELL else say("answered")
     return (

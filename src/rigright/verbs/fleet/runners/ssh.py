@@ -99,5 +99,7 @@ def _one(way: Way, host: str, *, argv: Sequence[str], ask: Ask, stop: Event) -> 
         return Came(node=host, trouble=why)
     shell = ShellEar()
     start = (*argv, start_shell(as_root=way.as_root))
-    talk(start, said=collector(), heard=shell.hear, patience_s=SHELL_S, stop=stop)
-    return came_of(host, bytes(shell.heard), ask=ask, otherwise=why)
+    patience_s = max(SHELL_S, ask.patience_s)
+    talked = talk(start, said=collector(), heard=shell.hear, patience_s=patience_s, stop=stop)
+    late = trouble(talked) if talked.ended == "late" else why
+    return came_of(host, bytes(shell.heard), ask=ask, otherwise=late)

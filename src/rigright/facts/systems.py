@@ -18,6 +18,7 @@ class SystemRelease:
     version: str
     glibc: Version
     kernel: Version  # the one it came with
+    python: Version  # what `python3` is there
     source: str
     as_of: str
 
@@ -38,7 +39,11 @@ class Serves:
 @cache
 def _releases() -> tuple[SystemRelease, ...]:
     words = dict.fromkeys(("version", "source", "as_of"), text)
-    readers: dict[str, CellReader] = {**words, "os": words_of, "glibc": version_of, "kernel": version_of}
+    readers: dict[str, CellReader] = {
+        **words,
+        "os": words_of,
+        **dict.fromkeys(("glibc", "kernel", "python"), version_of),
+    }
     return tuple(
         SystemRelease(**row) for row in read_rows(DATA / "systems.csv", readers, required=tuple(readers))
     )

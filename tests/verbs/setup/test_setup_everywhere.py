@@ -34,7 +34,7 @@ from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names
 from rigright.verbs.setup.frame import SetupWish, setup
 from rigright.verbs.setup.target import target_of
-from rigright.verbs.setup.ways import ways_of
+from rigright.verbs.setup.ways import python_here, ways_of
 
 SYSTEMS = sorted(
     {f"{row.os[0]} {version}".strip() for row in driver_packages() for version in row.versions or ("",)}
@@ -49,6 +49,7 @@ BUILDING = (
     "ollama",
 )  # those whose steps differ
 HOSTS = {
+    "astral.sh",  # where the system's own pip is too old for uv
     "developer.download.nvidia.com", "download.pytorch.org", "nvidia.github.io", "github.com",
     "repo.radeon.com",
 }  # fmt: skip
@@ -284,8 +285,7 @@ def test_the_python_is_one_the_wheels_are_made_for():
         made = [line for line in lines_of(result) if re.search(rf"venv\b.*~/envs/{re.escape(name)}$", line)]
         assert len(made) == bool(result.pick.pip)
         for line in made:
-            ways = ways_of(result.target)
-            own = ways[0].python_of(result.target.os_version or "") if ways else None
+            own = python_here(result.target, ways_of(result.target))
             assert f"--python {result.python} " in line or own == result.python, (chip.id, system, name)
 
 

@@ -92,7 +92,12 @@ def test_wheels_install_on_the_c_library_that_is_there(system, name, version):
     if system.endswith(" 7"):
         said = " ".join(map(str, result.notes))
         assert "needs glibc" in said
-        assert "kernel 4.15" in said
+        assert "kernel 4.15 or newer" in said
+        assert "use the proprietary one" in said
+        assert result.open_kernel is False
+        assert any("uv/install.sh" in line for line in lines_of(result)), "its pip takes no wheel of uv"
+        newer = setup(SetupWish(on="5090", system=system, framework="vllm"))
+        assert "upgrade the system first" in " ".join(map(str, newer.notes)), "Blackwell has no other module"
         newest = setup(SetupWish(on="4090", system="ubuntu 24.04", framework=name)).pick
         assert newest.image is None or newest.image in dockerfile(result, ENGLISH), (
             "a container runs the newest"

@@ -103,7 +103,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
     """What goes together, one part a row."""
     told: list[tuple[Shown, Shown]] = []
     if result.branch is not None:
-        kind = say("open") if result.open_kernel else say("closed")
+        kind = say("open") if result.open_kernel else say("proprietary")
         told.append(
             (
                 say("driver"),

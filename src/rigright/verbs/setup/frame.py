@@ -21,7 +21,17 @@ from rigright.verbs.setup.choice import TORCH, VERSION, find_name, picks, python
 from rigright.verbs.setup.others import on_jetson, without_nvidia
 from rigright.verbs.setup.target import look, target_of
 from rigright.verbs.setup.told import glibc_notes, newer, notes_of, unknown_of, without_package
-from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, installs_on, is_enough, may_stay, stays, ways_of
+from rigright.verbs.setup.ways import (
+    IN_WINDOWS,
+    driver_way,
+    installs_on,
+    is_enough,
+    may_stay,
+    python_here,
+    stays,
+    takes_open,
+    ways_of,
+)
 from rigright.verbs.setup.windows import on_windows
 
 _SILENT = say("these GPUs are on the PCI bus but have no driver; `rigright doctor` shows why")
@@ -142,10 +152,10 @@ def _machine(wish: SetupWish) -> str | None:
 
 def _answer(target: Target, name: str, *, pick: Pick | None, chips: tuple[Capability, ...]) -> SetUp:
     ways = ways_of(target)
-    is_open = min(chips, default=OPEN_FROM) >= OPEN_FROM
+    is_open = takes_open(target)
     way = driver_way(target, ways, is_open=is_open)
     branch = branches()[way.branch] if way else _newest(chips)
-    system = ways[0].python_of(target.os_version or "") if ways else None
+    system = python_here(target, ways)
     python = python_for(pick.python, system=system) if pick else None
     toolkit = (
         toolkit_for(branch.branch if branch else None, chips, cuda=pick.cuda if pick.torch else None)
@@ -185,8 +195,7 @@ def _steps(
     target: Target, pick: Pick, *, ways: tuple[DriverPackages, ...], python: str | None, toolkit: str | None
 ) -> Iterator[SetupStep]:
     manager = ways[0].manager if ways else None
-    system = ways[0].python_of(target.os_version or "") if ways else None
-    is_open = min((chip for chip, _ in target.capabilities), default=OPEN_FROM) >= OPEN_FROM
+    system, is_open = python_here(target, ways), takes_open(target)
     way = None if stays(target, pick) else driver_way(target, ways, is_open=is_open)
     if manager == "apt":
         yield steps.refresh()

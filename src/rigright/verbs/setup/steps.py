@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.facts.drivers import INSTALL, KEYRING, DriverPackages, branches
+from rigright.facts.software import version_of
 from rigright.report.set_up import Pick, SetupStep, Target
 
 ENVIRONMENT = "~/envs/{name}"
+LEAST_UV = (3, 8)  # of the Python that pip puts it into
 _UV = ENVIRONMENT.format(name="uv")
 _LLAMA = "~/llama.cpp"
 _TOLD = "torch.__version__, torch.cuda.is_available(), torch.cuda.get_arch_list()"
@@ -67,7 +69,7 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
         )
     if way.repo:
         yield repository(target, way)
-    kind = say("open") if is_open else say("closed")
+    kind = say("open") if is_open else say("proprietary")
     yield SetupStep(
         title=say("driver, branch {branch}, {kind} kernel module", branch=way.branch, kind=kind),
         why=say(
@@ -237,6 +239,12 @@ def python_steps(
 
 def _environment(place: str, python: str | None, *, system: str | None, manager: str | None) -> Iterator[str]:
     """With the system's own Python where that is the one, else with one that uv brings."""
+    if (
+        system is not None and version_of(system) < LEAST_UV
+    ):  # nor does the pip of such a Python take its wheels
+        yield f"curl -LsSf https://astral.sh/uv/install.sh | UV_UNMANAGED_INSTALL={_UV}/bin sh"
+        yield f"{_UV}/bin/uv venv --seed --python {python} {place}"
+        return
     wanted = python if python is None or python == system else system
     package, name = _interpreter(manager, wanted)
     if package is not None and manager is not None:

@@ -19,7 +19,7 @@ from rigright.facts.systems import SystemRelease, release_of
 from rigright.report.set_up import Installed, Pick, Target
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import picks
-from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, installs_on, stays
+from rigright.verbs.setup.ways import IN_WINDOWS, driver_way, installs_on, stays, takes_open
 
 _CUDA_ON_ARM = (2, 11)  # metadata of the package index's wheels for aarch64, read 2026-11-22
 
@@ -59,15 +59,34 @@ def notes_of(
             "it then compiles PTX at first start, for half an hour, or stops with "
             "CUDA_ERROR_INVALID_PTX; torch and jax have kernels for this GPU"
         )
-    release = release_of(target.os_id, target.os_version)
-    if release is not None and branch is not None and release.kernel < OPEN_KERNEL:
-        yield say(
-            "driver {branch} needs kernel {least} or newer; {system} has {kernel}: upgrade the system first",
-            branch=branch.branch, least=written(OPEN_KERNEL), system=target.os_name or target.os_id,
-            kernel=written(release.kernel),
-        )  # fmt: skip
+    if branch is not None:
+        yield from _of_kernel(target, chips=chips)
     if pick.cuda and not pick.toolkit:
         yield say("the wheels ship their own CUDA libraries: no toolkit needed")
+
+
+def _of_kernel(target: Target, *, chips: tuple[Capability, ...]) -> Iterator[Sentence]:
+    """What a kernel means that is too old for the open module."""
+    release = release_of(target.os_id, target.os_version)
+    if release is None or release.kernel >= OPEN_KERNEL or min(chips, default=OPEN_FROM) < OPEN_FROM:
+        return
+    needs: dict[str, object] = {
+        "least": written(OPEN_KERNEL),
+        "kernel": written(release.kernel),
+        "system": target.os_name or target.os_id,
+    }
+    if takes_open(target):
+        yield say(
+            "these GPUs need the open kernel module, which needs kernel {least} or newer; {system} has "
+            "{kernel}: upgrade the system first",
+            **needs,
+        )
+    else:
+        yield say(
+            "the open kernel module needs kernel {least} or newer; {system} has {kernel}: use the "
+            "proprietary one",
+            **needs,
+        )
 
 
 def _of_packages(target: Target, way: DriverPackages, *, chips: tuple[Capability, ...]) -> Iterator[Sentence]:
@@ -161,8 +180,7 @@ def without_package(
 ) -> Iterator[Sentence]:
     """What the set needs and no package of the tables brings."""
     system = target.os_name or target.os_id or say("this system")
-    is_open = min((chip for chip, _ in target.capabilities), default=OPEN_FROM) >= OPEN_FROM
-    way = driver_way(target, ways, is_open=is_open)
+    way = driver_way(target, ways, is_open=takes_open(target))
     if ways and target.virtual not in IN_WINDOWS and not stays(target, pick):
         if way is None:
             yield _no_driver(target, system)

@@ -6,6 +6,7 @@ import time
 
 from rigright.facts.drivers import (
     OPEN_FROM,
+    OPEN_KERNEL,
     OPEN_ONLY_FROM,
     DriverPackages,
     branch_of,
@@ -13,7 +14,7 @@ from rigright.facts.drivers import (
     packages_for,
 )
 from rigright.facts.software import version_of, written
-from rigright.facts.systems import SystemRelease
+from rigright.facts.systems import SystemRelease, release_of
 from rigright.report.set_up import Pick, Target
 from rigright.verbs.setup.target import OF_WSL, WSL
 
@@ -31,6 +32,21 @@ def ways_of(target: Target) -> tuple[DriverPackages, ...]:
             *(packages_for(WSL, OF_WSL, arch=target.arch) if any("ubuntu" in way.os for way in ways) else ()),
         )
     return ways
+
+
+def takes_open(target: Target) -> bool:
+    """Whether its driver comes with open kernel modules: they ask for newer chips, and for a newer kernel."""
+    chips = [capability for capability, _ in target.capabilities] or [OPEN_FROM]
+    release = release_of(target.os_id, target.os_version)
+    is_old = release is not None and release.kernel < OPEN_KERNEL
+    return min(chips) >= OPEN_FROM and not (is_old and max(chips) < OPEN_ONLY_FROM)
+
+
+def python_here(target: Target, ways: tuple[DriverPackages, ...]) -> str | None:
+    """The Python of the system that its packages bring, else the one it came with."""
+    brought = ways[0].python_of(target.os_version or "") if ways else None
+    release = release_of(target.os_id, target.os_version)
+    return brought or (written(release.python) if release is not None else None)
 
 
 def driver_way(target: Target, ways: tuple[DriverPackages, ...], *, is_open: bool) -> DriverPackages | None:

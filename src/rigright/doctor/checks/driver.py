@@ -199,4 +199,4 @@ def driver_open(case: Case) -> Iterator[Verdict]:
         elif is_open and capability < OPEN_FROM:
             yield advise("driver.needs_closed", about=chip, chip=chip)
         else:
-            yield Fine(says=say("open") if is_open else say("closed"), about=chip)
+            yield Fine(says=say("open") if is_open else say("proprietary"), about=chip)

@@ -17,13 +17,14 @@ from rigright.base.words import CHINESE, sentences
 from rigright.doctor.binding.judge import causes, judge
 from rigright.doctor.examine import case_of
 from rigright.machine.device import Clocks, Device
+from rigright.machine.host import NodePower
 from rigright.machine.record import Machine
 from rigright.report.formats import html, markdown, text
 from rigright.report.pages import diagnose as pages
 from rigright.report.pages import upgrade as upgrade_pages
 from rigright.report.plain import dumps
 from rigright.report.screen import Screen
-from rigright.verbs.diagnose import diagnose
+from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.upgrade.frame import upgraded
 
 SHARES = st.none() | st.floats(0, 1)
@@ -220,3 +221,24 @@ def test_full_cores_are_not_told_to_take_more_processes(tmp_path):
     other = history(tmp_path / "b", *ticks(STARVED, free, until_s=time.time() - 5))
     again = diagnose(since_s=3600, history=other)
     assert "more workers" in shown(again)
+
+
+def test_one_moment_of_a_file_is_never_a_share_of_the_time():
+    """A snapshot shows how busy a card was: for how long, and what it would gain, nobody knows."""
+    card = Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3", state="ok", busy_share=0.99)
+    found = in_file(case_of(Machine(devices=(card,), origin="smi.txt", read_as=("nvidia-smi",))))
+    assert str(pages.verdict(found)) == "GPUs busy 99%, limited by GPU compute"
+    shown = text.render(pages.page(found), Screen())
+    assert "one snapshot: smi.txt" in shown
+    assert "of the time" not in shown
+    assert "speeds the job up" not in shown
+
+
+def test_the_nodes_watts_stand_beside_those_of_its_cards(tmp_path):
+    told = ticks(STARVED, until_s=time.time() - 5)
+    found = diagnose(since_s=3600, history=history(tmp_path, *told))
+    assert "\nnode " not in text.render(pages.page(found), Screen())
+    power = NodePower(watts=3184.0, source="dcmi")
+    shown = text.render(pages.page(replace(found, power=power)), Screen())
+    assert "node 3.2 kW" in shown
+    assert json.loads(dumps(pages.plain(replace(found, power=power), "en")))["node_power"]["watts"] == 3184

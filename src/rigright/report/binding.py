@@ -9,6 +9,7 @@ from rigright.doctor.binding.judgement import Judgement
 from rigright.doctor.binding.record import Diagnosis
 from rigright.doctor.record import Finding
 from rigright.machine.bench.record import Result
+from rigright.machine.host import NodePower
 from rigright.machine.tick import Tick
 
 
@@ -37,9 +38,15 @@ class Diagnosed:
     source: Sentence  # which time it is about
     judgement: Judgement
     ticks: tuple[Tick, ...]
+    power: NodePower | None = None  # of the whole node, at the end of what was watched
     origin: str = "live"  # or the file that shows one moment of a machine
     drifts: tuple[Drift, ...] = ()
     names: tuple[tuple[int, str], ...] = ()  # device -> its name
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is about one moment that a file shows."""
+        return self.origin != "live"
 
     @property
     def diagnosis(self) -> Diagnosis:

@@ -42,6 +42,11 @@ class Upgraded:
     age_days: int | None = None  # of the recording that was asked about; None: of now, or not told
 
     @property
+    def is_snapshot(self) -> bool:
+        """Whether it goes by one moment that a file shows."""
+        return self.diagnosed is not None and self.diagnosed.is_snapshot
+
+    @property
     def first(self) -> JudgedCause | None:
         """What to mend before anything is changed."""
         return self.judgement.lead if self.shares else self.judgement.first

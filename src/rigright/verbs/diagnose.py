@@ -17,6 +17,7 @@ from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Case
 from rigright.machine.bench.record import Result, same_job
 from rigright.machine.history.store import open_history
+from rigright.machine.parts.node_power import node_power
 from rigright.machine.record import Machine
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
@@ -57,6 +58,7 @@ def diagnose(
         ticks, when = kept, say("from the history: {time}", time=show_seconds(max(at_s) - min(at_s)))
     else:
         ticks = _watched(live_s or LIVE_S, progress)
+        machine = replace(machine, node_power=node_power(here()) or machine.node_power)  # under this load
         when = say("watched for {time}", time=show_seconds(live_s or LIVE_S))
     case = case_of(machine, results=_latest(results))
     diagnosis = judge(ticks, case)
@@ -65,6 +67,7 @@ def diagnose(
         source=when,
         judgement=conclude(examine(watched(case, ticks)), diagnosis),
         ticks=ticks,
+        power=None if kept else machine.node_power,
         drifts=_drifts(results),
         names=tuple((device.index, device.name or "") for device in machine.devices),
     )

@@ -10,6 +10,7 @@ from rigright.base.words import Sentence, say, tell
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.binding.record import Bound
 from rigright.doctor.record import Step
+from rigright.machine.parts.node_power import beside_cards
 from rigright.machine.stored import plain as as_data
 from rigright.report.binding import Diagnosed, Drift
 from rigright.report.judged import first_of, judged
@@ -53,24 +54,9 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
         if diagnosis.bounds:
             yield Line(said=bound(result), tone="dim")
     if diagnosis.bounds:
-        bounds = result.diagnosis.bounds
-        pieces = tuple(
-            Piece(name=one.cause.title, size=one.share, shown=f"{one.share:.0%}") for one in bounds
-        )
-        yield Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
-        strips: list[Strip] = []
-        names = dict(result.names)
-        for index in result.diagnosis.devices:
-            values = tuple(
-                next((one.busy_share for one in tick.devices if one.index == index), None)
-                for tick in result.ticks
-            )
-            strips.append(_strip(say("GPU {index} busy", index=index), values, what=names.get(index, "")))
-        strips.append(_strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks)))
-        strips.append(_strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks)))
-        yield Strips(strips=tuple(strips), span=result.source)
+        yield from _over_time(result)
     for one in diagnosis.bounds[:MOST_TOLD]:
-        yield _told(one, result.judgement.steps(one))
+        yield _told(one, result.judgement.steps(one), once=result.is_snapshot)
     if result.drifts:
         heads = (say("benchmark"), say("measured on"), say("vs first run"))
         rows = tuple(
@@ -92,6 +78,30 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
     for note in (*diagnosis.notes, *diagnosis.unseen):
         yield Line(said=note, tone="dim")
     yield Commands(items=tuple(_next(result)), title=say("next"))
+
+
+def _over_time(result: Diagnosed) -> Iterator[Part]:
+    """What bound it over the time, and how busy things were; of one moment there is no such thing."""
+    if result.is_snapshot:
+        yield Line(said=result.source, tone="dim")
+        return
+    bounds = result.diagnosis.bounds
+    pieces = tuple(Piece(name=one.cause.title, size=one.share, shown=f"{one.share:.0%}") for one in bounds)
+    yield Bars(bars=(Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%"),))
+    strips: list[Strip] = []
+    names = dict(result.names)
+    for index in result.diagnosis.devices:
+        values = tuple(
+            next((one.busy_share for one in tick.devices if one.index == index), None)
+            for tick in result.ticks
+        )
+        strips.append(_strip(say("GPU {index} busy", index=index), values, what=names.get(index, "")))
+    strips.append(_strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks)))
+    strips.append(_strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks)))
+    yield Strips(strips=tuple(strips), span=result.source)
+    if result.power is not None and result.ticks:
+        draws = (one.power_w for one in result.ticks[-1].devices)
+        yield Line(said=beside_cards(result.power, draws), tone="dim")
 
 
 def verdict(result: Diagnosed) -> Sentence:
@@ -122,28 +132,39 @@ def bound(result: Diagnosed) -> Sentence:
     """What binds, in one sentence."""
     diagnosis = result.diagnosis
     if not diagnosis.bounds:
-        if result.origin != "live":
+        if result.is_snapshot:
             return say("no load in this file: capture it while the job runs")
         return say("nothing is running: start the job, then run diagnose again")
     first = diagnosis.bounds[0]
     share = f"{first.share:.0%}"
-    if diagnosis.busy_share is None:
+    waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), None)
+    busy_share = diagnosis.busy_share
+    if result.is_snapshot or (waits is None and busy_share is not None and busy_share < BUSY_ENOUGH):
+        return _in_snapshot(first, busy_share)
+    if busy_share is None:
         return say("bottleneck: {cause}, {share} of the time", cause=first.cause.title, share=share)
-    busy = f"{diagnosis.busy_share:.0%}"
-    if diagnosis.busy_share >= BUSY_ENOUGH:
+    busy = f"{busy_share:.0%}"
+    if waits is None or busy_share >= BUSY_ENOUGH:
         return say(
             "bottleneck: {cause}, {share} of the time; GPUs busy {busy}",
             busy=busy, cause=first.cause.title, share=share,
         )  # fmt: skip
-    waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), None)
-    if waits is None:  # a file shows cards at work, and nothing of what they wait for
-        return say(
-            "GPUs busy {busy}, limited by {cause}; what they wait for in between is not visible",
-            busy=busy, cause=first.cause.title,
-        )  # fmt: skip
     return say(
         "GPUs busy only {busy}: waiting on {cause} ({share} of the time)",
         busy=busy, cause=waits.cause.title, share=f"{waits.share:.0%}",
+    )  # fmt: skip
+
+
+def _in_snapshot(first: Bound, busy_share: float | None) -> Sentence:
+    """What one moment shows: how busy cards were, never for how long."""
+    if busy_share is None:
+        return say("limited by {cause}", cause=first.cause.title)
+    busy = f"{busy_share:.0%}"
+    if busy_share >= BUSY_ENOUGH:
+        return say("GPUs busy {busy}, limited by {cause}", busy=busy, cause=first.cause.title)
+    return say(
+        "GPUs busy {busy}, limited by {cause}; what they wait for in between is not visible",
+        busy=busy, cause=first.cause.title,
     )  # fmt: skip
 
 
@@ -153,7 +174,8 @@ def _strip(label: Sentence, values: tuple[float | None, ...], *, what: str = "")
     return Strip(label=label, values=values, shown=shown, high=1.0)
 
 
-def _told(bound: Bound, remedies: tuple[Step, ...]) -> Points:
+def _told(bound: Bound, remedies: tuple[Step, ...], *, once: bool) -> Points:
+    """One thing that binds; what was seen `once` tells no share of the time."""
     cause, share = bound.cause, f"{bound.share:.0%}"
     command = bound.evidence.command
     evidence = bound.evidence.shows
@@ -163,8 +185,8 @@ def _told(bound: Bound, remedies: tuple[Step, ...]) -> Points:
     )
     steps = tuple(_with_command(step.says, step.command) for step in remedies)
     sure = () if bound.seen else (say("inferred: no other resource was saturated"),)
-    limit = (gain,) if bound.share <= _MOST_SHARE else ()
-    title = say("{cause}: {share} of the time", cause=cause.title, share=share)
+    limit = (gain,) if bound.share <= _MOST_SHARE and not once else ()
+    title = cause.title if once else say("{cause}: {share} of the time", cause=cause.title, share=share)
     return Points(title=title, items=(shown, *sure, *limit, *steps))
 
 
@@ -196,6 +218,7 @@ def plain(result: Diagnosed, language: str) -> dict[str, Any]:
         "verdict": tell(verdict(result), language),
         "lasted_s": diagnosis.lasted_s,
         "moments": diagnosis.moments,
+        "node_power": as_data(result.power, language),
         "idle": diagnosis.idle,
         "busy_share": diagnosis.busy_share,
         "devices": list(diagnosis.devices),

@@ -46,7 +46,9 @@ def page(result: Upgraded) -> Page:
         fitting = tuple(_fitting(result))
         if fitting:
             parts.append(Points(title=say("3. does it fit"), items=fitting))
-        parts.append(Table(title=say("changes, best value first"), columns=columns, rows=rows, tones=tones))
+        parts.append(
+            Table(title=say("changes, in the order to try them"), columns=columns, rows=rows, tones=tones)
+        )
         parts.append(Points(title=say("4. cost"), items=tuple(_costs(result))))
     elif result.by_cause:
         parts.append(_by_cause(result))
@@ -65,12 +67,18 @@ def page(result: Upgraded) -> Page:
 def _next(result: Upgraded) -> Iterator[str]:
     """What to type next."""
     if result.by_cause:
-        origin = "live" if result.diagnosed is None else result.diagnosed.origin
-        of_it = "" if origin == "live" else f" --from {shlex.quote(origin)}"
-        yield f"rigright upgrade{of_it} --bound 'compute=60%,disk=40%'"
+        yield f"rigright upgrade{_of_it(result)} --bound 'compute=60%,disk=40%'"
+    elif result.first is not None and not result.worth:
+        yield f"rigright doctor{_of_it(result)}"
     elif not result.baseline:
         yield "rigright bench --quick"
     yield from dict.fromkeys(one.change.command for one in result.worth if one.change.command)
+
+
+def _of_it(result: Upgraded) -> str:
+    """The words that name the file it is about."""
+    origin = "live" if result.diagnosed is None else result.diagnosed.origin
+    return "" if origin == "live" else f" --from {shlex.quote(origin)}"
 
 
 def _by_cause(result: Upgraded) -> Table:
@@ -97,6 +105,11 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
         yield Line(said=bound(result.diagnosed), tone="dim" if lead else "warn")
     elif lead is None or result.worth:  # what is to be mended is no "nothing to change"
         yield _answer(result)
+    if result.is_snapshot and result.worth:
+        said = say(
+            "judged by one snapshot: before you buy, watch a whole run: `rigright diagnose --for 10min`"
+        )
+        yield Line(said=said, tone="warn")
     if result.age_days is not None and result.age_days >= OLD_DAYS:
         said = say("this capture is {days} days old: the machine may have changed", days=result.age_days)
         yield Line(said=said, tone="warn")
@@ -118,7 +131,7 @@ def _answer(result: Upgraded) -> Line:
         said = say("do first: {change}: up to {gain}x faster, {cost}", **told)
     else:
         said = say("then: {change}: up to {gain}x faster, {cost}", **told)
-    return Line(said=said, tone="good")
+    return Line(said=said, tone="plain" if result.is_snapshot else "good")
 
 
 def _baseline(result: Upgraded) -> Sentence:

@@ -241,4 +241,5 @@ def test_the_nodes_watts_stand_beside_those_of_its_cards(tmp_path):
     power = NodePower(watts=3184.0, source="dcmi")
     shown = text.render(pages.page(replace(found, power=power)), Screen())
     assert "node 3.2 kW" in shown
-    assert json.loads(dumps(pages.plain(replace(found, power=power), "en"), "en"))["node_power"]["watts"] == 3184
+    plain = pages.plain(replace(found, power=power), "en")
+    assert json.loads(dumps(plain, "en"))["node_power"]["watts"] == 3184

@@ -125,7 +125,7 @@ def test_a_hot_card_says_so_on_any_screen(size, unicode):
     cards[6] = replace(CARD, index=6, slowed_by=("hw_thermal",), gpu_c=93.0)
     shown = drawn(*cards, width=width, height=height, times=50, unicode=unicode)
     (line,) = [line for line in shown if line.startswith("gpu6")]
-    assert line.endswith("held back: overheated")
+    assert line.endswith("throttled: overheated")
     assert "97 %" in line
 
 
@@ -146,7 +146,7 @@ def test_what_is_wrong_stands_beside_the_card():
     for height in (12, 60):
         told = "\n".join(drawn(*cards, width=140, height=height))
         assert "lost: the driver cannot reach it" in told
-        assert "held back: overheated, power limit" in told
+        assert "throttled: overheated, power limit" in told
         assert "the driver asks for: gpu reset" in told
         assert "no answer for 42 s" in told
         assert "memory rows wait for a reset" in told

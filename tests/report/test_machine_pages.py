@@ -143,4 +143,4 @@ def test_what_a_driver_says_with_braces_is_text_and_no_template():
 
 def test_why_a_card_is_slow_is_said_in_words():
     slow = Device(index=0, vendor="nvidia", name="NVIDIA A10", slowed_by=("sw_power_cap", "sw_thermal"))
-    assert "held back: power limit, heat" in probed(replace(LIVE, devices=(slow,)))
+    assert "throttled: power limit, heat" in probed(replace(LIVE, devices=(slow,)))

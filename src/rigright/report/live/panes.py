@@ -41,7 +41,7 @@ def pane(recent: Recent, view: View, *, moment: Moment, screen: Screen) -> Pane:
         return _cards(recent, moment, screen=screen)
     if view.pane == "nvlink":
         found = links.rows(recent, moment.tick.devices, probed=_probed(moment))
-        return _table(links.HEADS, found, none=say("no card here reports NVLink"), screen=screen)
+        return _table(links.HEADS, found, none=say("no GPU here reports NVLink"), screen=screen)
     if view.pane == "events":
         return _events(recent, moment, screen=screen)
     return _PANES[view.pane](moment, screen)
@@ -71,7 +71,7 @@ def _programs(moment: Moment, view: View, *, screen: Screen) -> Pane:
     head, *lines = programs.draw(found, screen=screen)
     if lines:
         return Pane(head=[head], rows=lines)
-    none = say("no program holds memory of a card")
+    none = say("no process uses GPU memory")
     if view.words:
         none = say('no program matches "{words}"', words=view.words)
     elif moment.tick.devices and all(one.programs is None for one in moment.tick.devices):
@@ -107,7 +107,7 @@ def _cards(recent: Recent, moment: Moment, *, screen: Screen) -> Pane:
         *(GridColumn(say("card"), 0, right=False, least=5), GridColumn(say("SM clock"), 2, least=8)),
         *(
             GridColumn("GPU", 1, least=6),
-            GridColumn(say("mem heat"), 3, least=6),
+            GridColumn(say("mem temp"), 3, least=6),
             GridColumn(say("mem busy"), 7, least=6),
         ),
         *(GridColumn(say("fan"), 6, least=5), GridColumn("PCIe", 5, least=5)),
@@ -178,11 +178,7 @@ def _mig(moment: Moment, screen: Screen) -> Pane:
         *(GridColumn(say("tensor"), 5, least=6), GridColumn("DRAM", 6, least=5)),
         GridColumn(say("programs"), -1, right=False),
     )
-    waits = (
-        say("reading the machine ...")
-        if _machine(moment) is None
-        else say("no card is split into MIG instances")
-    )
+    waits = say("reading the machine ...") if _machine(moment) is None else say("no GPU has MIG instances")
     return _table(heads, rows, none=waits, screen=screen)
 
 

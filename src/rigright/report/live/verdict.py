@@ -22,7 +22,7 @@ def verdict(recent: Recent, moment: Moment) -> tuple[Sentence, Tone]:
     """The answer, and its tone; "good" only where every reading that tells of trouble was there."""
     devices, tick = moment.tick.devices, moment.tick
     if not devices and tick.on_bus:
-        return say("{count} cards are on the bus, and no driver shows them", count=tick.on_bus), "bad"
+        return say("{count} GPUs on the PCI bus, but no driver lists them", count=tick.on_bus), "bad"
     ill = _ill(recent, moment)
     if ill is not None:
         return ill
@@ -78,14 +78,14 @@ def _ill(recent: Recent, moment: Moment) -> tuple[Sentence, Tone] | None:
         lasts_s = _lasts_s(ones, recent, now_s=moment.tick.at_s) if is_slow else 0.0
         if lasts_s >= _LEAST_S:
             time = show_seconds(lasts_s)
-            parts.append(say("{cards} held back for {time}: {reasons}", cards=cards, time=time, reasons=said))
+            parts.append(say("{cards} throttled for {time}: {reasons}", cards=cards, time=time, reasons=said))
         elif is_slow:
-            parts.append(say("{cards} held back: {reasons}", cards=cards, reasons=said))
+            parts.append(say("{cards} throttled: {reasons}", cards=cards, reasons=said))
         else:
             parts.append(say("{cards}: {trouble}", cards=cards, trouble=said))
     rest = sum(len(members) for _, members in ordered[2:])
     if rest:
-        parts.append(say("{count} more cards in trouble", count=rest))
+        parts.append(say("{count} more GPUs with problems", count=rest))
     others = len(devices) - sum(map(len, groups.values()))
     if others and _sees(devices):
         parts.append(say("other {count} fine", count=others))

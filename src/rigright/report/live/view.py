@@ -43,7 +43,7 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
     if moment is None:
         waits = say("looking at the machine ...")
         if view.at_s is not None:
-            waits = say("nothing was kept of {time}", time=clock(view.at_s))
+            waits = say("no history at {time}", time=clock(view.at_s))
         lines = [*_filled([line_of(waits, screen)], height - 1), _keys(view, screen)]
         return Frame(lines=lines, now_s=now_s or 0.0)
     now_s = moment.tick.at_s if now_s is None else now_s

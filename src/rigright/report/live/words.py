@@ -16,16 +16,16 @@ STATES: dict[str, tuple[Sentence, Tone]] = {
     "stale": (say("no answer for {seconds} s", seconds=0), "warn"),
 }
 _REASONS = {
-    "app_clocks": say("set clocks"),
+    "app_clocks": say("application clocks"),
     "sw_power_cap": say("power limit"),
-    "hw_slowdown": say("board's brake"),
-    "sync_boost": say("slowest of its group"),
+    "hw_slowdown": say("hardware slowdown"),
+    "sync_boost": say("sync boost"),
     "sw_thermal": say("heat"),
     "hw_thermal": say("overheated"),
     "hw_power_brake": say("power supply"),
     "display_clock": say("screen"),
     "board_limit": say("board's limit"),
-    "reliability": say("highest voltage"),
+    "reliability": say("voltage limit"),
 }
 GRAVE = {"hw_slowdown", "hw_thermal", "hw_power_brake"}
 HURTS = GRAVE | {"sw_thermal", "board_limit"}  # the other reasons are how a card that works is held
@@ -102,7 +102,7 @@ def held_back(device: DeviceTick) -> tuple[Sentence, Tone] | None:
     if not found:
         return None
     tone: Tone = "bad" if GRAVE & set(device.slowed_by or ()) else "warn"
-    return say("held back: {reasons}", reasons=with_commas(found) or ""), tone
+    return say("throttled: {reasons}", reasons=with_commas(found) or ""), tone
 
 
 def reason(word: str) -> Sentence | str:

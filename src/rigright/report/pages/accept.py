@@ -91,11 +91,11 @@ def _between(result: Accepted, most: int | None) -> Iterator[Part]:
     if most is not None and len(items) > most:
         items = [*items[:most], say("and {count} more", count=len(items) - most)]
     if items:
-        yield Points(items=tuple(items), title=say("slow together, though each node is fine"), tone="warn")
+        yield Points(items=tuple(items), title=say("slow together, although each node passes"), tone="warn")
 
 
 def _path(one: Between) -> Sentence:
-    reached = say("did not get there") if one.value is None else show_measured(one.value, "bytes_per_s")
+    reached = say("no result") if one.value is None else show_measured(one.value, "bytes_per_s")
     full = show_measured(one.full, "bytes_per_s")
     if len(one.nodes) == 2:
         a, b = one.nodes
@@ -113,7 +113,7 @@ def _path(one: Between) -> Sentence:
 
 def _everywhere(one: Suspect) -> Sentence:
     return say(
-        "{part}, {what}: about {value}, where it should be {full}",
+        "{part}, {what}: about {value}, expected {full}",
         part=one.result.part,
         what=one.result.what,
         value=show_measured(one.result.value, one.result.unit),

@@ -92,7 +92,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
         columns = (
             Column(head=say("card")),
             *(Column(head=head, right=True) for head in heads),
-            Column(head=say("held back"), flexible=True),
+            Column(head=say("throttled"), flexible=True),
         )
         parts.append(Table(columns=columns, rows=tuple(_row(card, span) for card in span.cards)))
     return parts, say("from {since} to {until}", since=_date(since), until=_date(until))

@@ -41,7 +41,7 @@ def _parts(measured: Measured) -> Iterator[Part]:
                 "GPU {index}: {word} for {time} ({share} of the time)",
                 index=index, word=word, time=show_seconds(time_s), share=f"{share:.0%}",
             ))  # fmt: skip
-        yield Points(title=say("held back"), items=tuple(slowed), tone="warn")
+        yield Points(title=say("throttled"), items=tuple(slowed), tone="warn")
     for note in measured.notes:
         yield Line(said=note, tone="dim")
     if any(not held.inside for held in measured.held):

@@ -27,7 +27,7 @@ def state_of(device: Device) -> tuple[Shown, Tone]:
         return worst[0], "bad"
     slowed = [word for word in device.slowed_by or () if word not in _HARMLESS]
     if slowed:
-        return say("held back: {reasons}", reasons=with_commas(map(reason, slowed))), "warn"
+        return say("throttled: {reasons}", reasons=with_commas(map(reason, slowed))), "warn"
     if device.mig or device.slices:
         count = len(device.slices)
         said = say("MIG, {count} instances", count=count) if device.mig else None

@@ -88,11 +88,9 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept",
         metavar="FOLDER",
-        help=str(say("bench: pass or fail each node; FOLDER keeps it all, and the same again goes on")),
+        help=str(say("bench: pass or fail each node; FOLDER keeps the results, the same command resumes")),
     )
-    parser.add_argument(
-        "--burn", metavar="TIME", help=str(say("accept: how long under load; by default 10min"))
-    )
+    parser.add_argument("--burn", metavar="TIME", help=str(say("accept: burn-in time; default 10min")))
     parser.add_argument("--disk", metavar="FOLDER", help=str(say("accept: a folder on the disk to measure")))
     parser.add_argument("--timeout", metavar="TIME", help=str(say("timeout per node: 90s, 10min")))
     parser.add_argument("--parallel", metavar="N", help=str(say("nodes asked in parallel; default 32")))

@@ -123,8 +123,9 @@ def test_what_stands_behind_a_number_has_its_singular():
 
 
 def advised():
-    """The English of every table of advice."""
-    for path in (house.PACKAGE / "data" / "advice").glob("*.toml"):
+    """The English of every table of advice, and of what binds."""
+    data = house.PACKAGE / "data"
+    for path in (*(data / "advice").glob("*.toml"), data / "binding.toml"):
         yield from english_in(tomllib.loads(path.read_text(encoding="utf-8")))
 
 

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.units import GIB, GIGA, MEGA
-from rigright.doctor.binding.judge import causes, judge, split
+from rigright.base.words import LANGUAGES, tell
+from rigright.doctor.binding.causes import WEIGHED, causes, seen
+from rigright.doctor.binding.judge import judge, split
 from rigright.doctor.binding.record import Moment
 from rigright.doctor.examine import case_of
 from rigright.machine.device import Program
@@ -173,3 +175,10 @@ def test_every_cause_names_a_remedy_and_a_side():
     for cause in causes():
         assert cause.remedies
         assert cause.side in {"working", "waiting"}
+    assert {cause.name for cause in causes()} == set(WEIGHED)
+
+
+def test_what_a_cause_says_of_moments_without_a_single_reading_has_no_gap():
+    bare = (Moment(devices=(), host=HostTick()),)
+    assert all("{" not in tell(cause.tell(bare).shows, word) for cause in causes() for word in LANGUAGES)
+    assert seen(bare)["has_clock"] is False

@@ -15,7 +15,7 @@ import rigright
 from rigright.base import shelf
 from rigright.base.errors import RigError
 from rigright.base.words import CHINESE, sentences, tell
-from rigright.doctor.binding.judge import causes
+from rigright.doctor.binding.causes import causes
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.faces.cli.main import verb_parser
 from rigright.facts.monitoring import alerts

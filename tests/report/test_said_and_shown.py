@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from rigright.base.words import say
-from rigright.doctor.binding.judge import causes
+from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.judgement import Judgement
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import case_of, checks, examine

@@ -54,7 +54,7 @@ def advise(
     if device is not None:
         values = {"gpu": number(device), "vendor": device.vendor, **values}
         about = about or label(device)
-    writer = _Writer(values)
+    writer = Writer(values)
     return Finding(
         severity=severity or row["severity"],
         title=writer.sentence(row["title"]),
@@ -71,7 +71,7 @@ def advised_step(name: str, /, *, device: Device | None = None, **values: object
     """A step that many findings share, for those that a check puts together itself."""
     if device is not None:
         values = {"gpu": number(device), "vendor": device.vendor, **values}
-    (step,) = _Writer(values).steps((name,))
+    (step,) = Writer(values).steps((name,))
     return step
 
 
@@ -92,7 +92,7 @@ def number(device: Device) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class Writer:
     """Fills what a table says with the values of one case."""
 
     values: Mapping[str, Any]
@@ -118,7 +118,7 @@ class _Writer:
             elif isinstance(row, str):
                 yield self._step(_row(SHARED, row))
             elif "step" in row:
-                given = _Writer({**self.values, **row.get("with", {})})
+                given = Writer({**self.values, **row.get("with", {})})
                 yield given._step(_row(SHARED, row["step"]))
             else:
                 yield self._step(row)

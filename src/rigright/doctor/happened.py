@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Severity, Step, step
+from rigright.doctor.record import Case, Severity, Step
 from rigright.machine.system import Event
 
 OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
 _ANEW = re.compile(r"systemctl reboot|--gpu-?reset")
-_STARTED = step(say("the machine has rebooted since: act only if it recurs"))
+_STARTED = Step(says=say("the machine has rebooted since: act only if it recurs"))
 _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}
 
 

@@ -34,24 +34,14 @@ class Step:
     command: str | None = None
     as_root: bool = False
     disturbs: bool = False  # stops work that runs: a reset, a reboot
-    takes: tuple[str, ...] = ()  # causes of binding/ of which it takes more: no help where they are full
+    takes: tuple[
+        str, ...
+    ] = ()  # causes of data/binding.toml of which it takes more: no help where they are full
 
 
 def seen(shows: Sentence | str, command: str | None = None) -> tuple[Evidence, ...]:
     """All the evidence, where it is one thing."""
     return (Evidence(shows=shows, command=command),)
-
-
-def step(
-    says: Sentence, command: str | None = None, *, disturbs: bool = False, takes: tuple[str, ...] = ()
-) -> Step:
-    """A step that anybody may take."""
-    return Step(says=says, command=command, disturbs=disturbs, takes=takes)
-
-
-def as_root(says: Sentence, command: str | None, *, disturbs: bool = False) -> Step:
-    """A step whose command root alone may run."""
-    return Step(says=says, command=command, as_root=True, disturbs=disturbs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

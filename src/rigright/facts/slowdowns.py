@@ -18,7 +18,7 @@ class Slowdown:
     word: str  # "hw_thermal"
     xml: str | None  # its name in nvidia-smi -q -x, without what stands before it
     judged: str  # while it works: "none", "note", "warning", "fault"
-    binds: str | None  # what a card so held waits for: a file of doctor/binding/causes
+    binds: str | None  # what a card so held waits for: a table of data/binding.toml
     meaning: Sentence
     source: str
     as_of: str

@@ -11,35 +11,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
-from rigright.base import shelf
 from rigright.base.words import Sentence, say
+from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.lockstep import behind, working_share
 from rigright.doctor.binding.means import mean, slowed_share
-from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Cause, Diagnosis, Moment
+from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Diagnosis, Moment
 from rigright.doctor.record import Case
 from rigright.facts.links import pcie_bytes_per_s
 from rigright.facts.slowdowns import words_of
 from rigright.machine.tick import DeviceTick, Tick
 
-CAUSES = "rigright.doctor.binding.causes"
 LEAST_BUSY = 0.02  # below it a device without programs rests
 LEAST_SHARE = 0.03  # of the time: less is not worth a line
 LEAST_LAG = 0.2  # of the time
 _NOTHING = 1e-9
 FULL_MEMORY = 0.95
 NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
-
-
-@cache
-def causes() -> tuple[Cause, ...]:
-    """Every file of the shelf."""
-    bears = ("TITLE", "SIDE", "weigh", "tell", "REMEDIES")
-    return tuple(
-        Cause(name=name, **{key.lower(): shelf.take(CAUSES, name, bears=key) for key in bears})
-        for name in shelf.names(CAUSES)
-    )
 
 
 def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:

@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.build.record import Worth
 from rigright.build.worth import LEAST_GAIN, gain, ranked
-from rigright.doctor.binding.judge import causes
+from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.binding.record import FULL, WORKING
 from rigright.doctor.examine import case_of, examine

@@ -4,7 +4,7 @@ Nothing is registered. A reader is what the code holds: each form of the front d
 benchmark, each family of configs, and each public function that takes one foreign text. A seed is each longer
 text that a test holds, beside the configs of the zoo: a new reader
 and a new test's text are fuzzed as they are.
-A worker that hangs in one input, or needs more memory than it may, ends with that input's number.
+A worker that hangs in one input ends with that input's number, and another goes on behind it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,10 @@ from rigright.arch.sources import zoo  # noqa: E402
 from rigright.base.errors import RigError  # noqa: E402
 from rigright.base.units import MIB  # noqa: E402
 from rigright.doctor.examine import case_of, examine  # noqa: E402
+from rigright.facts.myths import myths  # noqa: E402
 from rigright.machine.opened import read_machine  # noqa: E402
 from rigright.machine.possible import possible  # noqa: E402
+from rigright.verbs.look_up.figures import compute  # noqa: E402
 from rigright.verbs.runs.document import document  # noqa: E402
 from rigright.verbs.runs.files import outputs  # noqa: E402
 from rigright.verbs.runs.setup import NOTHING_SAID  # noqa: E402
@@ -58,7 +61,7 @@ FOREIGN = frozenset(  # what a foreign text is called where it comes in
     {"text", "raw", "told", "said", "log", "printed", "status", "topo", "shown", "content", "report"}
 )
 NOT_READERS = re.compile(
-    r"\.(families|report|faces|data|export)\.|_child$|\.child$|\.landing$|__main__|\.parts\.|look_up\.figures$"
+    r"\.(families|report|faces|data|export)\.|_child$|\.child$|\.landing$|__main__|\.parts\."
 )
 ODD = (
     "", "0", "-1", "-81920", "9999", "1e308", "1e999", "NaN", "nan", "Infinity", "null", "true", "[]",
@@ -244,14 +247,23 @@ def door(dice: random.Random) -> None:
     doors.any_door(mutant, dice)
 
 
-KINDS = (front_door, front_door, front_door, any_reader, any_reader, benchmark, config, config)
+def figure(dice: random.Random) -> None:
+    """A law of the myths' figures with other words and numbers; a condition of `look-up`."""
+    if dice.random() < 0.5:
+        laws = [law for myth in myths() for _, law in myth.figures]
+        compute(mutant(dice.choice(laws), dice))
+    else:
+        doors.any_condition(mutant, dice)
+
+
+KINDS = (front_door, front_door, front_door, any_reader, any_reader, benchmark, config, config, figure)
 COMMAND_EACH = 50  # a whole command takes as long as many readings
 
 
 def one(number: int, seed: int) -> None:
     """One input; only a RigError may come out of a reader, and it says something."""
     dice = random.Random(seed * 1_000_003 + number)  # noqa: S311 - it plays, it hides nothing
-    kind = door if number % COMMAND_EACH == COMMAND_EACH - 1 else KINDS[number % len(KINDS)]
+    kind = door if dice.random() < 1 / COMMAND_EACH else dice.choice(KINDS)
     try:
         kind(dice)
     except RigError as error:
@@ -263,10 +275,12 @@ def work(first: int, end: int, *, seed: int, step: int, until: float) -> int:
     """Inputs one after another within bounds of time and memory; each fault is a line of JSON."""
     readers()
     zoo.names()
-    faults = done = 0
+    faults = 0
     for number in range(first, end, step):
         if time.monotonic() > until:
             break
+        sys.stdout.write(json.dumps({"begins": number}) + "\n")
+        sys.stdout.flush()
         faulthandler.dump_traceback_later(HANG_S, exit=True, file=sys.__stderr__)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
@@ -282,9 +296,7 @@ def work(first: int, end: int, *, seed: int, step: int, until: float) -> int:
         if grown > ROOM_BYTES:
             faults += 1
             sys.stdout.write(json.dumps({"input": number, "error": f"{grown // MIB} MiB of memory"}) + "\n")
-        done += 1
     faulthandler.cancel_dump_traceback_later()
-    sys.stdout.write(json.dumps({"done": done, "faults": faults}) + "\n")
     return faults
 
 
@@ -302,31 +314,37 @@ def main() -> int:
     if said.step:
         work(said.first, end, seed=said.seed, step=said.step, until=time.monotonic() + said.seconds)
         return 0
-    line = [sys.executable, __file__, "--seed", str(said.seed), "--seconds", str(said.seconds)]
-    line += ["--step", str(said.workers)]
-    children = [
-        subprocess.Popen(
-            [*line, "--first", str(said.first + place), "--inputs", str(said.inputs - place)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for place in range(said.workers)
-    ]
-    done = faults = 0
-    for child in children:
-        out = child.communicate()[0]
-        last: dict[str, int] = {}
-        for text in out.splitlines():
-            told = json.loads(text)
-            last = told if "done" in told else last
-            if "error" in told:
-                sys.stdout.write(f"{text}\n")
-        if child.returncode or not last:
-            faults += 1
-            sys.stdout.write(f"a worker hung or died ({child.returncode}): its traceback is above\n")
-        done, faults = done + last.get("done", 0), faults + last.get("faults", 0)
+    with ThreadPoolExecutor(said.workers) as pool:
+        found = list(pool.map(lambda place: _worker(said, said.first + place, end), range(said.workers)))
+    done, faults = (sum(counts) for counts in zip(*found, strict=True))
     sys.stdout.write(f"{done} inputs, {faults} faults\n")
     return min(faults, 1)
+
+
+def _worker(said: argparse.Namespace, first: int, end: int) -> tuple[int, int]:
+    """Inputs done and faults of one share, with a new process after each that ended."""
+    line = [sys.executable, __file__, "--seed", str(said.seed), "--step", str(said.workers)]
+    until = time.monotonic() + said.seconds
+    done = faults = 0
+    while first < end:
+        line_now = [*line, "--first", str(first), "--inputs", str(end - first)]
+        line_now += ["--seconds", str(until - time.monotonic())]
+        child = subprocess.Popen(line_now, stdout=subprocess.PIPE, text=True)
+        for text in child.stdout or ():
+            told = json.loads(text)
+            if "begins" in told:
+                first, done = told["begins"] + said.workers, done + 1
+            if "error" in told:
+                faults += 1
+                sys.stdout.write(text)
+        if not child.wait():
+            break
+        faults += 1
+        sys.stdout.write(
+            f"input {first - said.workers} hung or died ({child.returncode}): its traceback is above\n"
+        )
+        sys.stdout.flush()
+    return done, faults
 
 
 if __name__ == "__main__":

@@ -29,9 +29,7 @@ def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None, unknown: str 
     `pairs` makes its objects; `unknown` stands for what is no finite number, where that is to be told.
     """
     text = raw if isinstance(raw, str) else raw.decode(json.detect_encoding(raw))
-    if text.count("[") + text.count("{") > MOST_CONTAINERS:
-        msg = f"more than {MOST_CONTAINERS:,} lists and objects"
-        raise ValueError(msg)
+    _few(text, 0)
     try:
         found = _decoder(pairs, unknown).decode(text.removeprefix("\ufeff"))
     except RecursionError:
@@ -41,6 +39,7 @@ def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None, unknown: str 
 
 def bounded_json_at(text: str, start: int) -> tuple[Any, int]:
     """The value that begins in a place, and where it ends; a ValueError where none does."""
+    _few(text, start)
     try:
         found, end = _decoder(None, None).raw_decode(text, start)
     except RecursionError:
@@ -97,6 +96,12 @@ def bounded_toml(toml: str) -> dict[str, Any]:
 def _finite(text: str) -> float | None:
     value = float(text)
     return value if math.isfinite(value) else None
+
+
+def _few(text: str, start: int) -> None:
+    if text.count("[", start) + text.count("{", start) > MOST_CONTAINERS:
+        msg = f"more than {MOST_CONTAINERS:,} lists and objects"
+        raise ValueError(msg)
 
 
 class TooDeepError(ValueError):

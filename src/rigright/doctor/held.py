@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rigright.base.words import Sentence, say
@@ -44,13 +44,42 @@ class Held:
     notes: tuple[Sentence, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """All figures of one machine, by what each is held against."""
+
+    case: Case
+    ways: dict[tuple[int, ...], str]  # pair of cards -> how they reach each other
+    alike: dict[object, list[Result]] = field(default_factory=dict)  # on cards of the same kind
+    sockets: dict[object, dict[str, float]] = field(default_factory=dict)  # the best of each
+    sizes: dict[object, float] = field(default_factory=dict)  # the largest message in MiB
+
+
 def held_all(results: Sequence[Result], case: Case) -> tuple[Held, ...]:
     """Every figure of one machine."""
-    return tuple(held(one, case, beside=results) for one in results)
+    beside = _beside(results, case)
+    return tuple(_held(one, case, beside=beside) for one in results)
 
 
 def held(result: Result, case: Case, *, beside: Sequence[Result] = ()) -> Held:
-    """One figure; `beside` holds those of the other cards. However fast: what gives wrong values is wrong."""
+    """One figure; `beside` holds those of the other cards."""
+    return _held(result, case, beside=_beside(beside, case))
+
+
+def _beside(results: Sequence[Result], case: Case) -> _Beside:
+    ways = {tuple(sorted((one.a, one.b))): one.kind for one in reversed(case.machine.paths or ())}
+    beside = _Beside(case, ways)
+    for one in results:
+        beside.alike.setdefault(_kind(one, beside), []).append(one)
+        of_sockets = beside.sockets.setdefault(_ends(one), {})
+        of_sockets[one.on] = max(one.value, of_sockets.get(one.on, one.value))
+        size, name = size_mib_of(one.what) or 0.0, _collective(one)
+        beside.sizes[name] = max(size, beside.sizes.get(name, 0.0))
+    return beside
+
+
+def _held(result: Result, case: Case, *, beside: _Beside) -> Held:
+    """However fast: what gives wrong values is wrong."""
     one = _compared(result, case, beside=beside)
     return replace(one, verdict="wrong") if wrong_values(result) else one
 
@@ -63,14 +92,14 @@ def wrong_values(result: Result) -> float:
         return 0.0
 
 
-def _compared(result: Result, case: Case, *, beside: Sequence[Result]) -> Held:
+def _compared(result: Result, case: Case, *, beside: _Beside) -> Held:
     disk = disk_of(result, case) if result.part == "disk" else None
     row = expected(result.part, result.what, kind=None if disk is None else disk.kind)
     is_smaller = row is not None and row.from_mib is not None and _is_smaller(result, beside)
     if is_smaller or _is_far(result, beside):
         return Held(result=result, verdict="unknown", notes=_notes(result, case))
     alone = _by_facts(result, case, row=row)
-    others = _others(result, case, beside=beside) if row is not None and row.law is not None else None
+    others = _others(result, beside) if row is not None and row.law is not None else None
     notes = _notes(result, case)
     if others is None:
         return _with(alone, notes=notes)
@@ -99,26 +128,25 @@ def _compared(result: Result, case: Case, *, beside: Sequence[Result]) -> Held:
     )
 
 
-def _is_far(result: Result, beside: Sequence[Result]) -> bool:
+def _is_far(result: Result, beside: _Beside) -> bool:
     """Whether the same card is reached faster from another socket: the way between sockets is slower."""
-    card = [end for end in result.on.split(" -> ") if not end.startswith("cpu ")]
-    return len(card) == 1 and any(
-        one.what == result.what and one.value > result.value and one.on != result.on
-        for one in beside
-        if [end for end in one.on.split(" -> ") if not end.startswith("cpu ")] == card and "cpu " in one.on
-        if "cpu " in result.on
-    )
+    found = beside.sockets.get(_ends(result), {}) if "cpu " in result.on else {}
+    return any(value > result.value for on, value in found.items() if on != result.on)
 
 
-def _is_smaller(result: Result, beside: Sequence[Result]) -> bool:
+def _ends(result: Result) -> tuple[str, str] | None:
+    """A way between a socket and a card, whichever socket it is; None of any other."""
+    ends = [end for end in result.on.split(" -> ") if not end.startswith("cpu ")]
+    return (result.what, ends[0]) if "cpu " in result.on and len(ends) == 1 else None
+
+
+def _is_smaller(result: Result, beside: _Beside) -> bool:
     """Whether the same collective was measured with larger messages, which tell what the links carry."""
-    name = result.what.split()[0]
-    alike = [
-        one.what
-        for one in beside
-        if (one.part, one.on, one.what.split()[:1]) == (result.part, result.on, [name])
-    ]
-    return (size_mib_of(result.what) or 0.0) < max((size_mib_of(what) or 0.0 for what in alike), default=0.0)
+    return (size_mib_of(result.what) or 0.0) < beside.sizes.get(_collective(result), 0.0)
+
+
+def _collective(result: Result) -> tuple[str, str, str]:
+    return result.part, result.on, result.what.partition(" ")[0]
 
 
 def _with(
@@ -181,25 +209,21 @@ def _known(result: Result, case: Case, *, row: Expectation) -> Reference | None:
     return min(fits, key=lambda one: (kinds.index(one.kind), one.value), default=None)
 
 
-def _others(result: Result, case: Case, *, beside: Sequence[Result]) -> float | None:
+def _others(result: Result, beside: _Beside) -> float | None:
     """The median of the same figure on the other cards of the same kind; None where there are none."""
     if result.on == "gpu all" or not result.on.startswith("gpu "):
         return None
-    alike = [
-        one.value
-        for one in beside
-        if one is not result and one.on != result.on and (one.part, one.what) == (result.part, result.what)
-        if _kinds(one, case) == _kinds(result, case) and one.chip == result.chip
-    ]
-    return statistics.median(alike) if alike else None
+    alike = beside.alike.get(_kind(result, beside), ())
+    others = [one.value for one in alike if one.on != result.on]
+    return statistics.median(others) if others else None
 
 
-def _kinds(result: Result, case: Case) -> tuple[str, ...]:
-    """What kind of cards and of path a figure is about: only like is held against like."""
-    cards = cards_of(result, case)
-    numbers = {device.index for device, _ in cards}
-    path = next((one.kind for one in case.machine.paths or () if {one.a, one.b} == numbers), "")
-    return (*(device.name or "" for device, _ in cards), path if len(cards) == 2 else "")
+def _kind(result: Result, beside: _Beside) -> object:
+    """What a figure is of, and the kind of its cards and of their path: only like is held against like."""
+    cards = cards_of(result, beside.case)
+    numbers = tuple(sorted(device.index for device, _ in cards))
+    path = beside.ways.get(numbers, "") if len(cards) == 2 else ""
+    return (result.part, result.what, result.chip, tuple(device.name for device, _ in cards), path)
 
 
 def _notes(result: Result, case: Case) -> tuple[Sentence, ...]:

@@ -32,16 +32,11 @@ def stated(law: str, result: Result, *, case: Case) -> float | None:
 
 
 def cards_of(result: Result, case: Case) -> list[tuple[Device, Chip | None]]:
-    """The devices a result is about, as its `on` names them; all of them for "gpu all".
-
-    None of those that are cut: a number is then one of their parts.
-    """
-    whole = [(device, chip) for device, chip in case.pairs if not device.slices]
+    """The devices a result is about, as its `on` names them; all of them for "gpu all"."""
     if result.on == "gpu all":
-        return whole
-    numbers = [int(number) for number in _CARD.findall(result.on)]
-    pairs = {device.index: (device, chip) for device, chip in whole}
-    return [pairs[number] for number in numbers if number in pairs]
+        return list(case.whole.values())
+    numbers = (int(number) for number in _CARD.findall(result.on))
+    return [case.whole[number] for number in numbers if number in case.whole]
 
 
 def disk_of(result: Result, case: Case) -> Disk | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from rigright.base.words import Sentence
@@ -96,7 +97,7 @@ class Wanted:
     training: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """All a check may look at. It yields no verdict where the check does not concern the machine."""
 
@@ -111,6 +112,11 @@ class Case:
     def pairs(self) -> tuple[tuple[Device, Chip | None], ...]:
         """Every device with its chip."""
         return tuple(zip(self.machine.devices, self.chips, strict=True))
+
+    @cached_property
+    def whole(self) -> dict[int, tuple[Device, Chip | None]]:
+        """Those that are not cut, by number; a number of one that is cut is one of its parts."""
+        return {device.index: (device, chip) for device, chip in self.pairs if not device.slices}
 
 
 Look = Callable[[Case], Iterator[Verdict]]

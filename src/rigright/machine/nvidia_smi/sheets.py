@@ -41,7 +41,7 @@ def read_sheet(text: str) -> Read:
     """The cards of a CSV with its line of heads."""
     lines = [line for line in text.strip().splitlines() if line.strip()][: _MOST_ROWS + 1]
     heads = _heads(lines[0]) if lines else []
-    rows = [dict(zip(heads, map(str.strip, line.split(",")), strict=False)) for line in lines[1:]]
+    rows = [dict(zip(heads, _cells(line), strict=False)) for line in lines[1:]]
     first_of: dict[str, dict[str, str]] = {}  # asked in a loop, each card comes again and again
     for place, row in enumerate(rows):
         first_of.setdefault(next((row[mark] for mark in _MARKS if mark in row), str(place)), row)
@@ -58,7 +58,7 @@ def headed(told: str) -> str:
     """The text with the line of heads that `noheader` left out: of its command, else by its cells."""
     told = _NO_HEADER.sub(lambda match: f"{match[0]}{match[1].replace(',', ', ')}\n", told)
     lines = [line for line in told.strip().splitlines() if line.strip()][:_MOST_ROWS]
-    cells = [[cell.strip() for cell in line.split(",", _MOST_HEADS)] for line in lines]
+    cells = [_cells(line) for line in lines]
     if (
         len({len(row) for row in cells}) != 1
         or not 3 <= len(cells[0]) <= _MOST_HEADS
@@ -86,7 +86,11 @@ def headed(told: str) -> str:
 
 
 def _heads(line: str) -> list[str]:
-    return [_UNIT.sub("", head.strip()) for head in line.split(",")]
+    return [_UNIT.sub("", head) for head in _cells(line)]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split(",", _MOST_HEADS)]
 
 
 def _index(row: dict[str, str], place: int) -> int:

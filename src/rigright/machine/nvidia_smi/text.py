@@ -116,7 +116,7 @@ def numa_of(topo: str) -> dict[int, int]:
 
 
 def _lines(text: str) -> list[str]:
-    return [_COLOUR.sub("", line).rstrip() for line in text.splitlines()]
+    return [line.rstrip() for line in _COLOUR.sub("", text).splitlines()]
 
 
 def _matrix(topo: str) -> tuple[list[str], dict[str, list[str]]]:

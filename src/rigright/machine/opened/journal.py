@@ -40,12 +40,12 @@ def _documents(text: str) -> Iterator[Mapping[str, Any]]:
         start = text.find("{", at)
         if start < 0:
             return
+        is_pretty = text.startswith("{\n", start)
+        end = text.find("\n}" if is_pretty else "\n", start)
+        at = end + 2 * is_pretty if end >= 0 else len(text)
         try:
-            found, at = bounded_json_at(text, start)
+            found, _ = bounded_json_at(text[start:at], 0)
         except ValueError:
-            at = text.find("\n", start) + 1
-            if not at:
-                return
             continue
         if isinstance(found, dict):
             yield found

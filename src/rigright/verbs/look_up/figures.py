@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from rigright.base.bounded import MOST_DEPTH, TooDeepError
 from rigright.base.errors import DataError
 from rigright.base.units import GIGA, MIB, to_gib
 from rigright.base.words import say
@@ -22,12 +23,24 @@ Law = Callable[..., Figure]
 
 def compute(text: str) -> Figure:
     """The figure that a row asks for."""
+    try:
+        found = _computed(text, depth=0)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration) as error:
+        raise DataError(say('cannot compute "{text}": {why}', text=text, why=error)) from None
+    if isinstance(found.value, float) and not math.isfinite(found.value):
+        raise DataError(say('"{value}" is no number', value=found.value))
+    return found
+
+
+def _computed(text: str, *, depth: int) -> Figure:
     head, bar, rest = text.partition("|")
     words = head.split()
+    if depth > MOST_DEPTH:
+        raise TooDeepError
     if bar and words[0] == "times":
-        return scale(float(words[1]), compute(rest))
+        return scale(float(words[1]), _computed(rest, depth=depth + 1))
     if bar and words[0] == "ratio":
-        return divide(compute(head.partition(" ")[2]), compute(rest))
+        return divide(_computed(head.partition(" ")[2], depth=depth + 1), _computed(rest, depth=depth + 1))
     law = laws().get(words[0])
     if law is None:
         raise DataError(say('no law of figures is called "{name}"', name=words[0]))

@@ -22,9 +22,11 @@ from rigright.arch.read import read_config
 from rigright.arch.sources import module, zoo
 from rigright.base import files
 from rigright.base import http as bounded
+from rigright.base.bounded import bounded_json_at
 from rigright.base.errors import DataError, RigError
 from rigright.machine.bench import pythons, speaking
 from rigright.machine.bench.child import HOME, START
+from rigright.machine.bundle import open as bundle
 from rigright.machine.far.landing import AGENT
 from rigright.machine.far.parcel import STARTER
 from rigright.machine.opened import read_machine
@@ -385,3 +387,42 @@ def test_12_a_turn_whose_number_is_another_programs_is_taken(tmp_path):
         for process in (other, held):
             process.kill()
             process.wait()
+
+
+def test_9_what_is_read_only_in_part_is_no_clean_bill(monkeypatch, tmp_path):
+    monkeypatch.setattr(bundle, "_FLOOR_BYTES", 2**20)
+    lines = "".join(
+        f"Nov 23 10:00:0{n % 10} node1 kernel: [ 100.00000{n % 7}] usb 1-1: reset{' high-speed' * 150}\n"
+        for n in range(1_000)
+    )
+    fault = "Nov 23 11:00:00 node1 kernel: [ 4000.000001] NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU lost\n"
+    log = tmp_path / "kern.log.gz"
+    log.write_bytes(gzip.compress((lines + fault).encode(), 1))
+    said = quiet(["doctor", "--from", log])
+    assert "79" in said.out or said.out.startswith("no fault found, but the file is cut off"), said.out
+    assert "✓" not in said.out
+    assert str(log) in said.out
+
+
+def test_9_lists_and_cells_without_end_take_little_memory():
+    with pytest.raises(RigError):
+        read_machine(b"[" + b"[]," * 10**6 + b"[]]", name="x")
+    with pytest.raises(ValueError, match="lists and objects"):
+        bounded_json_at("x " + "[" + "[]," * 10**6 + "[]]", 2)
+
+
+@pytest.mark.parametrize("length", ["x", "-1", "9" * 5000, "1e3"])
+def test_2_a_strange_length_is_no_crash(length):
+    def answer(asked):
+        asked.send_response(200)
+        asked.send_header("Content-Length", length)
+        asked.end_headers()
+        asked.wfile.write(b"fine")
+
+    with serving(answer) as url:
+        assert bounded.fetched(url, most_bytes=9, limit_s=20, wait_s=5) == b"fine"
+
+
+@pytest.mark.parametrize("word", ["rate 1e-300", "rate 1e300", "users nan"])
+def test_7_a_figure_beyond_reason_is_refused(word):
+    assert quiet(["simulate", "llama-3.1-8b", "--on", "h100", *f"--{word}".split()]).code == 2

@@ -58,7 +58,7 @@ def fetched(
     until = time.monotonic() + limit_s
     raw = bytearray()
     with opened(url, wait_s=wait_s, key=key, headers={"Range": f"bytes={span}"} if span else None) as answer:
-        if int(answer.headers.get("Content-Length") or 0) > most_bytes:
+        if (answer.length or 0) > most_bytes:
             raise too_large(url, most_bytes)
         while more := answer.read1(PIECE_BYTES):
             raw += more

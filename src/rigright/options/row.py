@@ -19,6 +19,7 @@ TEXT = frozenset({SERVE, SPEECH})  # written token by token
 SAMPLES = frozenset({EMBED, IMAGE})
 TRAINS = frozenset({TRAIN, LEARN})
 MOST = 2**31
+LEAST = 1e-9  # but 0
 _NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatever is counted
 
 
@@ -79,6 +80,11 @@ class Option:
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
                 hint=say("it must be 0 or more") if self.zero else say("it must be above zero"),
+            )
+        if 0 < value < LEAST:
+            raise AskError(
+                say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
+                hint=say("the least is {least}", least=f"{LEAST:g}"),
             )
         if value > self.most:
             raise AskError(

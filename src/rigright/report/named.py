@@ -34,7 +34,9 @@ def understood(machine: Machine) -> Iterator[Shown]:
     if len(machine.read_as) > 1 or machine.unread:
         yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
     if machine.cut:
-        yield say("cut off, read up to there: {names}", names=", ".join(machine.cut[:MOST_UNREAD]))
+        yield say(
+            "read only in part, cut off or too large: {names}", names=", ".join(machine.cut[:MOST_UNREAD])
+        )
     if machine.unread:
         names = ", ".join(machine.unread[:MOST_UNREAD])
         more = len(machine.unread) - MOST_UNREAD

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any, cast
+from typing import Any
 
 from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
@@ -26,7 +26,6 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
-from rigright.machine.bench.ask import SentLoad
 from rigright.verbs.runs.planned import PlannedRun
 
 MOST_BYTES = 16 * MIB
@@ -187,6 +186,9 @@ def _served(
         bounds = dealt_bounds(arch, case.weights, serving=work, layout=layout, devices=devices)
         split = tuple(last - first for first, last in bounds)
         split = (*split[:-1], split[-1] + 1)  # the head goes with the last layers
+    load = PlannedRun(model=data["model"], plan=plan, wish=wish).load
+    if load is None:
+        raise ValueError("wish")
     return ServerSettings(
         dtype=bits if bits in {"bf16", "fp16", "fp32"} else "bf16",
         weights=work.weights,
@@ -198,7 +200,7 @@ def _served(
         budget_tok=None if engine.budget_tok is None else int(settings.budget_tok),
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,
-        load=cast("SentLoad", PlannedRun(model=data["model"], plan=plan, wish=wish).load),
+        load=load,
         gpu_layers=gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=engine.ram_batch if work.offload else None,

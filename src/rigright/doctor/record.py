@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rigright.base.words import Sentence
@@ -97,7 +96,7 @@ class Wanted:
     training: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """All a check may look at. It yields no verdict where the check does not concern the machine."""
 
@@ -107,16 +106,17 @@ class Case:
     wanted: Wanted | None = None
     baseline: Baseline | None = None  # what nodes of this type should be like
     before: Machine | None = None  # the same machine at an earlier time: for what grows
+    whole: dict[int, tuple[Device, Chip | None]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Cards that are not cut, by number; a number of one that is cut is one of its parts."""
+        pairs = zip(self.machine.devices, self.chips, strict=False)
+        object.__setattr__(self, "whole", {one.index: (one, chip) for one, chip in pairs if not one.slices})
 
     @property
     def pairs(self) -> tuple[tuple[Device, Chip | None], ...]:
         """Every device with its chip."""
         return tuple(zip(self.machine.devices, self.chips, strict=True))
-
-    @cached_property
-    def whole(self) -> dict[int, tuple[Device, Chip | None]]:
-        """Those that are not cut, by number; a number of one that is cut is one of its parts."""
-        return {device.index: (device, chip) for device, chip in self.pairs if not device.slices}
 
 
 Look = Callable[[Case], Iterator[Verdict]]

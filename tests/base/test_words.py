@@ -38,7 +38,9 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
     "metrics.csv": ("help",),
     "myths.toml": ("claim", "right"),
     "outdated.csv": ("since", "instead"),
+    "packages_gone.csv": ("reason",),
     "precisions.toml": ("label",),
+    "slow_variables.csv": ("why",),
     "slowdowns.csv": ("meaning",),
     "xids.csv": ("meaning",),
 }

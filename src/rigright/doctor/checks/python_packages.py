@@ -5,39 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.record import Case, Fine, Verdict, check
 from rigright.doctor.stack import pip
 from rigright.doctor.torch_fit import best_build, index_of
 from rigright.facts.engine_needs import torch_indexes
+from rigright.facts.habits import packages_gone
 from rigright.machine.system import Python
 
-GONE: dict[str, tuple[bool, Sentence, str | None]] = {  # name -> it does harm, why, what to install instead
-    "pynvml": (
-        False,
-        say("a deprecated wrapper around nvidia-ml-py that warns at every import"),
-        "nvidia-ml-py",
-    ),
-    "py3nvml": (True, say("no release since 2021; its module clashes with nvidia-ml-py"), "nvidia-ml-py"),
-    "gputil": (False, say("no release since 2018; parses nvidia-smi text"), "nvidia-ml-py"),
-    "tensorflow-gpu": (True, say("an empty stub since 2.12"), "tensorflow[and-cuda]"),
-    "tf-nightly-gpu": (
-        True,
-        say("no longer built; the plain package includes GPU support"),
-        "tf-nightly[and-cuda]",
-    ),
-    "torchtext": (False, say("no release since 0.18: fails to load with newer torch"), None),
-    "torchdata": (False, say("DataPipes were removed in 0.10"), None),
-    "apex": (False, say("its mixed precision is deprecated; use torch.amp"), None),
-    "fairscale": (False, say("unmaintained; FSDP is part of torch"), None),
-    "horovod": (False, say("no release since 2023"), None),
-    "mxnet": (False, say("retired in 2023"), None),
-    "auto-gptq": (False, say("archived; replaced by GPTQModel"), "gptqmodel"),
-    "autoawq": (False, say("archived; replaced by llm-compressor"), "llmcompressor"),
-    "pytorch": (True, say("not PyTorch: a placeholder package on PyPI"), "torch"),
-    "ctransformers": (False, say("no release since 2023"), "llama-cpp-python"),
-}
 CLASH = (
     ("pynvml", "nvidia-ml-py"),
     ("onnxruntime", "onnxruntime-gpu"),
@@ -62,7 +38,7 @@ def packages_outdated(case: Case) -> Iterator[Verdict]:
     their replacement.
 
     Note; warning for those that break others (a stub, a wrapper that shadows the real module). Source:
-    data/outdated.csv and each package's own page.
+    data/packages_gone.csv and each package's own page.
     """
     for python in case.machine.software.pythons:
         if python.packages is None:
@@ -71,19 +47,19 @@ def packages_outdated(case: Case) -> Iterator[Verdict]:
         gone = {
             one.name: one.version
             for one in python.packages
-            if one.name in GONE and not (python.kind == "conda" and one.name == "pytorch")
+            if one.name in packages_gone() and not (python.kind == "conda" and one.name == "pytorch")
         }
         for package, version in gone.items():
-            harms, reason, instead = GONE[package]
+            row = packages_gone()[package]
             yield advise(
                 "python_packages.outdated",
-                severity="warning" if harms else "note",
+                severity="warning" if row["harms"] else "note",
                 about=python.path,
                 python=python.path,
                 package=package,
                 version=version,
-                reason=reason,
-                instead=instead,
+                reason=row["reason"],
+                instead=row["instead"],
             )
         if not gone:
             yield Fine(says=say("{count} packages checked", count=len(python.packages)), about=python.path)

@@ -11,6 +11,7 @@ from rigright.doctor.gfx import OVERRIDE, generation, override_of
 from rigright.doctor.gpus import answering
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import frameworks, variable
+from rigright.facts.habits import slowing_variables
 from rigright.machine.amd.isa import shares_memory
 from rigright.machine.device import Device
 
@@ -19,30 +20,6 @@ VISIBLE = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR
 GIVEN_OUT_BY = ("SLURM_JOB_ID", "KUBERNETES_SERVICE_HOST", "RAY_JOB_ID")
 ON = {"1", "true", "yes"}
 MANY_THREADS = 8
-SLOW: tuple[tuple[str, str, Severity, Sentence], ...] = (
-    ("CUDA_LAUNCH_BLOCKING", "1", "warning", say("the CPU waits for every kernel")),
-    (
-        "PYTORCH_NO_CUDA_MEMORY_CACHING",
-        "1",
-        "warning",
-        say("every tensor is allocated by the driver instead of the cache"),
-    ),
-    ("NVIDIA_TF32_OVERRIDE", "0", "warning", say("FP32 matrix products do not use tensor cores (TF32 off)")),
-    ("CUDA_CACHE_DISABLE", "1", "warning", say("kernels are JIT-compiled again at every start")),
-    (
-        "TORCH_DISTRIBUTED_DEBUG",
-        "DETAIL",
-        "warning",
-        say("every collective is cross-checked across all ranks"),
-    ),
-    (
-        "CUDA_DEVICE_MAX_CONNECTIONS",
-        "1",
-        "note",
-        say("right for Megatron overlap before Blackwell; elsewhere it serialises CUDA streams"),
-    ),
-    ("TF_FORCE_GPU_ALLOW_GROWTH", "false", "note", say("TensorFlow allocates all GPU memory at start")),
-)
 
 
 @check(say("LD_LIBRARY_PATH and LD_PRELOAD"))
@@ -235,14 +212,13 @@ def slow_variables(case: Case) -> Iterator[Verdict]:
     a single core: torchrun sets it for each process and says so.
 
     Warning: left on, because runs get several times slower without any other sign. Note:
-    OMP_NUM_THREADS=1 on a machine with many cores. Source: PyTorch and CUDA documentation of these
-    variables.
+    OMP_NUM_THREADS=1 on a machine with many cores. Source: data/slow_variables.csv.
     """
     if not case.machine.devices:
         return
-    for name, value, severity, why in SLOW:
-        if (variable(case, name) or "").upper() == value.upper():
-            yield advise("variables.slow", severity=severity, name=name, value=value, why=why)
+    for row in slowing_variables():
+        if (variable(case, row["name"]) or "").upper() == row["value"].upper():
+            yield advise("variables.slow", row, severity=row["severity"])
     threads = case.machine.cpu.usable or case.machine.cpu.threads or 0
     if variable(case, "OMP_NUM_THREADS") == "1" and threads >= MANY_THREADS:
         why = say("data preprocessing and CPU work use one of {threads} threads", threads=threads)

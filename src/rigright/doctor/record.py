@@ -10,6 +10,7 @@ from typing import Literal
 from rigright.base.words import Sentence
 from rigright.doctor.baseline import Baseline
 from rigright.facts.chips import Chip
+from rigright.facts.launching import FlagHeld
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
@@ -94,6 +95,7 @@ class Wanted:
     weights: str | None = None  # a format
     tp: int = 1  # cards that exchange at every layer
     training: bool = False
+    servers: tuple[tuple[int, tuple[FlagHeld, ...]], ...] = ()  # that run here: process id, flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

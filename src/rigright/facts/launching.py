@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import cache
+from typing import Any
 
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, frozen, read_rows, read_toml, text
+from rigright.base.words import Sentence, in_both
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,7 @@ class Launcher:
     health: str = ""
     check: str = ""  # the same as a command inside its image
     image: str = ""
+    process: str = ""  # pattern of its command line, where a server of it runs
     nccl: bool = True
     starts: bool = True  # it has a command of its own, which schedulers can run
     data_parallel: bool = False
@@ -71,3 +74,40 @@ def flags(program: str) -> dict[str, Flag]:
             one = Flag(**{**row, "aliases": tuple(aliases.split()), "choices": tuple(choices.split())})
             found |= dict.fromkeys((one.flag, *one.aliases), one)
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagHeld:
+    """One flag of a plan, and what the server was given."""
+
+    flag: str
+    planned: str | None  # None: the plan leaves it out
+    running: str | None  # None: it was not given
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the server has what was planned; a size of 1, and "auto", is what it takes by itself."""
+        if self.planned is None or self.running is None:
+            usual = {None, "no", "auto", *("1" for _ in range(self.flag.endswith("-size")))}
+            return {self.planned, self.running} <= usual
+        try:
+            return float(self.planned) == float(self.running)
+        except ValueError:
+            return self.planned == self.running
+
+    @property
+    def costs(self) -> Sentence | None:
+        """What the difference costs."""
+        row = _choices().get(self.flag)
+        return None if row is None else in_both(*row["costs"], values={})
+
+
+@cache
+def _choices() -> dict[str, dict[str, Any]]:
+    rows = read_toml(DATA / "launch_costs.toml")["choice"]
+    return {flag: row for row in rows for flag in row["flags"]}
+
+
+def switches() -> tuple[str, ...]:
+    """Flags that change a server by being there."""
+    return tuple(flag for flag, row in _choices().items() if row.get("switch"))

@@ -163,12 +163,9 @@ def _served(
     data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Serving, layout: Layout, program: Launcher
 ) -> ServerSettings:
     arch, engine = open_model(data["model"]), find_engine(work.engine)
-    wish = data["wish"]
-    if plan["chip"] in by_id():
-        cards = find_node(plan["chip"]).cards[:1] * plan["n_chips"]
-    else:  # unlike cards, or none at all
-        mixed = " + " in plan["machine"]
-        cards = find_node(plan["machine"] if mixed else wish["on"] or wish["owned"]).cards
+    planned = PlannedRun(model=data["model"], plan=plan, wish=data["wish"])
+    node = find_node(planned.machine or "")
+    cards = node.cards
     case = Case(
         arch=arch, weights=weigh(arch, work.weights), serving=work, layout=layout, engine=engine, cards=cards
     )
@@ -186,7 +183,7 @@ def _served(
         bounds = dealt_bounds(arch, case.weights, serving=work, layout=layout, devices=devices)
         split = tuple(last - first for first, last in bounds)
         split = (*split[:-1], split[-1] + 1)  # the head goes with the last layers
-    load = PlannedRun(model=data["model"], plan=plan, wish=wish).load
+    load = planned.load
     if load is None:
         raise ValueError("wish")
     return ServerSettings(
@@ -201,7 +198,7 @@ def _served(
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,
         load=load,
-        gpu_layers=gpu_layers(arch, offload),
+        gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=engine.ram_batch if work.offload else None,
         split=split,

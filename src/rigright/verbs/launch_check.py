@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rigright.base.errors import AskError, MissingError
-from rigright.base.record import dataclass
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.export.commands import command_of
 from rigright.export.launch import Launch
 from rigright.export.text import Variable, flat
-from rigright.facts.launching import flags
+from rigright.facts.launching import FlagHeld, flags, switches
 
 PLACES = {"--host", "--port", "--alias", "--metrics", "--node-rank", "--master-addr", "--dist-init-addr"}
 _MOST_BYTES = int(MIB)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlagHeld:
-    """One flag of the plan, and what the server was given."""
-
-    flag: str
-    planned: str
-    running: str | None  # None: it was not given
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the server has what was planned; a size of 1, and "auto", is what it takes by itself."""
-        if self.running is None:
-            return self.planned == "auto" or (self.planned == "1" and self.flag.endswith("-size"))
-        try:
-            return float(self.planned) == float(self.running)
-        except ValueError:
-            return self.planned == self.running
 
 
 def running_words(told: str) -> list[str]:
@@ -66,7 +47,29 @@ def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
         for flag, value in planned.items()
         if flag not in PLACES and value != launch.model
     )
-    return (model, *rows)
+    more = (
+        FlagHeld(flag=flag, planned=None, running=running[flag])
+        for flag in switches()
+        if flag in running and flag not in planned
+    )
+    return (model, *rows, *more)
+
+
+def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagHeld, ...]]]:
+    """Each server of the program that runs here: its process id, and its flags beside the plan's."""
+    from rigright.machine.world import here
+
+    pattern = launch.program.process
+    for name in here().names("/proc") if pattern else ():
+        raw = here().raw(f"/proc/{name}/cmdline", most=_MOST_BYTES) if name.isdecimal() else None
+        words = (raw or b"").decode(errors="replace").rstrip("\0").split("\0")
+        if words[0] and _starts(pattern, words):
+            yield int(name), held(launch, words)
+
+
+def _starts(pattern: str, words: Sequence[str]) -> bool:
+    """Whether a command starts the program: it, or an interpreter that is given it, stands first."""
+    return any(re.search(pattern, " ".join(words[place : place + 3])) for place in range(min(len(words), 3)))
 
 
 def _given(launch: Launch, words: Sequence[str]) -> dict[str, str]:
@@ -82,7 +85,7 @@ def _given(launch: Launch, words: Sequence[str]) -> dict[str, str]:
         if one is None:
             continue
         if not equals:
-            value = "yes"
+            value = "no" if name.startswith("--no-") and not one.flag.startswith("--no-") else "yes"
             if one.takes != "0" and place < len(words) and words[place] not in table:
                 value, place = words[place], place + 1
         found[one.flag] = value

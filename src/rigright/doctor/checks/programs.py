@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.happened import events, quieter
 from rigright.doctor.log_lines import none_told, told, unseen
-from rigright.doctor.record import Case, Fine, Verdict, check, seen
+from rigright.doctor.record import Case, Evidence, Fine, Verdict, check, seen
 from rigright.doctor.stack import setting
 from rigright.machine.system import Event
 
@@ -69,6 +69,31 @@ def log_peermem(case: Case) -> Iterator[Verdict]:
         )
     elif found is not None and case.machine.software.peermem:
         yield Fine(says=say("none in the kernel log"))
+
+
+@check(say("the running server against its plan"))
+def server_flags(case: Case) -> Iterator[Verdict]:
+    """Flags of each server of the planned engine that runs here, against the plan that `--for` names.
+
+    Every flag that the plan's launch would have is compared under every name the engine's parser knows it
+    by; a flag that is not given counts as its default where that is 1 or auto. Addresses and ports are not
+    compared.
+
+    Warning: at least one differs. Source: the flags of each engine's own parser, data/launch_flags.csv.
+    """
+    for pid, flags in case.wanted.servers if case.wanted else ():
+        wrong = [one for one in flags if not one.is_kept]
+        about = f"pid {pid}"
+        lines = tuple(
+            Evidence(shows=say("{flag}: planned {planned}, running {running}; {costs}",
+                               flag=one.flag, planned=one.planned or "-", running=one.running or "-",
+                               costs=one.costs or "-"))
+            for one in wrong
+        )  # fmt: skip
+        if wrong:
+            yield advise("programs.server_differs", about=about, count=len(wrong), pid=pid, lines=lines)
+        else:
+            yield Fine(says=say("every flag as planned"), about=about)
 
 
 @check(say("system-wide file handles (fs.file-max)"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rigright.base.words import say
+from rigright.base.words import say, tell
+from rigright.facts.launching import FlagHeld
 from rigright.report.page import Column, Page, Points, Table
 
 
@@ -23,26 +24,29 @@ def plain(written: tuple[str, ...], files: Mapping[str, str]) -> dict[str, Any]:
     return {"written": list(written), "files": dict(files)}
 
 
-FlagRow = tuple[str, str, str | None, bool]  # flag, planned, running, kept
-
-
-def held_page(rows: tuple[FlagRow, ...]) -> Page:
+def held_page(rows: tuple[FlagHeld, ...]) -> Page:
     """What a server was given otherwise than planned."""
-    wrong = [row for row in rows if not row[3]]
+    wrong = [one for one in rows if not one.is_kept]
     if not wrong:
         return Page(title=say("✓ the server runs as planned"), parts=())
-    columns = (Column(head=say("flag")), Column(head=say("planned")), Column(head=say("on the server")))
-    cells = tuple((flag, planned, "-" if running is None else running) for flag, planned, running, _ in wrong)
+    heads = (say("flag"), say("planned"), say("on the server"), say("what it costs"))
+    cells = tuple((one.flag, one.planned or "-", one.running or "-", one.costs or "") for one in wrong)
     title = say("✗ the server does not run as planned")
-    return Page(title=title, parts=(Table(columns=columns, rows=cells),))
+    return Page(title=title, parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=cells),))
 
 
-def held_plain(rows: tuple[FlagRow, ...]) -> dict[str, Any]:
+def held_plain(rows: tuple[FlagHeld, ...], language: str) -> dict[str, Any]:
     """The same for scripts, with what is as planned."""
     return {
-        "as_planned": all(kept for *_, kept in rows),
+        "as_planned": all(one.is_kept for one in rows),
         "flags": [
-            {"flag": flag, "planned": planned, "running": running, "kept": kept}
-            for flag, planned, running, kept in rows
+            {
+                "flag": one.flag,
+                "planned": one.planned,
+                "running": one.running,
+                "kept": one.is_kept,
+                "costs": None if one.is_kept or one.costs is None else tell(one.costs, language),
+            }
+            for one in rows
         ],
     }

@@ -12,7 +12,7 @@ from rigright.base.words import say
 from rigright.doctor.baseline import load
 from rigright.doctor.examine import Examined, case_of, chosen, examine
 from rigright.verbs.benched import before_of, results_of
-from rigright.verbs.doctor.wanted import wanted_of
+from rigright.verbs.doctor.wanted import wanted_of, with_servers
 from rigright.verbs.probe import probe
 
 
@@ -34,6 +34,8 @@ def doctor(
     expected = load(baseline)
     machine = probe(from_file)
     is_here = from_file is None
+    if is_here and plan is not None and wanted is not None:
+        wanted = with_servers(wanted, plan)
     earlier = probe(before) if before is not None else before_of(machine) if is_here else None
     case = case_of(
         machine,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,13 @@ def wanted_of(plan: str) -> Wanted:
         data = _json(path)
         plans = data.get("plans") if isinstance(data, dict) else None
         one = plans[0] if isinstance(plans, list) and plans else data
-        if not isinstance(one, dict) or one.get("chip") not in by_id():
+        if not isinstance(one, dict) or not isinstance(one.get("chip"), str):
             raise _no_plan(plan)
         work = one["work"] if isinstance(one.get("work"), dict) else {}
         layout = one["layout"] if isinstance(one.get("layout"), dict) else {}
         n_chips, n_nodes = _count(one.get("n_chips"), plan), _count(one.get("n_nodes", 1), plan)
         return Wanted(
-            chips=(str(one["chip"]),) * max(1, n_chips // n_nodes),
+            chips=_chips(one, max(1, n_chips // n_nodes), file=plan),
             engine=_word(work.get("engine")),
             engine_version=_word(work.get("engine_version")),
             weights=_word(work.get("weights")),
@@ -42,6 +43,31 @@ def wanted_of(plan: str) -> Wanted:
     if path.suffix == ".json" or "/" in plan:
         raise MissingError(say("there is no file {file}", file=plan))
     return Wanted(chips=tuple(card.chip.id for card in find_node(plan).cards))
+
+
+def _chips(one: dict[str, Any], count: int, *, file: str) -> tuple[str, ...]:
+    """Those of a node; none where a processor does all the work."""
+    if one["chip"] in by_id():
+        return (one["chip"],) * count
+    try:
+        node = find_node(str(one.get("machine")))
+    except AskError:
+        raise _no_plan(file) from None
+    return () if node.has_no_cards else tuple(card.chip.id for card in node.cards)
+
+
+def with_servers(wanted: Wanted, plan: str) -> Wanted:
+    """The same, with the servers of its engine that run here; none where no whole answer is given."""
+    from rigright.verbs.launch import launch_of, read_plan
+    from rigright.verbs.launch_check import servers_of
+
+    if wanted.training or not Path(plan).is_file():
+        return wanted
+    try:
+        launch = launch_of(read_plan(plan), None)
+    except AskError:
+        return wanted
+    return replace(wanted, servers=tuple(servers_of(launch)))
 
 
 def _json(path: Path) -> Any:

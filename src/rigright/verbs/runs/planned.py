@@ -13,6 +13,7 @@ from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.cost.memory_bands import Parts, band
+from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.machine.bench.ask import SentLoad
 
@@ -61,6 +62,14 @@ class PlannedRun:
     def layout(self) -> Mapping[str, Any]:
         """How it is spread over the cards."""
         return _mapping(self.plan.get("layout"))
+
+    @property
+    def machine(self) -> str | None:
+        """The machine in words that `--on` takes: as the plan names it where no one chip is meant."""
+        chip, shown = self.plan.get("chip"), self.plan.get("machine")
+        if isinstance(chip, str) and chip in by_id():
+            return f"{count_of(self.plan.get('n_chips'))}x {chip}"
+        return shown if isinstance(shown, str) else None
 
     @property
     def fills_cards(self) -> bool:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import RigError
+from rigright.base.units import GIB, MEGA
 from rigright.facts.engines import find_engine
+from rigright.facts.hosts import Host
 from rigright.facts.nodes import find_node
 from rigright.options.read import values_of
-from rigright.verbs.runs.planned import PlannedRun, count_of, read_plan
+from rigright.verbs.runs.planned import PlannedRun, read_plan
 
 _BOTH = "inference memory"
 _IN_NAME = re.compile(r"(?<![a-z])(nvfp4|mxfp4|fp8|awq|gptq|w4a16|w8a8|int8|int4)(?![a-z])", re.IGNORECASE)
@@ -55,8 +57,11 @@ class Setup:
                 found[columns[kind]] = _text(value)
         if self.values.get("on"):
             node = find_node(str(self.values["on"]))
-            found["chip"] = node.cards[0].chip.id
-            found["n_chips"] = str(node.n_cards)
+            if node.has_no_cards and node.host is not None and kind == "inference":
+                found |= _host_cells(node.host)
+            else:
+                found["chip"] = node.cards[0].chip.id
+                found["n_chips"] = str(node.n_cards)
             if kind == "training":
                 found["nodes"] = str(node.n_nodes)
         if self.values.get("engine") and kind != "training":
@@ -99,10 +104,10 @@ def completed(kind: str, told: Mapping[str, str], *, setup: Setup) -> dict[str, 
 
 def planned_setup(planned: PlannedRun) -> Setup:
     """What a plan says was to be run."""
-    work, layout, plan = planned.work, planned.layout, planned.plan
+    work, layout = planned.work, planned.layout
     told: dict[str, object] = {
         "model": planned.model,
-        "on": f"{count_of(plan.get('n_chips'))}x {plan.get('chip')}" if plan.get("chip") else None,
+        "on": planned.machine,
         "engine": work.get("engine"),
         "weights": work.get("weights"),
         "kv": work.get("kv"),
@@ -113,6 +118,17 @@ def planned_setup(planned: PlannedRun) -> Setup:
         **{name: layout.get(name) for name in ("tp", "pp", "dp", "ep", "cp")},
     }
     return Setup(values={name: value for name, value in told.items() if value not in (None, "")})
+
+
+def _host_cells(host: Host) -> dict[str, str]:
+    """A processor that does all the work, with its memory."""
+    return {
+        "cpu": f"{host.sockets}x {host.cpu.name}" if host.sockets > 1 else host.cpu.name,
+        "ram_gb": f"{host.ram_bytes / GIB:.10g}",
+        "ram_type": host.ram_kind,
+        "ram_mts": f"{host.transfers_per_s / MEGA:.10g}",
+        "ram_channels": str(host.channels),
+    }
 
 
 def _text(value: object) -> str:

@@ -97,14 +97,11 @@ def _checked(options: argparse.Namespace) -> Answer:
 
     target = options.target if is_launched(options.target) else None
     launch = launch_of(_plan(options), target, number=options.number, checkpoint=options.checkpoint)
-    rows = tuple(
-        (one.flag, one.planned, one.running, one.is_kept)
-        for one in held(launch, running_words(options.check))
-    )
+    rows = held(launch, running_words(options.check))
     return Answer(
         page=lambda: held_page(rows),
-        plain=lambda _: held_plain(rows),
-        exit_code=0 if all(kept for *_, kept in rows) else 1,
+        plain=lambda language: held_plain(rows, language),
+        exit_code=0 if all(one.is_kept for one in rows) else 1,
     )
 
 

@@ -210,6 +210,22 @@ def test_7_and_10_absurd_counts_are_refused_with_what_is_possible(line, says):
     assert says in said.err
 
 
+SHEET = (
+    "index, name, memory.total [MiB], memory.free [MiB]\n"
+    "0, NVIDIA H100 80GB HBM3, 81559 MiB, 81000 MiB\n1, NVIDIA H100 80GB HBM3, 81559 MiB, 9 MiB\n"
+)
+GAUDI = (
+    "index, name, bus_id, temperature.aip [C], memory.total [MiB]\n"
+    "0, HL-225, 0000:33:00.0, 40, 98304\n1, HL-225, 0000:9a:00.0, 41, 98304\n"
+)
+
+
+@pytest.mark.parametrize("text", [SHEET, GAUDI, SHEET.partition("\n")[2]], ids=["csv", "hl-smi", "bare"])
+def test_8_a_sheet_said_again_has_the_same_cards(text):
+    assert len(read_machine(text.encode(), name="x").devices) == 2
+    assert len(read_machine((text * 50).encode(), name="x").devices) == 2
+
+
 @pytest.mark.parametrize("text", [CARDS, LINKED])
 def test_8_cards_said_again_are_the_same_cards_and_soon(text):
     began_s = time.process_time()

@@ -68,15 +68,18 @@ def _of_query(text: str) -> tuple[Device, ...]:
     """The CSV of `hl-smi -Q ... -f csv`, with its line of names."""
     lines = [line for line in text.splitlines() if "," in line][: _MOST_DEVICES + 1]
     heads = [re.sub(r" ?\[.*", "", head.strip()) for head in lines[0].split(",")] if lines else []
-    found = []
-    for place, line in enumerate(lines[1:] if _HEADS.intersection(heads) else ()):
+    found: dict[object, Device] = {}  # asked in a loop, each card comes again and again
+    rows = [line for line in lines if line != lines[0]] if _HEADS.intersection(heads) else []
+    for place, line in enumerate(rows):
         row = dict(zip(heads, (cell.strip() for cell in line.split(",")), strict=False))
         values = {name: _number(cell) for name, cell in row.items()}
         index, busy = values.get("index"), values.get("utilization.aip")
         used, total = (values.get(f"memory.{name}") for name in ("used", "total"))
         lost = values.get("ecc.errors.uncorrected.volatile.total")
         name = row.get("name")
-        found.append(
+        mark = next((row[one] for one in ("uuid", "bus_id", "index") if one in row), place)
+        found.setdefault(
+            mark,
             Device(
                 index=place if index is None else int(index),
                 vendor="intel",
@@ -89,9 +92,9 @@ def _of_query(text: str) -> tuple[Device, ...]:
                 mem_used_bytes=None if used is None else used * MIB,
                 mem_total_bytes=None if total is None else total * MIB,
                 busy_share=None if busy is None else min(busy / 100, 1.0),
-            )
+            ),
         )
-    return tuple(found)
+    return tuple(found.values())
 
 
 def _number(cell: str) -> float | None:

@@ -41,7 +41,7 @@ def read_sheet(text: str) -> Read:
     """The cards of a CSV with its line of heads."""
     lines = [line for line in text.strip().splitlines() if line.strip()][: _MOST_ROWS + 1]
     heads = _heads(lines[0]) if lines else []
-    rows = [dict(zip(heads, _cells(line), strict=False)) for line in lines[1:]]
+    rows = [dict(zip(heads, _cells(line), strict=False)) for line in lines[1:] if line != lines[0]]
     first_of: dict[str, dict[str, str]] = {}  # asked in a loop, each card comes again and again
     for place, row in enumerate(rows):
         first_of.setdefault(next((row[mark] for mark in _MARKS if mark in row), str(place)), row)
@@ -70,7 +70,7 @@ def headed(told: str) -> str:
     heads: list[str] = []
     for place in range(len(cells[0])):
         column = [row[place] for row in cells]
-        is_index = not place and column == [str(number) for number in range(len(column))]
+        is_index = not place and _counts(column)
         sure = (name for name, form in _SURE if name not in heads and all(map(form.match, column)))
         heads.append("index" if is_index else next(sure, "?"))
     memory = [
@@ -87,6 +87,13 @@ def headed(told: str) -> str:
 
 def _heads(line: str) -> list[str]:
     return [_UNIT.sub("", head) for head in _cells(line)]
+
+
+def _counts(column: list[str]) -> bool:
+    """Whether it numbers the cards, be it again and again."""
+    once = list(dict.fromkeys(column))
+    is_again = len(once) > 1 and column == (once * len(column))[: len(column)]
+    return once == [str(number) for number in range(len(once))] and (is_again or len(column) == 1)
 
 
 def _cells(line: str) -> list[str]:

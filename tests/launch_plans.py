@@ -31,6 +31,7 @@ ASKED = {
     "ollama": ("Qwen/Qwen3-8B", {"on": "2x3090", "users": "2", "engine": "ollama"}),
     "tensorrt-llm": ("Qwen/Qwen3-8B", {"on": "2x h100", "users": "16", "engine": "tensorrt-llm"}),
     "hf": ("Qwen/Qwen3-8B", {"on": "2x4090", "mode": "finetune", "method": "lora", "trainer": "hf"}),
+    "torchtitan": ("Qwen/Qwen3-14B", {"on": "8x h100", "mode": "pretrain", "trainer": "torchtitan"}),
 }
 
 
@@ -81,8 +82,7 @@ def serving(target: str, dice: random.Random) -> dict:
 
 def training(target: str, dice: random.Random) -> dict:
     """A plan that trains, with every choice drawn anew."""
-    del target
-    data = copy.deepcopy(base("hf"))
+    data = copy.deepcopy(base(target if target in ASKED else "hf"))
     one = data["plans"] = data["plans"][:1]
     one = one[0]
     dp, nodes = dice.choice((1, 2, 8, 16)), dice.choice((1, 1, 2))
@@ -102,6 +102,18 @@ def training(target: str, dice: random.Random) -> dict:
         "offload": dice.choice(("none", "none", "optimizer-cpu", "all-cpu")),
     }
     data["wish"]["train_tok"] = dice.choice((None, 1e9))
+    if target == "torchtitan":
+        tp, pp = dice.choice((1, 2)), dice.choice((1, 1, 2))
+        one["layout"] |= {"tp": tp, "pp": pp}
+        one["n_chips"] = dp * tp * pp
+        one["work"] |= {
+            "method": "full",
+            "optimizer": dice.choice((None, "adamw")),
+            "precision": dice.choice((None, "bf16", "fp32")),
+            "recompute": dice.choice(("none", "selective", "full")),
+            "offload": dice.choice(("none", "all-cpu")),
+            "compiled": dice.random() < 0.3,
+        }
     data["model_asked"] = dice.choice((data["model"], *HOSTILE))
     return data
 

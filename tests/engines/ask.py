@@ -96,6 +96,17 @@ def llama_factory(case):
     HfArgumentParser(_TRAIN_ARGS).parse_dict(told | {"use_cpu": True, "fp16": False}, allow_extra_keys=False)
 
 
+def torchtitan(case):
+    """torchrun's parser, then torchtitan's own over what is behind the script."""
+    from torch.distributed.run import config_from_args, get_args_parser
+    from torchtitan.config.manager import ConfigManager
+
+    told = get_args_parser().parse_args(case["argv"][1:])
+    config_from_args(told)
+    made = ConfigManager().parse_args(told.training_script_args)
+    assert made.training.global_batch_size % made.training.local_batch_size == 0
+
+
 def kubernetes(case):
     """The schemas of Kubernetes, strictly."""
     import kubernetes_validate

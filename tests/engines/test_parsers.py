@@ -56,6 +56,7 @@ def cases_of(target):
         "axolotl",
         "llama-factory",
         "kubernetes",
+        "torchtitan",
     ],
 )
 def test_the_own_parser_accepts_every_file(target):

@@ -32,6 +32,7 @@ class Launcher:
     kv: dict[str, str] = field(default_factory=dict)
     converts: dict[str, str] = field(default_factory=dict)
     optimizers: dict[str, str] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)  # of its own, by the name of a model
     sharded: dict[str, str] = field(default_factory=dict)  # those that have another word under FSDP
 
     def __hash__(self) -> int:

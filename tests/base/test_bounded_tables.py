@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from itertools import chain, repeat
 
 import pytest
 
@@ -31,8 +32,8 @@ def test_a_table_beyond_its_bounds_is_refused_in_a_sentence(flood):
 
 
 def test_rows_are_counted_as_they_are_read():
-    read = bounded_csv(iter(lambda: "1,2\n", None), most_rows=5)
-    assert [cells for _, cells in (next(read) for _ in range(6))] == [["1", "2"]] * 6
+    read = bounded_csv(chain(["a,b\n"], repeat("1,2\n")), most_rows=5)
+    assert [cells for _, cells in (next(read) for _ in range(6))] == [["a", "b"], *[["1", "2"]] * 5]
     with pytest.raises(ValueError, match="more than 5 rows"):
         next(read)
 
@@ -71,8 +72,13 @@ def test_what_is_no_finite_number_in_toml_is_unknown():
 def test_a_long_table_is_read_in_the_memory_of_a_row():
     tracemalloc.start()
     try:
-        count = sum(1 for _ in bounded_csv("1,2,3\n" for _ in range(100_000)))
-        assert count == 100_000
+        count = sum(1 for _ in bounded_csv(chain(["a,b,c\n"], repeat("1,2,3\n", 100_000))))
+        assert count == 100_001
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_the_head_of_a_table_put_behind_another_is_no_row():
+    found = list(bounded_csv(lines_of("a,b\n1,2\na,b\n3,4\na,b,c\n")))
+    assert found == [(1, ["a", "b"]), (2, ["1", "2"]), (4, ["3", "4"]), (5, ["a", "b", "c"])]

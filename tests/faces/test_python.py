@@ -210,6 +210,14 @@ def test_cells_for_eyes_are_numbers_too_where_all_of_them_are(only):
     assert all(isinstance(one, str) for one in frame["chip"])
 
 
+def test_a_cell_that_nobody_knows_is_none_among_numbers(only):
+    only("pandas")
+    frame = rig.look_up("chips").to_frame()
+    watts = frame["power W"]
+    assert None in watts
+    assert all(one is None or one > 0 for one in watts)
+
+
 def test_without_a_library_the_error_says_what_to_install(only, explained):
     only()
     with pytest.raises(MissingError, match="pandas or polars") as error:

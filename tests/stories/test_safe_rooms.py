@@ -298,7 +298,15 @@ def test_12_ctrl_c_while_loading_is_quiet(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cell", "safe"), [("=cmd|' /C calc'!A0", False), ("+1+1", False), ("-12.5", True), ("a=b", True)]
+    ("cell", "safe"),
+    [
+        ("=cmd|' /C calc'!A0", False),
+        ("+1+1", False),
+        ("-12.5", True),
+        ("-", True),
+        ("-a", False),
+        ("a=b", True),
+    ],
 )
 def test_12_a_spreadsheet_runs_no_cell(cell, safe):
     assert files.safe_cell(cell) == (cell if safe else f"'{cell}")
@@ -442,3 +450,51 @@ def test_2_a_strange_length_is_no_crash(length):
 @pytest.mark.parametrize("word", ["rate 1e-300", "rate 1e300", "users nan"])
 def test_7_a_figure_beyond_reason_is_refused(word):
     assert quiet(["simulate", "llama-3.1-8b", "--on", "h100", *f"--{word}".split()]).code == 2
+
+
+FILES = (
+    "plan llama-3.1-8b --on 4090 --prices {}",
+    "compare 4090 5090 --for llama-3.1-8b --prices {}",
+    "validate {}",
+    "validate runs.csv --plan {}",
+    "sweep {}",
+    "simulate llama-3.1-8b --on 4090 --trace {}",
+    "baseline --check {}",
+    "bench --from {}",
+    "calibrate --from {}",
+    "build --check {}",
+    "export vllm --from {}",
+    "doctor --from {}",
+    "doctor --for {}",
+    "upgrade --from {}",
+    "explain llama-3.1-8b --on 4090 --anchors {}",
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("line", FILES)
+def test_10_a_pipe_that_nobody_writes_to_holds_nothing_up(tmp_path, monkeypatch, line):
+    monkeypatch.setattr(files, "NO_WRITER_S", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.csv").write_text("id,chip\n")
+    done = quiet(line.format("pipe").split())
+    assert done.code in {2, 3, 4}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("pieces", [[], [b"a,b\n"], [b"a,", b"b\n" * 40_000]])
+def test_10_a_pipe_is_read_to_its_end_however_slowly_it_comes(tmp_path, pieces):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write():
+        with pipe.open("wb", buffering=0) as opened:
+            for piece in pieces:
+                time.sleep(0.1)
+                opened.write(piece)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert files.read_bounded(pipe, 2**20) == b"".join(pieces)
+    writer.join()

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
+import stat
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.base.units import MIB
 from rigright.base.words import say
 
+if TYPE_CHECKING:
+    from io import FileIO
+
+NO_WRITER_S, NO_WRITER = 10.0, say("it is a pipe that nobody writes to")
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 EXIT_SYSTEM = 5
 _FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
@@ -45,8 +53,7 @@ def expanded(text: str | Path) -> Path:
 def read_bounded(file: str | Path, most_bytes: int) -> bytes:
     """All of a file that may come from anywhere; one that is larger is refused."""
     try:
-        with Path(file).open("rb") as opened:
-            raw = opened.read(most_bytes + 1)
+        raw = read_first(file, most_bytes + 1)
     except FileNotFoundError:
         raise MissingError(say("there is no file {file}", file=file)) from None
     except (OSError, ValueError) as error:
@@ -55,6 +62,42 @@ def read_bounded(file: str | Path, most_bytes: int) -> bytes:
     if len(raw) > most_bytes:
         raise too_large(file, most_bytes)
     return raw
+
+
+def read_first(file: str | Path, count: int) -> bytes:
+    """So many bytes of a file, or all it has; a pipe that nobody writes to is an OSError, not a long wait."""
+    path = Path(file)
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        with path.open("rb") as opened:
+            return opened.read(count)
+    from select import select
+
+    raw = bytearray()
+    until = time.monotonic() + NO_WRITER_S
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as pipe:  # noqa: PTH123 - as it is
+        while len(raw) < count:
+            more = pipe.read(count - len(raw))
+            if more:
+                raw += more
+            elif more is None:  # somebody writes, but not now
+                until = math.inf
+                select([pipe], [], [])
+            elif raw or until == math.inf or _is_over(pipe):
+                break
+            elif time.monotonic() > until:
+                raise OSError(errno.EPIPE, NO_WRITER)
+            else:
+                time.sleep(0.05)
+    return bytes(raw)
+
+
+def _is_over(pipe: FileIO) -> bool:
+    """Whether its writer was there, and went."""
+    from select import poll
+
+    asked = poll()
+    asked.register(pipe, 0)  # that nobody writes any more is told unasked
+    return bool(asked.poll(0))
 
 
 def too_large(file: str | Path, most_bytes: int) -> DataError:
@@ -92,7 +135,8 @@ def unwritten(file: str | Path, error: OSError) -> DataError:
 
 def safe_cell(text: str) -> str:
     """A cell of a table for spreadsheets, which would run what begins as a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+    is_formula = text.startswith(_FORMULA) and text != "-" and not _is_number(text)
+    return f"'{text}" if is_formula else text
 
 
 def _is_number(text: str) -> bool:

@@ -126,7 +126,8 @@ class Picture:
 
 
 def _numbers(cells: list[str]) -> list[Any]:
-    """Cells as numbers, where none is anything else; an empty one is None."""
+    """Cells as numbers, where none is anything else; what is not known is None."""
+    cells = ["" if cell == "-" else cell for cell in cells]
     said = [cell for cell in cells if cell]
     if not said or not all(_NUMBER.fullmatch(cell) for cell in said):
         return list(cells)

@@ -34,6 +34,7 @@ class Candidate:
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
     rank_bytes: Estimate | None
+    room_bytes: float | None  # of a GPU, for a plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

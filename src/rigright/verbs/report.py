@@ -113,6 +113,7 @@ def _candidate(plan: Mapping[str, Any]) -> Candidate:
         reasons=_texts(plan.get("reasons")),
         notes=_texts(plan.get("notes")),
         rank_bytes=_estimate(plan.get("rank_bytes")),
+        room_bytes=_number(plan.get("room_bytes")),
     )
 
 

@@ -85,11 +85,18 @@ def server_flags(case: Case) -> Iterator[Verdict]:
         wrong = [one for one in flags if not one.is_kept]
         about = f"pid {pid}"
         lines = tuple(
-            Evidence(shows=say("{flag}: planned {planned}, running {running}; {costs}",
-                               flag=one.flag, planned=one.planned or "-", running=one.running or "-",
-                               costs=one.costs or "-"))
+            Evidence(
+                shows=say(
+                    "{flag}: planned {planned}, running {running}; {costs}",
+                    flag=one.flag,
+                    planned=one.planned or "-",
+                    running=one.running or "-",
+                    costs=one.costs or "-",
+                ),
+                command=f"ps -o args= -p {pid}" if one is wrong[-1] else None,
+            )
             for one in wrong
-        )  # fmt: skip
+        )
         if wrong:
             yield advise("programs.server_differs", about=about, count=len(wrong), pid=pid, lines=lines)
         else:

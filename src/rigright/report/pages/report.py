@@ -267,7 +267,8 @@ def _tests(result: Decided) -> Table:
             rows.append((head, f"<= {limit_time(most)}", limit_time(found.value)))
     if first.rank_bytes is not None:
         size = first.rank_bytes
-        rows.append((say("memory of a GPU"), f"<= {show_bytes(size.high)}", show_bytes(size.value)))
+        most_bytes = size.high if first.room_bytes is None else min(size.high, first.room_bytes)
+        rows.append((say("memory of a GPU"), f"<= {show_bytes(most_bytes)}", show_bytes(size.value)))
     columns = (
         Column(head=say("what")),
         Column(head=say("passes"), flexible=True),

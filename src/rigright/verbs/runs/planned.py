@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.files import read_first
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.cost.memory_bands import Parts, band
@@ -114,13 +114,8 @@ def _mapping(found: object) -> Mapping[str, Any]:
 
 def read_plan(file: str) -> PlannedRun:
     """The best plan of what `plan --json` printed; - is stdin."""
-    path = Path(file)
     try:
-        if file == STDIN:
-            raw = sys.stdin.buffer.read(MOST_BYTES + 1)
-        else:
-            with path.open("rb") as open_file:
-                raw = open_file.read(MOST_BYTES + 1)
+        raw = sys.stdin.buffer.read(MOST_BYTES + 1) if file == STDIN else read_first(file, MOST_BYTES + 1)
     except FileNotFoundError:
         raise MissingError(
             say("there is no plan {file}; `rigright plan ... --json > {file}` makes one", file=file)

@@ -144,3 +144,24 @@ def test_a_dumb_terminal_gets_lines(terminal):
     shown.until(b"host   cpu")
     assert shown.process.wait(PATIENCE_S) == 0
     assert ENTER not in shown.said
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGTSTP"), reason="no Ctrl-Z here")
+def test_whenever_a_pause_strikes_a_drawing_the_next_one_is_whole(monkeypatch, capsys):
+    live = Live()
+    live.draw(["one", "two"])
+    sized = live.size
+
+    def struck():
+        monkeypatch.setattr(live, "size", sized)
+        live._pause()
+        return sized()
+
+    slept = []
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(os, "kill", lambda *_: slept.append(capsys.readouterr().out))
+    monkeypatch.setattr(live, "size", struck)
+    live.draw(["one", "three"])
+    assert "three" in slept[0]  # the drawing ended before
+    live.draw(["one", "three"])
+    assert "one" in capsys.readouterr().out

@@ -65,22 +65,22 @@ class Live:
 
     def draw(self, lines: list[str]) -> None:
         """Show these lines and nothing else; only those that changed are written."""
-        size = self.size()
-        before = self._drawn[1] if self._drawn is not None and self._drawn[0] == size else None
-        self._drawn = None  # while it is written nobody knows what is there
-        if before is None:
-            told = "\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J"
-        else:
-            pairs = enumerate(zip_longest(lines, before, fillvalue=""))
-            told = "".join(f"\x1b[{row + 1};1H{now}\x1b[K" for row, (now, was) in pairs if now != was)
-        if told:
-            self._draws = True
-            try:
+        self._draws = True  # a pause between what is written and what is known to be there would lose both
+        try:
+            size = self.size()
+            before = self._drawn[1] if self._drawn is not None and self._drawn[0] == size else None
+            self._drawn = None  # while it is written nobody knows what is there
+            if before is None:
+                told = "\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J"
+            else:
+                pairs = enumerate(zip_longest(lines, before, fillvalue=""))
+                told = "".join(f"\x1b[{row + 1};1H{now}\x1b[K" for row, (now, was) in pairs if now != was)
+            if told:
                 sys.stdout.write(_BEGIN + told + _END)
                 sys.stdout.flush()
-            finally:
-                self._draws = False
-        self._drawn = size, list(lines)
+            self._drawn = size, list(lines)
+        finally:
+            self._draws = False
         if self._wants_pause:
             self._pause()
 

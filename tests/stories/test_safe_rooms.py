@@ -92,10 +92,10 @@ def test_2_a_body_without_end_or_without_haste_is_refused(declared):
         bounded.fetched(url, most_bytes=2**20, limit_s=20, wait_s=5)
 
 
-@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Y: "])
-def test_2_a_drip_ends_at_its_limit(head):
+def test_2_a_drip_ends_at_its_limit():
     def drip(asked):
-        asked.wfile.write(head)
+        asked.send_response(200)
+        asked.end_headers()
         for _ in range(40):
             asked.wfile.write(b"x")
             asked.wfile.flush()

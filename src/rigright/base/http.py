@@ -6,7 +6,6 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from http.client import HTTPResponse
-from threading import Thread
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -55,32 +54,8 @@ def opened(
 def fetched(
     url: str, *, most_bytes: int, limit_s: float, wait_s: float, key: str | None = None, span: str = ""
 ) -> bytes:
-    """A whole answer, or of it the bytes "first-last": so large and so late at most, its headers too."""
+    """A whole answer, or of it the bytes "first-last": so large and so late at most."""
     until = time.monotonic() + limit_s
-    found: list[bytes | Exception | None] = []
-
-    def work() -> None:
-        try:
-            found.append(_body(url, most_bytes=most_bytes, until=until, wait_s=wait_s, key=key, span=span))
-        except Exception as error:  # noqa: BLE001 - raised below, where somebody waits
-            found.append(error)
-
-    # headers that come a byte at a time pass every limit of a socket: whoever waits goes on without them
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(limit_s)
-    answer = found[0] if found else None
-    if answer is None:
-        raise DataError(say("{url} sent no whole answer in {limit} s", url=url, limit=f"{limit_s:g}"))
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
-
-
-def _body(
-    url: str, *, most_bytes: int, until: float, wait_s: float, key: str | None, span: str
-) -> bytes | None:
-    """The same; None once it is too late."""
     raw = bytearray()
     with opened(url, wait_s=wait_s, key=key, headers={"Range": f"bytes={span}"} if span else None) as answer:
         if (answer.length or 0) > most_bytes:
@@ -90,5 +65,5 @@ def _body(
             if len(raw) > most_bytes:
                 raise too_large(url, most_bytes)
             if time.monotonic() > until:
-                return None
+                raise DataError(say("{url} sent no whole answer in {limit} s", url=url, limit=f"{limit_s:g}"))
     return bytes(raw)

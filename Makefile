@@ -4,7 +4,7 @@ PYTHON = .venv/bin/python
 # what is compiled once is compiled for every worker, and for every program that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: test test-live test-engines fuzz lint check bench docs ready clean
+.PHONY: test test-live test-engines fuzz lint check bench docs site ready clean
 
 test: ready
 	$(PYTHON) -m pytest -n auto --dist worksteal
@@ -34,6 +34,11 @@ bench: ready
 
 docs: ready
 	$(PYTHON) scripts/docs
+
+# docs/ as a site in English and Chinese, in build/site
+site: ready
+	rm -rf build/site
+	$(PYTHON) scripts/site build/site
 
 ready:
 	scripts/ready

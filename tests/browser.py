@@ -6,9 +6,13 @@ import base64
 import json
 import os
 import select
+import shutil
 import subprocess
+import tarfile
 import time
 from contextlib import contextmanager
+
+import pytest
 
 QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-quic", "--disable-sync"),
@@ -17,6 +21,9 @@ QUIET = (
 )
 START = 'exec chromium "$@" 3<&0 4>&1 0</dev/null 1>/dev/null'  # it reads from 3 and writes to 4
 PATIENCE_S = 120.0
+AXE = "axe-core@4.14.1"
+JUDGED = """axe.run().then(({violations}) =>
+  violations.map(({id, nodes}) => [id, nodes.map((one) => one.html)]))"""
 
 
 class Browser:
@@ -132,3 +139,16 @@ def browser(profile):
         process.stdin.close()  # by which it ends
         process.stdout.close()
         process.wait(PATIENCE_S)
+
+
+def axe_of(into) -> str:
+    """The judge of accessibility, from npm; skip where there is none."""
+    if not shutil.which("npm"):
+        pytest.skip("there is no npm")
+    done = subprocess.run(
+        ["npm", "pack", "--silent", AXE], cwd=into, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"npm has no {AXE}: {done.stderr.strip()[-200:]}")
+    with tarfile.open(next(into.glob("*.tgz"))) as files:
+        return files.extractfile("package/axe.min.js").read().decode()

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from functools import partial
@@ -18,7 +17,7 @@ import pytest
 from web_questions import FEW, MANY, asked
 
 import debian
-from browser import browser
+from browser import JUDGED, axe_of, browser
 from ports import free_ports
 from rigright.faces.cli.main import main
 from rigright.faces.reply import reply
@@ -27,9 +26,6 @@ pytestmark = pytest.mark.live
 VIEWS = ("plan", "explain", "fit", "compare", "build", "cost", "doctor", "here", "accuracy", "myths")
 WORDS = {"en": ("Plan", "This machine"), "zh": ("规划", "本机")}
 SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
-AXE = "axe-core@4.14.1"
-JUDGED = """axe.run().then(({violations}) =>
-  violations.map(({id, nodes}) => [id, nodes.map((one) => one.html)]))"""
 ANSWERED = """!!document.querySelector(
   "#progress[hidden] ~ #answer:not(.old) :is(h1, .error), #question .drop + button, #question pre")"""
 LOCAL = "const local = await import('./local.js')"
@@ -49,22 +45,9 @@ class Files(SimpleHTTPRequestHandler):
         super().do_GET()
 
 
-def packed(wanted, into):
-    """A package of npm, or skip."""
-    if not shutil.which("npm"):
-        pytest.skip("there is no npm")
-    done = subprocess.run(
-        ["npm", "pack", "--silent", wanted], cwd=into, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"npm has no {wanted}: {done.stderr.strip()[-200:]}")
-    return next(into.glob("*.tgz"))
-
-
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory):
-    with tarfile.open(packed(AXE, tmp_path_factory.mktemp("axe"))) as files:
-        return files.extractfile("package/axe.min.js").read().decode()
+    return axe_of(tmp_path_factory.mktemp("axe"))
 
 
 @pytest.fixture(scope="module")

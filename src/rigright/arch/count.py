@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from rigright.arch.record import Arch, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix
+from rigright.base.record import kept
 
 
 def weights(towers: tuple[Tower, ...]) -> Iterator[tuple[Weight, int]]:
@@ -34,11 +35,13 @@ def elems(weight: Weight) -> int:
     return math.prod(weight.shape)
 
 
+@kept
 def params(arch: Arch) -> int:
     """Every parameter once; tied tensors once, MTP and buffers not at all."""
     return sum(elems(weight) * weight.copies * times for weight, times in weights(arch.towers))
 
 
+@kept
 def active_params(arch: Arch) -> int:
     """Parameters one token goes through: all but the experts it is not routed to."""
     return sum(elems(weight) * _used(weight) * times for weight, times in weights(arch.towers))

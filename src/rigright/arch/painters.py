@@ -30,6 +30,7 @@ class Painter:
     text_params: float = 0.0  # of what reads the prompt, beside both
 
 
+@cache
 def painter(name: str, *, image_px: int | None = None) -> Painter:
     """A generator that ships with the program, for images of so many pixels a side; None: as it was made."""
     return painter_of(zoo.config(name), name, image_px=image_px)

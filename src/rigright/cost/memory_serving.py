@@ -9,10 +9,10 @@ from functools import reduce
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.base.units import MIB
 from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, SERVING, STEP, OwnMemory, largest, own_memory
-from rigright.cost.memory_kv import lanes, mixers_of, rounded
+from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers
 from rigright.cost.memory_pages import Ask, Held, held
 from rigright.cost.memory_settings import Device, Settings, settle
 from rigright.cost.memory_stages import Stage, stages, unlike_stages
@@ -240,7 +240,7 @@ def _multiples(engine: Engine, serving: Serving, *, capability: str) -> tuple[in
 
 def _padding(arch: Arch, layout: Layout, *, multiples: tuple[int, int]) -> Numbers:
     """What experts take whose widths are rounded up, over what they hold."""
-    layers = arch.trunk.layers
+    layers = unlike_layers(arch)
     width = max((layer.ffn.width for layer in layers if layer.ffn and layer.ffn.experts), default=1)
     own = width / np.where(np.asarray(layout.ep) > 1, 1, np.asarray(layout.tp, dtype=float))
     hidden = arch.trunk.hidden
@@ -251,7 +251,7 @@ def _moments(
     arch: Arch, engine: Engine, *, settings: Settings, serving: Serving, layout: Layout, ask: Ask
 ) -> tuple[Numbers, Numbers]:
     """Peaks of one step: of the layers, and of the sampler after them."""
-    if any(layer.map_elems for layer in arch.trunk.layers):
+    if any(layer.map_elems for layer in unlike_layers(arch)):
         return samples_bytes(arch.trunk, ask.batch, element_bytes=engine.element_bytes), 0.0
     tokens = np.asarray(settings.budget_tok, dtype=float)
     rows = {"seqs": settings.max_seqs, "budget": tokens, "prompt": tokens, "last": ask.batch}
@@ -376,11 +376,16 @@ def _anchored(work: _Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple
 
 def _graphs_bytes(work: _Work, stage: Stage) -> Numbers:
     """Captured graphs: each size of each layer, more where it has experts, and what all share."""
-    layers, device = work.arch.trunk.layers, work.device
-    routed = sum(layer.ffn is not None and layer.ffn.experts > 0 for layer in layers) / max(len(layers), 1)
+    device, routed = work.device, _routed_share(work.arch)
     sizes = np.asarray(work.settings.graph_sizes, dtype=float)
     each = device.graph_bytes + routed * device.expert_graph_bytes
     return sizes * stage.layers * each + (sizes > 0) * device.graph_base_bytes
+
+
+@kept
+def _routed_share(arch: Arch) -> float:
+    layers = arch.trunk.layers
+    return sum(layer.ffn is not None and layer.ffn.experts > 0 for layer in layers) / max(len(layers), 1)
 
 
 def _held(work: _Work, counts: Numbers) -> Held:

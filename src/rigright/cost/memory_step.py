@@ -8,6 +8,7 @@ import numpy as np
 
 from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer, Tower
 from rigright.arch.samples import peak_map_elems
+from rigright.base.record import kept
 from rigright.cost.memory_kv import lanes, unlike_layers
 from rigright.cost.shards import attention_share
 from rigright.demand import Layout, Numbers
@@ -29,7 +30,9 @@ def forward_bytes(
     hidden = arch.trunk.hidden
     # mask of one token in fp32, with all heads' scores, or again in half precision for flash attention
     if engine.masks or engine.scores:
-        heads = max((layer.mixer.heads for layer in arch.trunk.layers if layer.mixer is not None), default=0)
+        heads = max(
+            (layer.mixer.heads for layer in unlike_layers(arch) if layer.mixer is not None), default=0
+        )
         # without a mask of their own: scores in half precision, again with the mask, and in fp32 for softmax
         each_score = FP32_BYTES if engine.masks else FP32_BYTES + 2 * HALF_BYTES
         beside = heads * each_score if engine.scores else HALF_BYTES
@@ -73,13 +76,18 @@ def _mixer_elems(mixer: Mixer, layout: Layout) -> Numbers:
 
 def unpacked_bytes(arch: Arch, layout: Layout, *, element_bytes: float) -> Numbers:
     """The largest matrix of the trunk while a format unpacks it: so many bytes an element."""
-    trunk = arch.trunk
-    sizes = [
+    return _largest_elems(arch) * element_bytes / np.asarray(layout.tp, dtype=float)
+
+
+@kept
+def _largest_elems(arch: Arch) -> int:
+    weights = (*arch.trunk.outer, *(one for layer in unlike_layers(arch) for one in layer.weights))
+    sizes = (
         math.prod(weight.shape)
-        for weight in (*trunk.outer, *(one for layer in unlike_layers(arch) for one in layer.weights))
+        for weight in weights
         if len(weight.shape) == MATRIX and not weight.role.startswith("embed")
-    ]
-    return max(sizes, default=0) * element_bytes / np.asarray(layout.tp, dtype=float)
+    )
+    return max(sizes, default=0)
 
 
 def expert_buffers_bytes(
@@ -116,11 +124,18 @@ def logits_bytes(arch: Arch, engine: Engine, *, rows: Numbers, tokens: Numbers) 
 
 def absorbed_bytes(arch: Arch, engine: Engine, *, layout: Layout) -> Numbers:
     """Of a layer: what unfolds a latent, kept once more so that decoding works on the latent itself."""
-    layers = arch.trunk.layers
-    elems = sum(
-        math.prod(weight.shape) for layer in layers for weight in layer.weights if weight.role == "attn.kv_b"
+    elems, layers = _unfolding_elems(arch), len(arch.trunk.layers)
+    return engine.absorbs * HALF_BYTES * elems / max(layers, 1) * attention_share(layout)
+
+
+@kept
+def _unfolding_elems(arch: Arch) -> int:
+    return sum(
+        math.prod(weight.shape)
+        for layer in arch.trunk.layers
+        for weight in layer.weights
+        if weight.role == "attn.kv_b"
     )
-    return engine.absorbs * HALF_BYTES * elems / max(len(layers), 1) * attention_share(layout)
 
 
 def rope_tables_bytes(arch: Arch, engine: Engine, *, layers: Numbers) -> Numbers:

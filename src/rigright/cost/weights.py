@@ -68,6 +68,7 @@ def on_cards(weights: WeightBytes, offload: Offload | None) -> WeightBytes:
     return replace(weights, layers=tuple(layers), in_ram=offload.layers)
 
 
+@kept
 def weights_bytes(arch: Arch, format_id: str) -> int:
     """Bytes of all weights in a format, as an engine loads them."""
     return round(weigh(arch, format_id).total_bytes)

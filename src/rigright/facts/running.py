@@ -57,6 +57,7 @@ def runnings() -> tuple[Running, ...]:
     return tuple(Running(**row | {name: row[name] or () for name in lists}) for row in rows)
 
 
+@cache
 def how_runs(engine: str, form: str, *, chip: Chip) -> str | None:
     """How an engine runs weights of a format on a chip; None where it does not."""
     return next((row.how for row in runs_of(engine) if row.takes(form) and row.holds(chip)), None)

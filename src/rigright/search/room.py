@@ -88,7 +88,8 @@ def room_of(arch: Arch, way: Way, *, kinds: Sequence[Kind], shapes: Shapes, aske
         return rank_memories(arch, weights, serving=serving, layout=layout, device=device, on_card=True)
 
     each = memories(asked.traffic_tok)
-    whole, usual = reduce(less_spare, memories(asked.context_tok)), reduce(less_spare, each)
+    most = each if asked.context_tok == asked.traffic_tok else memories(asked.context_tok)
+    whole, usual = reduce(less_spare, most), reduce(less_spare, each)
     seq = usual.cache_bytes + usual.states_bytes
     ranks = shapes.tp if shapes.attention_dp else 1
     shape = (len(kinds), len(shapes.tp))

@@ -34,11 +34,11 @@ OF_TEXT = frozenset({"ttft_s", "tpot_s", "usd_per_mtok"})  # no aims where nobod
 USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is sought
 
 
-def find_serving(arch: Arch, said: PlanWish, *, market: Market) -> Found:
+def find_serving(arch: Arch, said: PlanWish, *, market: Market, alone: bool = False) -> Found:
     """The best few ways to serve a model within the wish, and why nothing cheaper will do."""
     wish = filled(arch, said, market=market)
     if wish.owned is None:
-        found = find(ask(arch, wish, market=market, said=said))
+        found = find(ask(arch, wish, market=market, said=said), alone=alone)
     else:  # first what the owner's own cards do; buying comes only where they will not do
         found = find(ask(arch, wish, market=market, said=said, own=True), alone=True)
         if not found.plans:

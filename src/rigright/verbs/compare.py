@@ -68,8 +68,10 @@ def _found(arch: Arch, thing: Thing) -> Found:
     from rigright.search.find import find
 
     tried = (
-        find(arch, thing.wish if most is None else replace(thing.wish, most_chips=most), market=thing.market)
-        for most in thing.counts
+        find(arch, wish, market=thing.market, alone=True)
+        for wish in (
+            thing.wish if most is None else replace(thing.wish, most_chips=most) for most in thing.counts
+        )
     )
     found = next(tried)
     for more in tried:

@@ -54,7 +54,7 @@ def _rate(plan: Plan) -> float:
 
 def _best(arch: Arch, wish: PlanWish, *, market: Market) -> Plan | None:
     try:
-        found = find(arch, wish, market=replace(market, there=None))
+        found = find(arch, wish, market=replace(market, there=None), alone=True)
     except RigError:
         return None
     return found.plans[0] if found.plans else found.nearest

@@ -139,7 +139,9 @@ def skeleton(text):
         for line in block.splitlines()
         if kind == "sh" or line.startswith("$ ")
     ]
-    return depths, prose.count("\n|"), typed
+    # a reader in China pays in yuan, and lives elsewhere
+    same = [re.sub(r"(--(?:place|budget)) \S+", r"\1", line) for line in typed]
+    return depths, prose.count("\n|"), same
 
 
 def test_a_link_to_nothing_stops_the_build():

@@ -70,7 +70,8 @@ def seen(moments: Sequence[Moment]) -> dict[str, object]:
     def link(read: Callable[[DeviceTick], float | None]) -> str:
         return f"{(mean_of(moments, read) or 0.0) / GIGA:.1f}"
 
-    clock, heat = mean_of(moments, lambda one: one.sm_hz), mean_of(moments, lambda one: one.gpu_c)
+    clock = mean_of(moments, lambda one: one.sm_hz)
+    heat = mean(most(one.gpu_c for one in moment.devices) for moment in moments)  # of the hottest card
     draw = mean_of(moments, drawn)
     return {
         "working": percent(sum(moment.busy_share for moment in moments) / len(moments)),

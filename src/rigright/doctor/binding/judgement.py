@@ -193,6 +193,7 @@ def tick_of(case: Case) -> Tick:
             power_w=one.power.draw_w,
             power_limit_w=one.power.limit_w,
             sm_hz=one.clocks.sm_hz,
+            gpu_c=one.thermal.gpu_c,
             pcie_gen=one.pcie.gen,
             pcie_lanes=one.pcie.lanes,
             slowed_by=one.slowed_by,

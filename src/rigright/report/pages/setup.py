@@ -39,7 +39,7 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
             commands.append(f"{asked} --requirements requirements.txt")
         if not in_windows and "apple" not in result.target.vendors:  # a container there sees no card
             commands.append(f"{asked} --docker Dockerfile")
-        commands.append("rigright doctor --only driver,software,containers")
+        commands.append("rigright doctor --only 'driver,software,containers'")
         parts.append(Commands(items=tuple(commands), title=say("next")))
     return Page(title=verdict.said, tone=verdict.tone, parts=tuple(parts))
 

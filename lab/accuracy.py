@@ -10,6 +10,7 @@ import numpy as np
 from lab import memory_training
 from lab.page import left_out, pictures, tables, traces, worst
 from lab.page.held import OWN, POWERS, RUNS, SPEEDS, TITLES, Run, speed_runs, validated
+from lab.page.points import points
 from rigright.facts.corrections import corrections
 from rigright.report.validation import Validation
 from rigright.verbs.validate.frame import validate
@@ -45,7 +46,7 @@ def made() -> tuple[str, dict[Path, str], list[str]]:
     """The page, its pictures, and what is stale."""
     found = validated()
     runs, left = speed_runs(found), left_out.kept()
-    drawn = pictures.draw(runs, left)
+    drawn = {**pictures.draw(runs, left), **points(found, left)}
     stale = left_out.stale(runs, left)
     parts = [HEAD, *_speeds(found, runs=runs, left=left, drawn=drawn), *_memory(found)]
     share = len(stale) / max(len(left), 1)

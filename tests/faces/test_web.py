@@ -14,6 +14,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.faces import web
 from rigright.faces.cli.main import main
+from rigright.faces.page import forms
 from rigright.faces.reply import reply
 from rigright.verbs.watch.serving import door
 
@@ -84,6 +85,9 @@ def test_an_error_is_its_record(page):
         ("doctor", {"from": "/etc"}),
         ("doctor", {"fix_script": "x.sh"}),
         ("probe", {"save": "x.json"}),
+        ("export", {"model": "qwen3-8b", "out": "folder"}),
+        ("export", {"model": "qwen3-8b", "plan_file": "/etc/passwd"}),
+        ("export", {"model": "qwen3-8b", "script": "/etc/passwd"}),
         ("look_up", {"kind": "model", "words": ["evil.py:make"], "run_code": True}),
     ],
 )
@@ -93,7 +97,7 @@ def test_no_file_of_the_host_is_read_or_written(page, verb, said):
     assert "root:" not in found.text
 
 
-@pytest.mark.parametrize("verb", ["watch", "web", "mcp", "validate", "bench", "export", "__init__", ""])
+@pytest.mark.parametrize("verb", ["watch", "web", "mcp", "validate", "bench", "__init__", ""])
 def test_other_commands_are_not_offered(page, verb):
     assert ask(page, verb, said={}).status_code == 400
 
@@ -202,7 +206,7 @@ def test_too_many_that_wait_are_sent_away(page, monkeypatch):
 
 
 def test_the_fields_are_in_the_reader_s_language(page):
-    english, chinese = (page.get(f"/api/forms?lang={lang}").json() for lang in ("en", "zh"))
+    english, chinese = (page.get(f"/api/forms?lang={lang}").json()["verbs"] for lang in ("en", "zh"))
     assert {verb: [*one["properties"]] for verb, one in english.items()} == {
         verb: [*one["properties"]] for verb, one in chinese.items()
     }
@@ -220,3 +224,53 @@ def test_every_sentence_of_the_page_has_its_chinese():
     said = set(re.findall(r'\bt\("([^"]+)"\)', code))
     missing = [text for text in said if f'"{text}":' not in words and f"{text}:" not in words]
     assert not missing
+
+
+def test_every_field_has_a_name_in_both_languages():
+    rows = re.findall(
+        r'(\w+): \["[^"]+", "[^"]+"\]', (DATA / "web" / "labels.js").read_text(encoding="utf-8")
+    )
+    shown = ("plan", "explain", "fit", "compare", "build", "cost", "doctor")
+    verbs = forms("zh")["verbs"]
+    assert {name for verb in shown for name in verbs[verb]["properties"]} <= {*rows}
+    assert {*verbs["plan"]["properties"]["mode"]["enum"]} <= {*rows}
+
+
+@pytest.mark.parametrize("line", ["qwen3-8b --engine vllm", "qwen3-8b --mode finetune"])
+def test_the_files_of_a_plan_are_those_of_export(page, line, tmp_path, capsys):
+    verb, said, _ = asked(f"plan {line}")
+    targets = page.post("/api/ask", json={"verb": "export", "said": said, "number": 2}).json()["targets"]
+    main([verb, *shlex.split(line), "--lang", "en", "--json"])
+    (tmp_path / "plan.json").write_text(capsys.readouterr().out, encoding="utf-8")
+    assert any("files" in one for one in targets.values())
+    for target, one in targets.items():
+        code = main(["export", target, "--from", str(tmp_path / "plan.json"), "--number", "2", "--json"])
+        printed = capsys.readouterr().out
+        if "files" in one:
+            assert one["files"] == json.loads(printed)["files"]
+        else:
+            assert code != 0
+
+
+def test_a_plan_that_cannot_be_exported_says_why(page):
+    found = page.post("/api/ask", json={"verb": "export", "said": {"model": "nobody-knows-this"}})
+    assert found.headers["x-failed"]
+    none = page.post("/api/ask", json={"verb": "export", "said": {"model": "qwen3-8b"}, "number": 99}).json()
+    assert all("99" in one["error"] for one in none["targets"].values())
+
+
+def test_history_is_asked_for_by_a_few_times_alone(page):
+    assert page.get("/api/here?since=1h").status_code == 200
+    assert page.get("/api/here?since=../../etc").status_code == 400
+
+
+def test_every_run_of_the_view_of_accuracy_is_told_by_the_names_at_its_head():
+    told = json.loads((DATA / "web" / "accuracy.json").read_text(encoding="utf-8"))
+    assert len(told["rows"]) > 10_000
+    for row in told["rows"]:
+        one = dict(zip(told["columns"], row, strict=True))
+        assert all(0 <= one[key] < len(names) for key, names in told["names"].items())
+        assert one["measured"] > 0
+        assert one["predicted"] > 0
+    code = (DATA / "web" / "accuracy.js").read_text(encoding="utf-8")
+    assert all(f"{figure}: [" in code for figure in told["names"]["figure"])

@@ -118,6 +118,8 @@ def test_every_view_answers_and_complains_of_nothing(back, language, size, seen,
         assert all(f">{word}</a>" in page for word in WORDS[language]), view
         assert 'class="error"' not in page, view
         assert seen.run("document.documentElement.scrollWidth <= innerWidth"), view
+        if view == "accuracy":
+            assert page.count("<tr") > 20
         if view == "plan":
             answer = page.partition('id="answer"')[2]
             assert "<svg" in answer

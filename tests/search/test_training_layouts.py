@@ -40,6 +40,7 @@ def test_every_stage_of_every_plan_fits_and_the_batch_is_met_or_said(market, mod
             stages = np.arange(layout.pp)
             sizes = training_memory(arch, plan.work, layout=layout, stage=stages).least_bytes
             assert np.max(sizes) == plan.rank_bytes.value <= plan.room_bytes
+            assert sum(plan.parts.values()) == pytest.approx(plan.rank_bytes.value)
             if plan.rank_bytes.high > plan.room_bytes:
                 assert "memory is tight" in told(plan)
             assert layout.tp * layout.pp * layout.dp * layout.cp == plan.n_chips

@@ -29,6 +29,15 @@ def fullest_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate
     return Estimate(value=worst, low=worst * low, high=worst * high)
 
 
+def fullest_parts(arch: Arch, training: Training, *, layout: Layout) -> dict[str, float]:
+    """What lies on the fullest rank when it is fullest; "rest" is what no part explains."""
+    memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
+    stage = int(np.argmax(np.broadcast_to(memory.least_bytes, layout.pp)))
+    sizes = {part: float(np.broadcast_to(size, layout.pp)[stage]) for part, size in memory.parts.items()}
+    rest = float(np.max(memory.least_bytes)) - sum(sizes.values())
+    return {part: size for part, size in (*sizes.items(), ("rest", rest)) if size > 0}
+
+
 def length_decides(arch: Arch, training: Training, *, layout: Layout) -> Iterator[Sentence]:
     """What hangs on the length of a sequence that nobody said."""
     if not arch.vocab:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rigright.arch.sources import zoo
 from rigright.base.bounded import bounded_json
+from rigright.base.errors import RigError
+from rigright.base.money import currencies
 from rigright.base.record import dataclass
 from rigright.base.units import KIB, MIB
-from rigright.base.words import LANGUAGES, sentences
+from rigright.base.words import LANGUAGES, Sentence, sentences, tell
 from rigright.faces import tools
 from rigright.faces.reply import FORMS, Printed, reply
+from rigright.facts.chips import chips
+from rigright.facts.launching import programs
+from rigright.facts.tariffs import places, tariff_at
+from rigright.options.row import SAMPLES, TEXT, Option
+from rigright.options.rows import GROUPS, kinds_of, modes, options_of
+from rigright.report.plain import dumps
+from rigright.verbs.export import launch_files, launches
+from rigright.verbs.launch import runs_with
 
 ASKED = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe", "doctor")
+EXPORT = "export"  # the files of a plan, by the options of `plan`
 FILES = {"doctor": "from", "validate": "files"}  # what a dropped file is to a command
+SINCE = ("1h", "24h", "7d")  # how far back the machine is shown
 MOST_ASKED, MOST_FILE = 64 * KIB, 64 * MIB
 
 
@@ -28,20 +42,75 @@ class Question:
     said: dict[str, Any]
     form: str = "json"
     language: str = LANGUAGES[0]
+    number: int = 1  # of the plans, the one to export
 
     def answer(self) -> Printed:
         """What the command line prints."""
+        if self.verb == EXPORT:
+            return exported(self.said, number=self.number, language=self.language)
         return reply(self.verb, self.said, form=self.form, language=self.language)
 
 
 def forms(language: str) -> dict[str, Any]:
-    """What each command takes, in the reader's language."""
+    """What each command takes, in the reader's language, and the names that are known."""
     known = sentences(language)
-    found = {verb: tools.schema(verb, None) for verb in ASKED}
-    for schema in found.values():
-        for one in schema["properties"].values():
+    verbs = {verb: tools.schema(verb, None) for verb in ASKED}
+    for verb, schema in verbs.items():
+        placed = _placed(verb)
+        for name, one in schema["properties"].items():
             one["description"] = known.get(one["description"], one["description"])
-    return found
+            if name in placed:
+                group, option = placed[name]
+                one["group"] = tell(group, language)
+                one["modes"] = [mode for mode in modes() if kinds_of(mode) & _told(option, mode)]
+    models = {name.rpartition("/")[2] for name in zoo.names() if "#" not in name}
+    return {
+        "verbs": verbs,
+        "models": sorted(models, key=str.casefold),
+        "machines": [chip.id for chip in chips() if chip.vendor != "cpu"],
+        "places": {
+            one.place: tell(one.shown, language)
+            for one in places().values()
+            if ":" not in one.place and tariff_at(one, company=False) is not None
+        },
+        "currencies": {one.code: {"sign": one.sign, "per_usd": one.per_usd} for one in currencies().values()},
+    }
+
+
+def _placed(verb: str) -> dict[str, tuple[Sentence, Option]]:
+    """Each option of a command with the group it stands in, by its field."""
+    own = {option.name for option in options_of(verb)}
+    return {
+        option.name.replace("-", "_"): (group, option.of(verb))
+        for group, options in GROUPS
+        for option in options
+        if option.name in own
+    }
+
+
+def _told(option: Option, mode: str) -> frozenset[str]:
+    """The works an option says something about; what only images have is no field of a chat."""
+    return option.works if kinds_of(mode) <= SAMPLES or TEXT & option.works else option.works - SAMPLES
+
+
+def exported(said: dict[str, Any], *, number: int, language: str) -> Printed:
+    """The files of a plan for each program that starts it, and why others do not."""
+    found = reply("plan", said, language=language)
+    if found.failed:
+        return found
+    data = json.loads(found.text)
+    plans = data["plans"] or [one for one in (data["nearest"],) if one]
+    runs = [runs_with(plan) for plan in plans[number - 1 : number]]
+    targets: dict[str, Any] = {}
+    for target in launches():
+        starter = programs().get(target)
+        if starter is not None and not {*runs} & {*starter.runs}:
+            continue
+        try:
+            targets[target] = {"files": launch_files(target, data, number=number)}
+        except RigError as error:
+            targets[target] = {"error": error.sentence}
+    return Printed(text=dumps({"targets": targets}, language) + "\n", exit_code=0)
 
 
 def read(sent: bytes | str) -> Question | None:
@@ -50,11 +119,12 @@ def read(sent: bytes | str) -> Question | None:
         asked = bounded_json(sent)
         verb, said = asked["verb"], asked["said"]
         form, language = asked.get("form", "json"), language_of(asked.get("lang"))
+        number = int(asked.get("number", 1))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    if verb not in ASKED or form not in FORMS or not _is_plain(said):
+    if verb not in (*ASKED, EXPORT) or form not in FORMS or number < 1 or not _is_plain(said):
         return None
-    return Question(verb=verb, said=said, form=form, language=language)
+    return Question(verb=verb, said=said, form=form, language=language, number=number)
 
 
 def dropped(sent: bytes, *, verb: str, form: str, language: str) -> Printed:

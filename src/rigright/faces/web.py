@@ -32,7 +32,13 @@ MOST_WAITING = 64
 _KEPT, _KEPT_S = 512, 60.0  # answers, and how long prices on disk may have changed unseen
 _FIRST = {"model": "qwen3-32b", "concurrency": "8", "mode": "chat"}
 _LIVE = {"probe", "doctor"}
-_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+}
 _HEADERS = {
     "x-rigright": __version__,  # by which the page knows that it need not answer by itself
     "content-security-policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -155,7 +161,7 @@ class Desk:
         asked = page.read(sent)
         if asked is None:
             return _refused(400, 'send {"verb": ..., "said": {...}} of a command that is offered')
-        key = json.dumps([asked.verb, asked.said, asked.form, asked.language], sort_keys=True)
+        key = json.dumps([asked.verb, asked.said, asked.form, asked.language, asked.number], sort_keys=True)
         if (kept := self._fresh(key)) is not None:
             return _answered(kept, asked.form)
 
@@ -180,15 +186,22 @@ class Desk:
         return _answered(found, form)
 
     async def here(self, request: Any) -> Any:
-        """The machine as it is now."""
+        """The machine as it is now, or as it was."""
         from anyio import to_thread
 
-        language = page.language_of(request.query_params.get("lang"))
-        now = {"once": True, "no_history": True}
+        language, since = (
+            page.language_of(request.query_params.get("lang")),
+            request.query_params.get("since"),
+        )
+        verb, asked = ("watch", {"once": True, "no_history": True}) if since is None else ("history", {})
+        if since is not None:
+            if since not in page.SINCE:
+                return _refused(400, "no such time")
+            asked = {"since": since}
         if self._watching.statistics().tasks_waiting > 8:
             return _answered(None, "html")
         found = await to_thread.run_sync(
-            lambda: reply("watch", {}, form="html", language=language, trusted=now), limiter=self._watching
+            lambda: reply(verb, {}, form="html", language=language, trusted=asked), limiter=self._watching
         )
         return _answered(found, "html")
 

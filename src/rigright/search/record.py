@@ -65,6 +65,7 @@ class Plan:
     held: Mapping[str, float] = field(default_factory=dict)  # by limit: share of requests that keep it
     host: Host | None = None  # what stands around the cards, where a part of the model lies in its memory
     in_ram: Sentence | None = None  # that part, and the flags that say so
+    parts: Mapping[str, float] = field(default_factory=dict)  # of a training: bytes of the fullest rank
     machines_needed: int | None = None  # such machines that would carry the load, where these do not
 
 

@@ -11,7 +11,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.choice.training import METHODS, batch_of, seq_tok_of
-from rigright.choice.training_notes import batch_notes, fullest_bytes, training_notes
+from rigright.choice.training_notes import batch_notes, fullest_bytes, fullest_parts, training_notes
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import known_of_one, ran
@@ -172,6 +172,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         concurrency=None,
         memory=(),
         rank_bytes=fullest_bytes(question.arch, training, layout=layout),
+        parts=fullest_parts(question.arch, training, layout=layout),
         room_bytes=room,
         figures=_told(table, place, kind=kind, supply=supply),
         supply=supply,

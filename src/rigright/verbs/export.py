@@ -46,17 +46,17 @@ def export(
 
 def known() -> tuple[str, ...]:
     """Every target by its name."""
-    return (*_launches(), *shelf.names(TARGETS))
+    return (*launches(), *shelf.names(TARGETS))
 
 
 def is_launched(target: str) -> bool:
     """Whether a target starts a plan; one that is not there is refused."""
     if target not in known():
         raise _unknown(target)
-    return target in _launches()
+    return target in launches()
 
 
-def _launches() -> tuple[str, ...]:
+def launches() -> tuple[str, ...]:
     """The targets of a plan."""
     return tuple(shelf.load(LAUNCHES, "NAME").values())
 

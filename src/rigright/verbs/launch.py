@@ -100,17 +100,18 @@ def launch_of(
         ) from None
 
 
+def runs_with(plan: Mapping[str, Any]) -> str:
+    """The engine or the trainer of a plan."""
+    work = plan["work"]
+    return str(work["trainer"]) if "trainer" in work else find_engine(work["engine"]).id
+
+
 def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Training, Launcher]:
     """What is run, by which program; a target that cannot run it is refused."""
-    words = dict(plan["work"])
-    if "trainer" in words:
-        work: Serving | Training = Training(**words)
-        runs = words["trainer"]
-    else:
-        if words.get("offload"):
-            words["offload"] = Offload(**words["offload"])
-        work = Serving(**words)
-        runs = find_engine(work.engine).id
+    words, runs = dict(plan["work"]), runs_with(plan)
+    if words.get("offload") and "trainer" not in words:
+        words["offload"] = Offload(**words["offload"])
+    work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
     fitting = [one for one in programs().values() if runs in one.runs]
     if not fitting:
         raise AskError(say("no files are written for {engine}", engine=runs))

@@ -1,7 +1,10 @@
 // Views, the state in the address, and the question that is being answered.
 import * as net from "./net.js";
-import { drawn, el } from "./draw.js";
-import { FIRST, PLACED, command, fields, hasUsers, isMoney, said, sentence } from "./forms.js";
+import { accuracy } from "./accuracy.js";
+import { drawn, el, fielded } from "./draw.js";
+import { copying, download, exports } from "./export.js";
+import { FIRST, MONEY, PLACED, command, fields, isMoney, isOf, offers, purse, said, sentence } from "./forms.js";
+import { label } from "./labels.js";
 import { planned } from "./plan.js";
 import { LANGUAGES, speak, spoken, t } from "./words.js";
 
@@ -14,9 +17,9 @@ const START = {
   build: { what: "2x rtx 4090" },
   cost: { what: "2x rtx 4090" },
 };
-const REST_MS = 250, EVERY_MS = 2000;
+const REST_MS = 250, EVERY_MS = 2000, PAST_TURNS = 15;
 const at = (id) => document.getElementById(id);
-let isReady = net.isServed, schemas = {}, view = "plan", values = {}, running = null, timer = 0;
+let isReady = net.isServed, known = {}, schemas = {}, view = "plan", values = {}, running = null, timer = 0;
 
 const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
 const store = (name, value) => { try { localStorage.setItem(name, value); } catch { /* private windows keep nothing */ } };
@@ -27,15 +30,20 @@ function read() {
   const { lang, ...rest } = told;
   if (lang) speak(lang);
   view = VIEWS[name] ? name : "plan";
-  values = query && Object.keys(rest).length ? rest : { ...START[view] };
+  const own = Object.fromEntries(MONEY.map((one) => [one, stored(one)]).filter(([one, value]) => value && schemas[view]?.properties[one]));
+  values = query && Object.keys(rest).length ? rest : { ...START[view], ...own };
+  if (view === "plan" && values.on) {
+    values = { ...values, where: values.on };
+    delete values.on;
+  }
 }
 
 const address = () => `#${view}?${new URLSearchParams({ ...Object.fromEntries(Object.entries(values).filter(([, one]) => one)), lang: spoken() })}`;
 
 function changed(name, value) {
-  const hadUsers = hasUsers(values);
   values[name] = value;
-  if (view === "plan" && hadUsers !== hasUsers(values)) {
+  if (MONEY.includes(name)) store(name, value);
+  if (name === "mode") {
     at("question").replaceChildren(...question());
     at("question").querySelector(`[name="${name}"]`).focus();
   }
@@ -45,17 +53,25 @@ function changed(name, value) {
 }
 
 function asked() {
-  if (view === "accuracy") return ["look_up", { kind: "benchmarks" }];
   if (view === "myths") return ["look_up", { kind: "myths" }];
   if (view === "doctor") return ["doctor", {}];
   const { where = "", ...rest } = values;
-  if (view === "plan" && !hasUsers(values)) delete rest.concurrency;
+  const suits = ([name]) => name === "mode" || isOf(schemas[view].properties[name], values.mode);
   const place = view !== "plan" || !where.trim() ? {} : isMoney(where) ? { budget: where } : { on: where };
-  return [view, said(schemas[view], { ...rest, ...place })];
+  return [view, said(schemas[view], Object.fromEntries(Object.entries({ ...rest, ...place }).filter(suits)))];
 }
 
 async function answer() {
   clearTimeout(timer);
+  if (view === "accuracy") {
+    const choose = (changes) => {
+      Object.assign(values, changes);
+      history.replaceState(null, "", address());
+      answer();
+    };
+    await show(async () => [...await accuracy(values, choose), el("div", { class: "tools" }, linking(), printing())]);
+    return;
+  }
   const [verb, told] = asked();
   if (schemas[verb].required.some((name) => !told[name]?.length)) {
     running?.abort();
@@ -65,7 +81,9 @@ async function answer() {
   await show(async (signal) => {
     const form = view === "plan" ? "json" : "html";
     const text = await net.ask(verb, told, { form, lang: spoken(), signal });
-    return [form === "json" ? planned(JSON.parse(text)) : drawn(text), tools(verb, told)].flat();
+    const exported = (number) => exports(() => net.exported(told, { number, lang: spoken() }));
+    const parts = [form === "json" ? planned(JSON.parse(text), { currencies: known.currencies, exported, named }) : drawn(text)].flat();
+    return [...named(parts), tools(verb, told)];
   });
 }
 
@@ -87,24 +105,26 @@ async function show(work) {
 
 const failed = (error) => el("div", { class: "error", role: "alert" }, el("p", {}, error.message || t("No answer")), error.hint ? el("p", {}, error.hint) : null);
 
-function tools(verb, told) {
-  const copy = (name, text) => {
-    const button = el("button", { type: "button", onclick: async () => {
-      await navigator.clipboard.writeText(text());
-      button.textContent = t("Copied");
-      setTimeout(() => { button.textContent = t(name); }, 1500);
-    } }, t(name));
-    return button;
-  };
-  const save = (form, ending) => el("button", { type: "button", onclick: async () => {
-    const text = await net.ask(verb, told, { form, lang: spoken() });
-    const link = el("a", { href: URL.createObjectURL(new Blob([text])), download: `rigright-${verb}.${ending}` });
-    link.click();
-    URL.revokeObjectURL(link.href);
-  } }, ending.toUpperCase());
-  return el("div", { class: "tools" }, copy("Copy command", () => command(verb, told, PLACED[verb])), copy("Copy link", () => new URL(address(), location.href).href),
-    save("json", "json"), save("csv", "csv"), save("markdown", "md"), el("button", { type: "button", onclick: () => print() }, t("Print")));
+// Options in what is said lead to their fields.
+function named(parts) {
+  const names = Object.keys(schemas[view]?.properties ?? {});
+  return fielded(parts, names, label, (name) => {
+    const field = at("question").querySelector(`[name="${name}"]`);
+    field?.closest("details")?.setAttribute("open", "");
+    field?.focus();
+  });
 }
+
+function tools(verb, told) {
+  const save = (form, ending) => el("button", { type: "button", onclick: async () => {
+    download(`rigright-${verb}.${ending}`, await net.ask(verb, told, { form, lang: spoken() }));
+  } }, ending.toUpperCase());
+  return el("div", { class: "tools" }, copying("Copy command", () => command(verb, told, PLACED[verb])), linking(),
+    save("json", "json"), save("csv", "csv"), save("markdown", "md"), printing());
+}
+
+const linking = () => copying("Copy link", () => new URL(address(), location.href).href);
+const printing = () => el("button", { type: "button", onclick: () => print() }, t("Print"));
 
 function drop(verb, title, about) {
   const send = (file) => file && show(async (signal) => drawn(await net.dropped(verb, file, { form: "html", lang: spoken(), signal })));
@@ -118,18 +138,27 @@ function drop(verb, title, about) {
   return box;
 }
 
+// What is asked for when somebody opens it.
+function unfolding(title, ask) {
+  const inside = el("div");
+  const box = el("details", { ontoggle: async () => {
+    if (box.open && !inside.hasChildNodes()) inside.replaceChildren(...await ask().catch((error) => [failed(error)]));
+  } }, el("summary", {}, title), inside);
+  return box;
+}
+
 const lead = (title, about) => [el("h1", { class: "lead" }, title), about ? el("p", {}, about) : ""];
 const unseen = (commands, about) => [el("p", {}, t("A browser cannot see the machine it runs on. Type there:")), el("pre", { tabindex: 0 }, commands.join("\n")), el("p", { class: "dim" }, about)];
 
 function question() {
   const schema = schemas[view];
   if (view === "plan") {
-    const rest = Object.keys(schema.properties).filter((one) => !["model", "concurrency", "mode", "lang", "why"].includes(one));
-    return [sentence(values, schema.properties.mode.enum, changed), more(schema, rest)];
+    const rest = Object.keys(schema.properties).filter((one) => !["model", "concurrency", "mode", "lang", "why", "on", ...MONEY].includes(one));
+    return [sentence(schema, values, changed), ...purse(schema, known, values, changed), more(schema, rest)];
   }
   if (FIRST[view]) {
-    const rest = Object.keys(schema.properties).filter((one) => !FIRST[view].includes(one) && one !== "lang");
-    return [el("h1", { class: "lead" }, t(VIEWS[view])), fields(schema, FIRST[view], values, changed), more(schema, rest)];
+    const rest = Object.keys(schema.properties).filter((one) => ![...FIRST[view], ...MONEY, "lang"].includes(one));
+    return [el("h1", { class: "lead" }, t(VIEWS[view])), fields(schema, FIRST[view], values, changed), ...purse(schema, known, values, changed), more(schema, rest)];
   }
   if (view === "doctor") {
     const kept = net.isServed ? t("The file stays on the machine that serves this page, and is deleted after the answer.") : t("The file stays in this browser.");
@@ -139,27 +168,52 @@ function question() {
       drop("doctor", "Drop a capture here", "nvidia-bug-report, dmesg, nvidia-smi -q, a folder as tar or zip, or `probe --save`"), ...own];
   }
   if (view === "accuracy") {
-    return [...lead(t("How close predictions are"), t("Drop a CSV of your own runs: each is predicted and held against what you measured. Below: what machines should reach.")),
-      drop("validate", "Drop measured runs here", "CSV as `validate` reads it")];
+    return [...lead(t("How close predictions are"), t("Published runs that nobody here produced, each held against its prediction.")),
+      el("details", {}, el("summary", {}, t("Hold your own runs against predictions")), drop("validate", "Drop measured runs here", "CSV as `validate` reads it")),
+      unfolding(t("What machines should reach"), async () => drawn(await net.ask("look_up", { kind: "benchmarks" }, { form: "html", lang: spoken() })))];
   }
   if (view === "myths") return [];
   if (net.isServed) return lead(t("This machine"), t("The machine that serves this page, every two seconds"));
   return [...lead(t("This machine")), ...unseen(["rigright probe", "rigright watch", "rigright web"], t("What is in it; what it does now; this page with both."))];
 }
 
-const more = (schema, names) => el("details", { open: names.some((one) => values[one]) }, el("summary", {}, t("More options")), fields(schema, names, values, changed));
+function more(schema, names) {
+  const shown = names.filter((one) => values[one] || isOf(schema.properties[one], values.mode));
+  const groups = [...new Set(shown.map((one) => schema.properties[one].group))];
+  const isOpen = names.some((one) => values[one]) || at("question").querySelector("details")?.open;
+  return el("details", { open: isOpen }, el("summary", {}, t("More options")), groups.map((group) =>
+    el("fieldset", {}, group ? el("legend", {}, group) : null, fields(schema, shown.filter((one) => schema.properties[one].group === group), values, changed))));
+}
 
 async function live() {
   const mine = (running = new AbortController());
-  while (mine === running && view === "here") {
+  const now = el("div"), past = el("div");
+  const since = el("select", { "aria-label": t("History"), onchange: () => again() }, ["1h", "24h", "7d"].map((one) => el("option", {}, one)));
+  let told = "";
+  const again = async () => {
+    try {
+      const text = await net.here({ lang: spoken(), since: since.value, signal: mine.signal });
+      if (text !== told) past.replaceChildren(...drawn(told = text).map(lower));
+    } catch (error) {
+      if (error.name !== "AbortError") past.replaceChildren(el("p", { class: "dim" }, error.message));
+    }
+  };
+  at("answer").replaceChildren(now, el("h2", {}, `${t("History")} `, since), past);
+  for (let turn = 0; mine === running && view === "here"; turn += 1) {
+    if (turn % PAST_TURNS === 0) again();
     try {
       const text = await net.here({ lang: spoken(), signal: mine.signal });
-      if (mine === running) at("answer").replaceChildren(...drawn(text));
+      if (mine === running) now.replaceChildren(...drawn(text));
     } catch (error) {
-      if (error.name !== "AbortError") at("answer").replaceChildren(failed(error));
+      if (error.name !== "AbortError") now.replaceChildren(failed(error));
     }
     await new Promise((done) => { setTimeout(done, EVERY_MS); });
   }
+}
+
+// A page inside another: its headline is one of several there.
+function lower(part) {
+  return part.nodeName === "H1" ? el("p", { class: "strong" }, part.textContent) : part;
 }
 
 function frame() {
@@ -186,7 +240,13 @@ async function open() {
   running?.abort();
   running = null;
   frame();
-  if (before !== spoken() || !schemas.plan) schemas = await net.forms(spoken());
+  if (before !== spoken() || !schemas.plan) {
+    known = await net.forms(spoken());
+    schemas = known.verbs;
+    document.querySelectorAll("datalist").forEach((one) => one.remove());
+    document.body.append(...offers(known));
+    read();
+  }
   at("question").replaceChildren(...question());
   at("answer").replaceChildren(...(isReady || !asks() ? [] : [el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 12 MB the first time."))]));
   if (view === "here") return net.isServed && live();

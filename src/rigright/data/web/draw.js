@@ -7,7 +7,7 @@ export function el(name, attributes = {}, ...inside) {
   return fill(document.createElement(name), attributes, inside);
 }
 
-function svg(name, attributes = {}, ...inside) {
+export function svg(name, attributes = {}, ...inside) {
   return fill(document.createElementNS(SVG, name), attributes, inside);
 }
 
@@ -31,47 +31,85 @@ export function drawn(html) {
   }
   for (const one of parsed.querySelectorAll(".scroll, pre")) one.tabIndex = 0; // for the arrow keys
   for (const one of parsed.querySelectorAll("th:empty")) one.replaceWith(parsed.createElement("td"));
+  parsed.querySelectorAll("table").forEach(labelled);
   return [...parsed.body.childNodes].map((one) => document.importNode(one, true));
 }
 
-export const number = (value) =>
-  new Intl.NumberFormat(spoken(), { maximumSignificantDigits: value >= 1000 ? 4 : 3 }).format(value);
+// Columns of a wide table stand under each other on a phone: each cell then says its column.
+export function labelled(table) {
+  const heads = [...table.querySelectorAll("thead :is(th, td)")].map((one) => one.textContent);
+  if (heads.length < 5) return;
+  table.classList.add("wide");
+  for (const row of table.querySelectorAll("tbody tr")) [...row.cells].forEach((cell, place) => { cell.dataset.label = heads[place] ?? ""; });
+}
+
+// What notes say of an option leads to its field: "--seq" is for those who type.
+export function fielded(parts, names, label, go) {
+  for (const part of parts) {
+    const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT, { acceptNode: (one) =>
+      (one.parentElement?.closest("pre, code, button, .error") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT) });
+    const found = [];
+    while (texts.nextNode()) if (/--[a-z]/.test(texts.currentNode.data)) found.push(texts.currentNode);
+    for (const one of found) {
+      one.replaceWith(...one.data.split(/(--[a-z][a-z-]*)/).map((word) => {
+        const name = word.slice(2).replaceAll("-", "_");
+        return word.startsWith("--") && names.includes(name) ? el("button", { type: "button", class: "field", onclick: () => go(name) }, label(name)) : word;
+      }));
+    }
+  }
+  return parts;
+}
+
+export const number = (value) => {
+  const three = Number(Number(value).toPrecision(3));
+  return new Intl.NumberFormat(spoken(), { maximumSignificantDigits: 3 }).format(three);
+};
 export const seconds = (value) => (value < 1 ? `${number(value * 1000)} ms` : `${number(value)} s`);
+export const lasting = (days) => (days < 1 / 24 ? `${number(days * 1440)} min` : days < 2 ? `${number(days * 24)} h` : `${number(days)} d`);
 export const watts = (value) => (value >= 10000 ? `${number(value / 1000)} kW` : `${number(value)} W`);
 
-const PARTS = [
-  ["Weights", ["weights"]],
-  ["KV cache", ["cache"]],
-  ["Training states", ["states"]],
-  ["Runtime", ["step", "tables", "libraries", "graphs", "collectives", "context", "slack"]],
-];
+const PARTS = {
+  serve: [
+    ["Weights", ["weights"]],
+    ["KV cache", ["cache"]],
+    ["Overhead", ["states", "step", "tables", "libraries", "graphs", "collectives", "context", "slack"]],
+    ["Spare KV cache", ["unused"]],
+  ],
+  train: [
+    ["Weights", ["frozen", "weights", "master", "gathered", "casts"]],
+    ["Optimizer", ["gradients", "optimizer", "buckets", "step"]],
+    ["Activations", ["activations", "working", "loss"]],
+    ["Overhead", ["rest"]],
+  ],
+};
 
 export function memory(plan) {
-  const room = plan.room_bytes;
-  if (!plan.memory?.length || !room) return null;
+  const room = plan.room_bytes, trains = "trainer" in plan.work;
+  const parts = PARTS[trains ? "train" : "serve"];
+  const ranks = plan.memory?.length ? plan.memory : plan.rank_bytes ? [{ rest: plan.rank_bytes.value, weights: 0 }] : [];
+  if (!ranks.length || !room) return null;
   const gib = (bytes) => number(bytes / 2 ** 30);
-  const sizes = plan.memory.map((one) => PARTS.map(([, keys]) => keys.reduce((sum, key) => sum + (one[key] ?? 0), 0)));
+  const sizes = ranks.map((one) => (plan.memory?.length ? parts : PARTS.train).map(([, keys]) => keys.reduce((sum, key) => sum + (one[key] ?? 0), 0)));
   const scale = Math.max(room, ...sizes.map((one) => one.reduce((a, b) => a + b, 0)));
-  const used = PARTS.map((_, part) => sizes.some((one) => one[part] > 0));
+  const used = parts.map((_, part) => sizes.some((one) => one[part] > 0));
   const bars = sizes.slice(0, 8).flatMap((one, index) => {
     const strip = el("div", { class: "strip" });
     one.forEach((bytes, part) => {
       if (!bytes) return;
-      const piece = el("i", { class: `p${part}`, title: `${t(PARTS[part][0])} ${gib(bytes)} GiB` });
+      const piece = el("i", { class: `p${part}`, title: `${t(parts[part][0])} ${gib(bytes)} GiB` });
       piece.style.width = `${(100 * bytes) / scale}%`;
       strip.append(piece);
     });
     const total = one.reduce((a, b) => a + b, 0);
-    const label = plan.n_chips > 1 && plan.memory.length === 1 ? `GPU x${plan.n_chips}` : `GPU ${index}`;
+    const label = sizes.length > 1 ? `GPU ${index}` : plan.n_chips > 1 ? `${plan.n_chips}x GPU` : "GPU";
     return [el("span", {}, label), strip, el("span", { class: total > room ? "bad" : "" }, `${gib(total)} / ${gib(room)} GiB`)];
   });
-  const names = PARTS.filter((_, part) => used[part]).map(([name]) =>
-    el("span", {}, el("i", { class: `p${PARTS.findIndex(([one]) => one === name)}` }), t(name)));
+  const names = parts.map(([name], part) => used[part] && el("span", {}, el("i", { class: `p${part}` }), `${t(name)} ${gib(Math.max(...sizes.map((one) => one[part])))}`)).filter(Boolean);
   return el("div", {}, el("div", { class: "bars" }, bars), el("div", { class: "legend" }, names));
 }
 
 // A logarithmic axis from the lowest to the highest end of the bands.
-function axis(values, from, to) {
+export function axis(values, from, to) {
   const low = Math.log10(Math.min(...values)) - 0.06, high = Math.log10(Math.max(...values)) + 0.06;
   const at = (value) => from + ((Math.log10(value) - low) / (high - low || 1)) * (to - from);
   const ticks = [];
@@ -101,6 +139,9 @@ export function pareto(plans, { cost, speed, chosen, choose, label, costName, sp
       svg("text", { x: 48, y: y.at(tick) + 4, "text-anchor": "end" }, number(tick)));
   }
   picture.append(svg("text", { x: 540, y: 309, "text-anchor": "end" }, costName), svg("text", { x: 0, y: 5 }, speedName));
+  const front = points.filter((one) => !points.some((other) => other !== one && other.x.value <= one.x.value && other.y.value >= one.y.value))
+    .sort((one, other) => one.x.value - other.x.value);
+  if (front.length > 1) picture.append(svg("path", { class: "front", d: front.map((one, place) => `${place ? "L" : "M"}${x.at(one.x.value)} ${y.at(one.y.value)}`).join("") }));
   for (const { index, plan, x: price, y: rate } of points) {
     const [left, top] = [x.at(price.value), y.at(rate.value)];
     const told = `${index + 1} ${label(plan)}: ${number(rate.value)} (${number(rate.low)}-${number(rate.high)}) ${speedName}, ${number(price.value)} (${number(price.low)}-${number(price.high)}) ${costName}`;

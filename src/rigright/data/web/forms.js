@@ -1,14 +1,23 @@
 // Fields from the commands' own schemas: nothing is listed twice.
 import { el } from "./draw.js";
-import { t } from "./words.js";
+import { label, work } from "./labels.js";
+import { spoken, t } from "./words.js";
 
 export const FIRST = {
   explain: ["model", "on", "concurrency", "context", "weights", "engine", "train"],
   fit: ["machine", "task", "context", "min_params"],
   compare: ["things", "for", "concurrency", "mode"],
   build: ["what", "room", "budget", "mode"],
-  cost: ["what", "for", "years", "place", "api"],
+  cost: ["what", "for", "years", "api"],
 };
+export const MONEY = ["currency", "place"]; // of the reader, not of one question
+const LISTS = { model: "models", for: "models", machine: "machines", on: "machines", what: "machines", own: "machines", place: "places" };
+
+// What fields offer as somebody types; any other text may stand there too.
+export function offers({ models, machines, places }) {
+  const list = (name, pairs) => el("datalist", { id: `list-${name}` }, pairs.map(([value, about]) => el("option", { value }, about)));
+  return [list("models", models.map((one) => [one, ""])), list("machines", machines.map((one) => [one.replaceAll("-", " "), ""])), list("places", Object.entries(places))];
+}
 
 export function fields(schema, names, values, changed) {
   const box = el("div", { class: "fields" });
@@ -16,7 +25,9 @@ export function fields(schema, names, values, changed) {
     const about = schema.properties[name];
     const input = entry(name, about, values[name] ?? "", changed);
     const star = schema.required.includes(name) ? " *" : "";
-    box.append(el("label", {}, el("span", {}, name.replaceAll("_", " ") + star), input, el("small", {}, about.description)));
+    const help = about.description.replace(/--([a-z][a-z-]*)/g, (word, option) => (schema.properties[option.replaceAll("-", "_")] ? label(option.replaceAll("-", "_")) : word));
+    const title = el("span", { title: `--${name.replaceAll("_", "-")}` }, label(name) + star);
+    box.append(el("label", { class: about.type === "boolean" ? "tick" : null }, title, input, el("small", {}, help)));
   }
   return box;
 }
@@ -27,9 +38,22 @@ function entry(name, about, value, changed) {
   }
   if (about.enum) {
     return el("select", { name, onchange: (event) => changed(name, event.target.value) },
-      ["", ...about.enum].map((one) => el("option", { value: one, selected: one === value }, one)));
+      ["", ...about.enum].map((one) => el("option", { value: one, selected: one === value }, name === "mode" && one ? work(one) : one)));
   }
-  return el("input", { name, value, autocomplete: "off", spellcheck: "false", oninput: (event) => changed(name, event.target.value) });
+  return el("input", { name, value, list: LISTS[name] && `list-${LISTS[name]}`, autocomplete: "off", spellcheck: "false", oninput: (event) => changed(name, event.target.value) });
+}
+
+// In whose money, and at whose electricity price.
+export function purse(schema, { currencies, places }, values, changed) {
+  if (!schema.properties.currency) return [];
+  const names = new Intl.DisplayNames(spoken(), { type: "currency" });
+  const place = values.place && !places[values.place] ? { ...places, [values.place]: values.place } : places;
+  const pick = (name, rows) => el("label", {}, `${label(name)} `, el("select", { name, onchange: (event) => changed(name, event.target.value) },
+    rows.map(([value, told]) => el("option", { value, selected: value === (values[name] ?? "") }, told))));
+  const sorted = Object.entries(place).sort(([, one], [, other]) => one.localeCompare(other, spoken()));
+  return [el("p", { class: "purse" },
+    pick("currency", [["", t("as asked")], ...Object.keys(currencies).map((code) => [code, `${code} ${names.of(code)}`])]),
+    schema.properties.place ? pick("place", [["", t("average tariff")], ...sorted]) : "")];
 }
 
 // As a command takes them: lists from commas, flags as yes.
@@ -56,18 +80,19 @@ export function command(verb, asked, placed) {
 
 export const PLACED = { plan: ["model"], explain: ["model"], fit: ["machine"], compare: ["things"], build: ["what"], cost: ["what"], look_up: ["kind", "words"], doctor: [] };
 
-const ALONE = ["finetune", "pretrain", "image", "embed"]; // work that no users wait for
-export const hasUsers = (values) => !ALONE.includes(values.mode);
+// Whether an option says anything about a kind of work.
+export const isOf = (about, mode) => !about?.modes || !mode || about.modes.includes(mode);
 
-export function sentence(values, modes, changed) {
-  const blank = (name, about, example) => el("input", {
-    name, value: values[name] ?? "", placeholder: example, "aria-label": t(about), autocomplete: "off", spellcheck: "false",
+export function sentence(schema, values, changed) {
+  const modes = schema.properties.mode.enum;
+  const blank = (name, about, example, list) => el("input", {
+    name, value: values[name] ?? "", placeholder: example, "aria-label": t(about), list: list && `list-${list}`, autocomplete: "off", spellcheck: "false",
     oninput: (event) => changed(name, event.target.value),
   });
-  return el("p", { class: "sentence" }, `${t("Run")} `, blank("model", "Model", "qwen3-32b"), ...(hasUsers(values) ? [` ${t("for")} `, blank("concurrency", "Concurrent requests", "1"), ` ${t("users, as")} `] : [` ${t("as")} `]),
+  return el("p", { class: "sentence" }, `${t("Run")} `, blank("model", "Model", "qwen3-32b", "models"), ...(isOf(schema.properties.concurrency, values.mode) ? [` ${t("for")} `, blank("concurrency", "Concurrent requests", "1"), ` ${t("users, as")} `] : [` ${t("as")} `]),
     el("select", { name: "mode", "aria-label": t("Kind of work"), onchange: (event) => changed("mode", event.target.value) },
-      modes.map((one) => el("option", { value: one, selected: one === (values.mode || "chat") }, one))),
-    `${t(", on")} `, blank("where", "Machine or budget", t("any machine or budget")));
+      modes.map((one) => el("option", { value: one, selected: one === (values.mode || "chat") }, work(one)))),
+    `${t(", on")} `, blank("where", "Machine or budget", t("any machine or budget"), "machines"));
 }
 
 // "8000usd", "$8000", "5万" are money; anything else is a machine.

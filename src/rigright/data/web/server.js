@@ -20,4 +20,4 @@ const post = (path, type, body, signal) => call(path, { method: "POST", headers:
 export const forms = (lang) => call(`api/forms?lang=${lang}`);
 export const ask = (asked, signal) => post("api/ask", "application/json", JSON.stringify(asked), signal);
 export const dropped = (asked, file, signal) => post(`api/file?${new URLSearchParams(asked)}`, "application/octet-stream", file, signal);
-export const here = (lang, signal) => call(`api/here?lang=${lang}`, { signal });
+export const here = ({ lang, since }, signal) => call(`api/here?${new URLSearchParams({ lang, ...(since && { since }) })}`, { signal });

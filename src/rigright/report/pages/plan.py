@@ -13,6 +13,7 @@ from rigright.demand import Serving
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Shown, Table
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
+    TRAINED,
     again,
     deciding,
     memory_bar,
@@ -58,7 +59,9 @@ def _brief(result: Planned) -> Iterator[Part]:
     first = result.first
     if first is None:
         return
-    if first.memory:
+    if first.parts:
+        yield memory_bar(first.parts.items(), limit=first.room_bytes, names=TRAINED)
+    elif first.memory:
         label = memory_name(first.chip.id)
         yield memory_bar(memory_parts(first.memory[0]), limit=first.room_bytes, label=label)
     else:

@@ -10,7 +10,7 @@ from rigright.demand import Layout, Offload, Serving
 from rigright.report.page import Column, Page, Table
 from rigright.report.pages import plan as pages
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.plan_details import memory_parts
+from rigright.report.pages.plan_details import ranks_of
 from rigright.report.pages.speed import plain_estimate
 from rigright.report.planned import Addition, Planned
 from rigright.search.record import Plan, Rejection
@@ -20,7 +20,7 @@ CUTS = ("tp", "pp", "dp", "ep", "cp")
 
 def plain(result: Planned, language: str) -> dict[str, Any]:
     """Everything, in SI units, bytes, tokens and dollars."""
-    found = result.found
+    found, answer = result.found, pages.verdict(result)
     return {
         "model": result.model,
         "model_asked": result.model_asked,
@@ -29,7 +29,8 @@ def plain(result: Planned, language: str) -> dict[str, Any]:
         "licence": result.licence,
         "wish": {field.name: _bare(getattr(result.wish, field.name)) for field in fields(result.wish)},
         "fits": result.fits,
-        "verdict": tell(pages.verdict(result).said, language),
+        "verdict": tell(answer.said, language),
+        "tone": answer.tone,
         "plans": [plain_plan(plan, language) for plan in found.plans],
         "nearest": None if found.nearest is None else plain_plan(found.nearest, language),
         "steps": [_addition(one, language) for one in result.steps],
@@ -71,7 +72,7 @@ def plain_plan(plan: Plan, language: str) -> dict[str, Any]:
         "work": {field.name: _bare(getattr(plan.work, field.name)) for field in fields(plan.work)},
         "concurrency": plan.concurrency,
         "figures": {name: plain_estimate(one) for name, one in plan.figures.items()},
-        "memory": [{part: round(size) for part, size in memory_parts(memory)} for memory in plan.memory],
+        "memory": [{part: round(size) for part, size in one} for one in ranks_of(plan)],
         "rank_bytes": plain_estimate(plan.rank_bytes),
         "room_bytes": round(plan.room_bytes),
         "bound": plan.bound,

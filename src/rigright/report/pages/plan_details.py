@@ -12,7 +12,7 @@ from rigright.demand import Training
 from rigright.report.explained import PARTS
 from rigright.report.page import Bar, Bars, Column, Line, Part, Piece, Points, Shown, Table
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import model_name, short
+from rigright.report.pages.brief import TRAINED, memory_bar, model_name, short
 from rigright.report.pages.explain import NAMES
 from rigright.report.pages.plan_table import OF_TOKENS
 from rigright.report.planned import Planned
@@ -63,6 +63,8 @@ def detailed(result: Planned) -> Iterator[Part]:
 
 def _bars(plan: Plan) -> Bars:
     """A bar for each unlike rank; of a training, for the fullest."""
+    if plan.parts:
+        return memory_bar(plan.parts.items(), limit=plan.room_bytes, names=TRAINED)
     if not plan.memory:
         used = plan.rank_bytes.value
         shown = f"{to_gib(used):.1f} / {to_gib(plan.room_bytes):.1f} GiB"
@@ -85,6 +87,11 @@ def _bar(plan: Plan, memory: ServingMemory, *, label: Shown | None = None) -> Ba
         limit=plan.room_bytes,
         shown=f"{to_gib(held):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
     )
+
+
+def ranks_of(plan: Plan) -> list[list[tuple[str, float]]]:
+    """What lies on each unlike rank; of a training, on the fullest."""
+    return [memory_parts(memory) for memory in plan.memory] or ([[*plan.parts.items()]] if plan.parts else [])
 
 
 def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:

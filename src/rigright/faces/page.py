@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rigright.arch.sources import zoo
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import RigError
-from rigright.base.money import currencies
 from rigright.base.record import dataclass
 from rigright.base.units import KIB, MIB
 from rigright.base.words import LANGUAGES, Sentence, sentences, tell
 from rigright.faces import tools
 from rigright.faces.reply import FORMS, Printed, reply
-from rigright.facts.chips import chips
-from rigright.facts.launching import programs
-from rigright.facts.tariffs import places, tariff_at
 from rigright.options.row import SAMPLES, TEXT, Option
 from rigright.options.rows import GROUPS, kinds_of, modes, options_of
 from rigright.report.plain import dumps
-from rigright.verbs.export import launch_files, launches
-from rigright.verbs.launch import runs_with
+from rigright.verbs.export import every_launch
+from rigright.verbs.offered import offered
 
 ASKED = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe", "doctor")
 EXPORT = "export"  # the files of a plan, by the options of `plan`
@@ -63,18 +56,7 @@ def forms(language: str) -> dict[str, Any]:
                 group, option = placed[name]
                 one["group"] = tell(group, language)
                 one["modes"] = [mode for mode in modes() if kinds_of(mode) & _told(option, mode)]
-    models = {name.rpartition("/")[2] for name in zoo.names() if "#" not in name}
-    return {
-        "verbs": verbs,
-        "models": sorted(models, key=str.casefold),
-        "machines": [chip.id for chip in chips() if chip.vendor != "cpu"],
-        "places": {
-            one.place: tell(one.shown, language)
-            for one in places().values()
-            if ":" not in one.place and tariff_at(one, company=False) is not None
-        },
-        "currencies": {one.code: {"sign": one.sign, "per_usd": one.per_usd} for one in currencies().values()},
-    }
+    return {"verbs": verbs, **offered(language)}
 
 
 def _placed(verb: str) -> dict[str, tuple[Sentence, Option]]:
@@ -98,19 +80,12 @@ def exported(said: dict[str, Any], *, number: int, language: str) -> Printed:
     found = reply("plan", said, language=language)
     if found.failed:
         return found
-    data = json.loads(found.text)
-    plans = data["plans"] or [one for one in (data["nearest"],) if one]
-    runs = [runs_with(plan) for plan in plans[number - 1 : number]]
-    targets: dict[str, Any] = {}
-    for target in launches():
-        starter = programs().get(target)
-        if starter is not None and not {*runs} & {*starter.runs}:
-            continue
-        try:
-            targets[target] = {"files": launch_files(target, data, number=number)}
-        except RigError as error:
-            targets[target] = {"error": error.sentence}
-    return Printed(text=dumps({"targets": targets}, language) + "\n", exit_code=0)
+    files = every_launch(bounded_json(found.text), number=number)
+    told = {
+        target: {"error": one} if isinstance(one, Sentence) else {"files": one}
+        for target, one in files.items()
+    }
+    return Printed(text=dumps({"targets": told}, language) + "\n", exit_code=0)
 
 
 def read(sent: bytes | str) -> Question | None:

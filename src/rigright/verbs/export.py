@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base import shelf
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
 from rigright.base.files import unwritten, write_whole
-from rigright.base.words import ENGLISH, say
+from rigright.base.words import ENGLISH, Sentence, say
 from rigright.export.asked import Asked
 from rigright.export.commands import LAUNCHES, file_of
 from rigright.facts.launching import programs
@@ -46,17 +46,17 @@ def export(
 
 def known() -> tuple[str, ...]:
     """Every target by its name."""
-    return (*launches(), *shelf.names(TARGETS))
+    return (*_launches(), *shelf.names(TARGETS))
 
 
 def is_launched(target: str) -> bool:
     """Whether a target starts a plan; one that is not there is refused."""
     if target not in known():
         raise _unknown(target)
-    return target in launches()
+    return target in _launches()
 
 
-def launches() -> tuple[str, ...]:
+def _launches() -> tuple[str, ...]:
     """The targets of a plan."""
     return tuple(shelf.load(LAUNCHES, "NAME").values())
 
@@ -100,6 +100,23 @@ def launch_files(
     launch = launch_of(data, program, number=number, checkpoint=checkpoint, script=script)
     files: dict[str, str] = shelf.take(LAUNCHES, file_of(target), bears="export")(launch)
     return files
+
+
+def every_launch(data: Mapping[str, Any], *, number: int) -> dict[str, dict[str, str] | Sentence]:
+    """The files of one plan for each target, or why there are none; other programs are left out."""
+    from rigright.verbs.launch import runs_with
+
+    plans = data["plans"] or [one for one in (data["nearest"],) if one]
+    runs = {runs_with(plan) for plan in plans[number - 1 : number]}
+    found: dict[str, dict[str, str] | Sentence] = {}
+    for target in _launches():
+        program = programs().get(target)
+        if program is None or not runs.isdisjoint(program.runs):
+            try:
+                found[target] = launch_files(target, data, number=number)
+            except RigError as error:
+                found[target] = error.sentence
+    return found
 
 
 def _place(text: str) -> str:

@@ -1,0 +1,23 @@
+"""Names that fields of a page offer while somebody types: models, machines, places, currencies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rigright.arch.sources import zoo
+from rigright.base.money import currencies
+from rigright.base.words import tell
+from rigright.facts.chips import chips
+from rigright.facts.tariffs import places, tariff_at
+
+
+def offered(language: str) -> dict[str, Any]:
+    """What the tables know, by name."""
+    models = {name.rpartition("/")[2] for name in zoo.names() if "#" not in name}
+    told = {code: tell(one.shown, language) for code, one in places().items() if ":" not in code}
+    return {
+        "models": sorted(models, key=str.casefold),
+        "machines": [chip.id for chip in chips() if chip.vendor != "cpu"],
+        "places": {code: name for code, name in told.items() if tariff_at(places()[code], company=False)},
+        "currencies": {one.code: {"sign": one.sign, "per_usd": one.per_usd} for one in currencies().values()},
+    }

@@ -13,6 +13,7 @@ import pytest
 pytest_plugins = ["rows", "examples"]
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test waits for a hub that may not be there
+os.environ["RIGRIGHT_PLUGINS"] = "0"  # what else is installed here changes no answer
 
 # who starts the tests in the background may have made them deaf to Ctrl-C; what they start shall hear it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
+from rigright.base.errors import AskError
 from rigright.cost.training_memory import training_memory
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_time import training_rates, training_time
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import PlanWish
+from rigright.facts.chips import chips
 from rigright.search.find import find
 from rigright.search.training import find_training
 
@@ -27,6 +29,15 @@ def test_a_hobbyist_tunes_on_one_card(llama8, market):
     assert found.plans[0].work.method in {"lora", "qlora"}
     full = find(llama8, PlanWish(on="1x rtx 4090", method="full", **TUNE), market=market)
     assert all(plan.work.offload != "none" for plan in full.plans), "only with states on the host"
+
+
+@pytest.mark.parametrize("work", ["finetune", "pretrain"])
+def test_a_chip_of_no_known_speed_is_refused(llama8, market, work):
+    unknown = [chip for chip in chips() if not (chip.training_flops_per_s or chip.fp32_flops_per_s)]
+    assert unknown
+    for chip in unknown:
+        with pytest.raises(AskError, match="none of these GPUs can train"):
+            find(llama8, PlanWish(**TUNE | {"work": work}, on=chip.id), market=market)
 
 
 def test_a_lab_tunes_a_small_model_in_full(llama8, market):

@@ -56,13 +56,24 @@ def yes(cell: str) -> bool:
 
 def read_rows(path: Path, readers: Mapping[str, CellReader], *, required: tuple[str, ...] = ()) -> list[Row]:
     """Read a whole CSV; the first bad cell is an error."""
-    rows = []
-    for line, raw in raw_rows(path, required=tuple(readers)):
+    return read_all(path, raw_rows(path, required=tuple(readers)), readers=readers, required=required)
+
+
+def read_all(
+    path: Path,
+    rows: Iterable[tuple[int, dict[str, str]]],
+    *,
+    readers: Mapping[str, CellReader],
+    required: tuple[str, ...] = (),
+) -> list[Row]:
+    """The same of rows as text, with their lines."""
+    found = []
+    for line, raw in rows:
         row, faults = read_cells(raw, readers, required=required)
         for column in faults:
             raise bad_cell(path, line, column=column, cell=raw.get(column))
-        rows.append(row)
-    return rows
+        found.append(row)
+    return found
 
 
 def read_cells(

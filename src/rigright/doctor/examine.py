@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import islice
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.plugins import CHECKS as CHECKS_ADDED
+from rigright.base.plugins import leave_out, loaded, plugins, run
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import say
 from rigright.doctor.baseline import Baseline
 from rigright.doctor.chains import joined
 from rigright.doctor.elsewhere import for_machine
 from rigright.doctor.recognise import chip_of
-from rigright.doctor.record import Case, Check, Checked, Finding, Fine, NotSeen, Verdict, Wanted
+from rigright.doctor.record import Case, Check, Checked, Finding, Fine, NotSeen, Verdict, Wanted, is_sound
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 
@@ -27,7 +31,9 @@ CHECKS = "rigright.doctor.checks"
 EXIT_WARNING, EXIT_FAULT = 10, 20
 RANKS = ("fault", "warning", "note")  # worst first
 _SURE = ("sure", "likely", "maybe")
-_OTHER = "other"
+_OTHER, PLUGINS = "other", "plugins"
+MOST_SAID = 1000  # by one check of a plugin
+_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +74,35 @@ def checks() -> Mapping[str, Check]:
     for subject in shelf.names(CHECKS):
         module = importlib.import_module(f"{CHECKS}.{subject}")
         found |= {one.name: one for one in vars(module).values() if isinstance(one, Check)}
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items())) | _of_plugins(set(found))
+
+
+def _of_plugins(taken: set[str]) -> dict[str, Check]:
+    """Checks that plugins add, behind ours; none in the place of one that is there."""
+    found: dict[str, Check] = {}
+    for plugin in plugins(CHECKS_ADDED):
+        try:
+            borne = [one for one in vars(loaded(plugin)).values() if isinstance(one, Check)]
+        except (RigError, TypeError) as error:
+            why = error.sentence if isinstance(error, RigError) else str(error)
+            leave_out(plugin, say("its checks are"), why=why)
+            continue
+        if not borne:
+            leave_out(plugin, say("its checks are"), why=say("{module} has no check", module=plugin.module))
+        for one in borne:
+            if not _NAME.fullmatch(one.name):
+                leave_out(
+                    plugin, say("its check is"), why=say('"{name}" is no name of a check', name=one.name[:80])
+                )
+                continue
+            if one.name in taken:
+                why = say('there is a check "{name}" already', name=one.name)
+                leave_out(plugin, say("its check is"), why=why)
+                continue
+            taken.add(one.name)
+            title = say("{title} (plugin {plugin})", title=one.title, plugin=plugin)
+            found[one.name] = replace(one, title=title, plugin=plugin)
+    return found
 
 
 def case_of(
@@ -130,7 +164,8 @@ def _one(check: Check, case: Case) -> Checked:
     start = time.perf_counter()
     verdicts: list[Verdict] = []
     try:
-        said = (for_machine(one, case.machine) for one in check(case))
+        found = check(case) if check.plugin is None else _said_by(check, case)
+        said = (for_machine(one, case.machine) for one in found)
         verdicts.extend(one for one in said if one is not None)
     except Exception as error:  # noqa: BLE001 - a check that breaks hides no other
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
@@ -139,9 +174,29 @@ def _one(check: Check, case: Case) -> Checked:
     return Checked(check=check.name, title=check.title, verdicts=tuple(verdicts), seconds=seconds)
 
 
+def _said_by(check: Check, case: Case) -> tuple[Verdict, ...]:
+    """What a plugin's check says: all of it sound, and each finding says whose it is."""
+
+    def sound() -> tuple[Verdict, ...]:
+        found = tuple(islice(check(case) or (), MOST_SAID))
+        if not all(isinstance(one, Finding | Fine | NotSeen) and is_sound(one) for one in found):
+            raise DataError(say("it says what is no verdict"))
+        return found
+
+    return tuple(
+        replace(one, title=say("{title} (plugin {plugin})", title=one.title, plugin=check.plugin))
+        if isinstance(one, Finding)
+        else one
+        for one in run(sound)
+    )
+
+
 @cache
 def group_of(name: str) -> str:
     """The group a check belongs to: that of the longest beginning of its name in the table."""
+    check = checks().get(name)
+    if check is not None and check.plugin is not None:
+        return PLUGINS
     rows = _groups()
     fits = [start for start in rows if name == start or name.startswith(start + "_")]
     return rows[max(fits, key=len)] if fits else _OTHER

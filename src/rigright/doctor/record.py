@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
-from rigright.base.words import Sentence
+from rigright.base.plugins import Plugin
+from rigright.base.words import LANGUAGES, Sentence, tell
 from rigright.doctor.baseline import Baseline
 from rigright.facts.chips import Chip
 from rigright.facts.launching import FlagHeld
@@ -131,6 +132,7 @@ class Check:
     name: str
     title: Sentence
     look: Look
+    plugin: Plugin | None = None  # that brings it
 
     def __call__(self, case: Case) -> Iterator[Verdict]:
         """What it says of a case."""
@@ -155,3 +157,33 @@ class Checked:
     title: Sentence
     verdicts: tuple[Verdict, ...]
     seconds: float = 0.0
+
+
+def is_sound(verdict: Verdict) -> bool:
+    """Whether each part of a verdict is what it should be, and can be said in both languages."""
+    said: list[object]
+    plain: list[object]
+    if isinstance(verdict, Finding):
+        evidence, steps = verdict.evidence, verdict.fix
+        if not (
+            isinstance(evidence, tuple)
+            and isinstance(steps, tuple)
+            and all(isinstance(one, Evidence) for one in evidence)
+            and all(isinstance(one, Step) for one in steps)
+            and verdict.severity in get_args(Severity)
+            and verdict.confidence in get_args(Confidence)
+        ):
+            return False
+        said = [verdict.title, verdict.why, *(one.shows for one in evidence), *(one.says for one in steps)]
+        plain = [
+            verdict.verify,
+            verdict.about,
+            *(one.command for one in evidence),
+            *(one.command for one in steps),
+        ]
+    elif isinstance(verdict, Fine):
+        said, plain = [verdict.says], [verdict.about]
+    else:
+        said, plain = [verdict.why], [verdict.see, verdict.about]
+    told = all(isinstance(one, Sentence | str) and all(tell(one, to) for to in LANGUAGES) for one in said)
+    return told and all(isinstance(one, str | None) for one in plain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from rigright.base.plugin_tables import ADDED, read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, read_rows, scaled, text, whole, yes
 from rigright.base.tables import number as figure
@@ -91,6 +92,11 @@ class Chip:
         return (int(major), int(minor)) if dot and major.isdigit() and minor.isdigit() else None
 
     @property
+    def is_added(self) -> bool:
+        """Whether a plugin brings it."""
+        return self.sources.startswith(ADDED)
+
+    @property
     def training_flops_per_s(self) -> float | None:
         """The 16-bit rate ordinary training and inference reach: bf16, else fp16 accumulating in fp32."""
         return self.bf16_flops_per_s or self.fp16_acc32_flops_per_s
@@ -169,7 +175,7 @@ _REQUIRED = (
 @cache
 def chips() -> tuple[Chip, ...]:
     """Every chip of the table, in its order."""
-    rows = read_rows(DATA / "chips.csv", _READERS, required=_REQUIRED)
+    rows = read_facts("chips.csv", _READERS, required=_REQUIRED)
     return tuple(_chip(row) for row in rows)
 
 
@@ -194,9 +200,7 @@ class Production:
 def production() -> dict[str, Production]:
     """The state of every chip, under its id."""
     readers = {"chip": text, "ended": text, "as_of": text, "source": text, "confidence": text}
-    rows = read_rows(
-        DATA / "chip_production.csv", readers, required=("chip", "as_of", "source", "confidence")
-    )
+    rows = read_facts("chip_production.csv", readers, required=("chip", "as_of", "source", "confidence"))
     return {row["chip"]: Production(**row) for row in rows}
 
 

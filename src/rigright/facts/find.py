@@ -236,11 +236,12 @@ def _plain(tokens: Iterable[Token]) -> frozenset[str]:
 def _agreeing(said: frozenset[str]) -> list[Calling]:
     """The callings that nothing said speaks against, and that something said speaks for."""
     named = said - boxes()
-    return [
+    found = [
         one
         for one in callings()
         if said & one.own and (said <= one.may or (named <= one.may and (one.chip.link_max_chips or 0) > 4))
     ]
+    return [one for one in found if not one.chip.is_added] or found  # a plugin takes no name from ours
 
 
 def _unknown(text: str, said: frozenset[str]) -> AskError:

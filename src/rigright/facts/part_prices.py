@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from rigright.base.plugin_tables import read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text, whole
 
@@ -85,5 +86,5 @@ def hosts() -> tuple[HostParts, ...]:
     """Every host of the table; those of one kind from the smallest on."""
     words = ("around", "source", "as_of", "confidence", "notes")
     readers = {**dict.fromkeys(words, text), "cards": whole, "parts": _needs}
-    rows = read_rows(DATA / "hosts.csv", readers, required=("around", "cards", "parts", "source", "as_of"))
-    return tuple(HostParts(**row) for row in rows)
+    rows = read_facts("hosts.csv", readers, required=("around", "cards", "parts", "source", "as_of"))
+    return tuple(sorted((HostParts(**row) for row in rows), key=lambda host: host.cards))

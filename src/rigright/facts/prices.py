@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import date
 from functools import cache
 
+from rigright.base.plugin_tables import read_facts
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, number, read_rows, scaled, text, whole
+from rigright.base.tables import number, scaled, text, whole
 from rigright.base.units import GIB
 from rigright.facts.chips import Chip
 
@@ -58,7 +59,7 @@ _READERS = {
 def prices() -> tuple[Price, ...]:
     """Every price of the table, in its order."""
     required = ("chip", "kind", "currency", "typical", "as_of", "source", "confidence")
-    rows = read_rows(DATA / "prices.csv", _READERS, required=required)
+    rows = read_facts("prices.csv", _READERS, required=required)
     return tuple(
         Price(mem_bytes=row["mem_gib"], **{name: row[name] for name in _READERS if name != "mem_gib"})
         for row in rows

@@ -76,6 +76,8 @@ def ways_of(
     found: dict[Space, list[int]] = {}
     work = question.wish.work
     for place, kind in enumerate(question.kinds):
+        if kind.chip.training_flops_per_s is None and kind.chip.fp32_flops_per_s is None:
+            continue  # no speed of it is known
         for space in spaces_of(question.arch, said, work=work, chip=kind.chip, usual=usual):
             if anywhere or trains(kind, work, space=space):
                 found.setdefault(space, []).append(place)

@@ -8,7 +8,10 @@ from rigright.base.errors import unknown
 from rigright.base.words import say
 
 Grammar = Mapping[str, Mapping[str, tuple[str, ...] | None]]
-"""Command -> its options -> what may follow each: these words, anything (none of them), nothing (None)."""
+"""Command -> its options -> what may follow each: these words, anything (none of them), nothing (None).
+
+Under its own name: the words that may follow the command itself.
+"""
 
 
 def completion(shell: str, *, grammar: Grammar) -> str:
@@ -18,11 +21,22 @@ def completion(shell: str, *, grammar: Grammar) -> str:
     return SHELLS[shell](grammar)
 
 
+def _options(verb: str, flags: Mapping[str, tuple[str, ...] | None]) -> list[str]:
+    """The options of a command."""
+    return [flag for flag in flags if flag != verb]
+
+
+def _following(verb: str, flags: Mapping[str, tuple[str, ...] | None]) -> dict[str, tuple[str, ...] | None]:
+    """What may follow each word: an option, or the command itself, where an option may stand, too."""
+    own = flags.get(verb)
+    return {**flags, **({verb: (*own, *_options(verb, flags))} if own else {})}
+
+
 def _bash(grammar: Grammar) -> str:
     values, options, anything = [], [], []
     for verb, flags in grammar.items():
-        options.append(f'    {verb}) words="{" ".join(flags)}" ;;')
-        for flag, words in flags.items():
+        options.append(f'    {verb}) words="{" ".join(_options(verb, flags))}" ;;')
+        for flag, words in _following(verb, flags).items():
             if words:
                 values.append(f'    "{verb} {flag}") words="{" ".join(words)}" ;;')
             elif words is not None:
@@ -54,8 +68,8 @@ def _bash(grammar: Grammar) -> str:
 def _zsh(grammar: Grammar) -> str:
     values, options, anything = [], [], []
     for verb, flags in grammar.items():
-        options.append(f"    {verb}) compadd -- {' '.join(flags)} ;;")
-        for flag, words in flags.items():
+        options.append(f"    {verb}) compadd -- {' '.join(_options(verb, flags))} ;;")
+        for flag, words in _following(verb, flags).items():
             if words:
                 values.append(f"    ('{verb} {flag}') compadd -- {' '.join(words)} ;;")
             elif words is not None:
@@ -82,6 +96,10 @@ def _fish(grammar: Grammar) -> str:
     first = "__fish_is_first_token"
     lines = ["# rigright completion fish", f"complete -c rigright -n {first} -f -a '{' '.join(grammar)}'"]
     for verb, flags in grammar.items():
+        if flags.get(verb):
+            lines.append(
+                f"complete -c rigright -n '__fish_prev_arg_in {verb}' -f -a '{' '.join(flags[verb] or ())}'"
+            )
         for flag, words in flags.items():
             if flag.startswith("--"):
                 takes = "" if words is None else f" -x -a '{' '.join(words)}'" if words else " -r"
@@ -97,7 +115,8 @@ def _powershell(grammar: Grammar) -> str:
     rows = []
     for verb, flags in grammar.items():
         rows.append(f"  '{verb}' = [ordered]@{{")
-        rows += [f"    '{flag}' = {listed(words)}" for flag, words in flags.items()]
+        following = _following(verb, flags)
+        rows += [f"    '{flag}' = {listed(words)}" for flag, words in following.items()]
         rows.append("  }")
     lines = [
         "# rigright completion powershell",
@@ -113,7 +132,7 @@ def _powershell(grammar: Grammar) -> str:
         "    $flags = $RigrightGrammar[$said[1]]",
         "    if (-not $flags) { return }",
         "    $values = $flags[$said[-1]]",
-        "    $found = if ($null -ne $values) { $values } else { $flags.Keys }",
+        "    $found = if ($null -ne $values) { $values } else { $flags.Keys -like '-*' }",
         "  }",
         '  $found | Where-Object { $_ -like "$word*" } | ForEach-Object {',
         "    [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)",

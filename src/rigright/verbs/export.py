@@ -5,18 +5,26 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rigright.base import shelf
-from rigright.base.errors import AskError, RigError
+from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.files import unwritten, write_whole
+from rigright.base.plugins import TARGETS as TARGETS_ADDED
+from rigright.base.plugins import Plugin, leave_out, loaded, plugins, run
+from rigright.base.units import MIB
 from rigright.base.words import ENGLISH, Sentence, say
 from rigright.export.asked import Asked
 from rigright.export.commands import LAUNCHES, file_of
+from rigright.export.launch import Launch
 from rigright.facts.launching import programs
 
 TARGETS = "rigright.export.targets"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}")
+_FILE = re.compile(r"[A-Za-z0-9_][\w.@-]{0,100}")
+MOST_FILES, MOST_CHARS = 100, 4 * MIB  # that a plugin may hand back
 _PLACE = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
 
 
@@ -46,14 +54,30 @@ def export(
 
 def known() -> tuple[str, ...]:
     """Every target by its name."""
-    return (*_launches(), *shelf.names(TARGETS))
+    return (*_launches(), *shelf.names(TARGETS), *added())
+
+
+@cache
+def added() -> dict[str, Plugin]:
+    """The targets that plugins add, by name; none takes the place of another."""
+    found: dict[str, Plugin] = {}
+    for plugin in plugins(TARGETS_ADDED):
+        if not _NAME.fullmatch(plugin.name):
+            why = say('"{name}" is no name of a target', name=plugin.name[:80])
+        elif plugin.name in {*_launches(), *shelf.names(TARGETS), *found}:
+            why = say('there is a target "{name}" already', name=plugin.name)
+        else:
+            found[plugin.name] = plugin
+            continue
+        leave_out(plugin, say("its target is"), why=why)
+    return found
 
 
 def is_launched(target: str) -> bool:
     """Whether a target starts a plan; one that is not there is refused."""
     if target not in known():
         raise _unknown(target)
-    return target in _launches()
+    return target in _launches() or target in added()
 
 
 def _launches() -> tuple[str, ...]:
@@ -98,6 +122,8 @@ def launch_files(
 
     program = target if target in programs() else None
     launch = launch_of(data, program, number=number, checkpoint=checkpoint, script=script)
+    if target in added():
+        return _by_plugin(added()[target], launch)
     files: dict[str, str] = shelf.take(LAUNCHES, file_of(target), bears="export")(launch)
     return files
 
@@ -109,7 +135,7 @@ def every_launch(data: Mapping[str, Any], *, number: int) -> dict[str, dict[str,
     plans = data["plans"] or [one for one in (data["nearest"],) if one]
     runs = {runs_with(plan) for plan in plans[number - 1 : number]}
     found: dict[str, dict[str, str] | Sentence] = {}
-    for target in _launches():
+    for target in (*_launches(), *added()):
         program = programs().get(target)
         if program is None or not runs.isdisjoint(program.runs):
             try:
@@ -117,6 +143,44 @@ def every_launch(data: Mapping[str, Any], *, number: int) -> dict[str, dict[str,
             except RigError as error:
                 found[target] = error.sentence
     return found
+
+
+def by_plugin(target: str) -> Sentence | None:
+    """Whose target it is, where a plugin adds it."""
+    return say("written by plugin {plugin}", plugin=added()[target]) if target in added() else None
+
+
+def _by_plugin(plugin: Plugin, launch: Launch) -> dict[str, str]:
+    """What a plugin's target writes: text under plain names, or an error that says what it is instead."""
+    try:
+        made: object = run(lambda: loaded(plugin)(launch))
+    except DataError as error:
+        raise _of(plugin, error.sentence) from None
+    files: dict[object, object] = made if isinstance(made, dict) else {}
+    if not 0 < len(files) <= MOST_FILES:
+        raise _of(plugin, say("it hands back no files, or more than {most}", most=MOST_FILES))
+    found: dict[str, str] = {}
+    for name, text in files.items():
+        plain = isinstance(name, str) and _FILE.fullmatch(name) is not None
+        if not (plain and isinstance(text, str) and len(text) <= MOST_CHARS and _is_text(text)):
+            raise _of(plugin, say("{name} is no plain name of a file with its text", name=repr(name)[:80]))
+        found[str(name)] = text
+    return found
+
+
+def _is_text(text: str) -> bool:
+    """Whether it can be written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _of(plugin: Plugin, why: Sentence) -> DataError:
+    return DataError(
+        say('target "{target}" of plugin {plugin}: {why}', target=plugin.name, plugin=plugin, why=why)
+    )
 
 
 def _place(text: str) -> str:

@@ -12,6 +12,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
+from rigright.base.plugin_tables import used
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.choice.case import Case
@@ -152,6 +153,9 @@ def _why(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher)
     if told:
         yield f"planned: {', '.join(told)}; bound by {plan['bound']}"
     yield from (f"note: {note}" for note in plan.get("notes", ()))
+    added = data.get("plugins") or used(str(data))
+    if added:
+        yield str(added)
     if "engine" in work:
         yield f"figures are those of {work['engine']}"
         form = find_format(work["weights"])

@@ -16,7 +16,11 @@ from rigright.arch.record import Arch
 from rigright.arch.sources.files import parse_json
 from rigright.arch.sources.identity import identity_of, shared
 from rigright.arch.sources.spelling import own_part, spell
+from rigright.base.errors import RigError
+from rigright.base.plugin_tables import MODELS, facts
+from rigright.base.plugins import leave_out
 from rigright.base.tables import DATA
+from rigright.base.words import say
 
 COLLECTED, DERIVED = DATA / "models.jsonl", DATA / "models_more.jsonl"
 READS_WHOLE = frozenset({"embedding", "reranker"})
@@ -26,7 +30,28 @@ _START = '{"_model":"'
 @cache
 def _text() -> str:
     lines = [line for file in (COLLECTED, DERIVED) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines += _of_plugins({line[len(_START) : line.index('"', len(_START))].lower() for line in lines})
     return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _of_plugins(shipped: set[str]) -> Iterator[str]:
+    """Configs that plugins add, each of a family that is known."""
+    for fact in facts():
+        if fact.table != MODELS:
+            continue
+        name, config = fact.row["name"], fact.row["config"]
+        what = say("its model {model} is", model=name)
+        if name.lower() in shipped:
+            leave_out(fact.plugin, what, why=say("there is a model of that name already"))
+            continue
+        try:
+            read_config(parse_json(config.encode(), name), name)
+        except Exception as error:  # noqa: BLE001 - a config of any kind
+            why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
+            leave_out(fact.plugin, what, why=why)
+        else:
+            shipped.add(name.lower())
+            yield config
 
 
 @cache

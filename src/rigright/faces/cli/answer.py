@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.record import dataclass
+from rigright.base.words import Sentence, tell
 
 if TYPE_CHECKING:
     from rigright.report.page import Page
@@ -22,3 +23,35 @@ class Answer:
     sheet: Callable[[], Page] | None = None  # for `--csv`, where the page's own table is for eyes
     record: Any = None  # what the verb found, for programs
     aside: bool = False  # shown on stderr: stdout belongs to somebody else's command
+
+
+def noted(answer: Answer, key: str, *, note: Callable[[], Sentence | None]) -> Answer:
+    """The same answer with a note under its page, and under a key of its data; it is asked for last."""
+
+    def page() -> Page:
+        from dataclasses import replace
+
+        from rigright.report.page import Commands, Line
+
+        made = answer.page()
+        said = note()
+        if said is None:
+            return made
+        last = len(made.parts) - any(isinstance(one, Commands) for one in made.parts[-1:])
+        line = Line(said=said, tone="dim")
+        return replace(made, parts=(*made.parts[:last], line, *made.parts[last:]))
+
+    def plain(language: str) -> Any:
+        made = answer.plain(language)
+        said = note() if isinstance(made, dict) else None
+        return made if said is None else made | {key: tell(said, language)}
+
+    return Answer(
+        page=page,
+        plain=plain,
+        exit_code=answer.exit_code,
+        text=answer.text,
+        sheet=answer.sheet,
+        record=answer.record,
+        aside=answer.aside,
+    )

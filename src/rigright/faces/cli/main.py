@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rigright import __version__
 from rigright.base import shelf
-from rigright.base.words import ENGLISH, LANGUAGES, pick_language, say, tell
+from rigright.base.words import ENGLISH, LANGUAGES, Sentence, pick_language, say, tell
 from rigright.faces.cli import own_runs
-from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.answer import Answer, noted
 from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
 from rigright.faces.cli.parser import Parser, add_output, split_command
 from rigright.faces.cli.terminal import hush, open_mouth, screen
@@ -67,6 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except SystemExit as done:  # of argparse, such as --version
             code = int(done.code or 0)
         sys.stdout.flush()
+        _say_left_out(language)
     except KeyboardInterrupt:
         return EXIT_INTERRUPT
     except BrokenPipeError:
@@ -113,12 +114,34 @@ def answering(verb: str, options: argparse.Namespace) -> Iterator[Answer]:
 
             stack.enter_context(use_prices())
         if verb not in own_runs.VERBS:
-            yield answer(options)
+            yield _plugged(answer(options))
             return
-        from rigright.verbs.own_runs import use
+        from rigright.verbs.own_runs import sentence, use
 
         used = stack.enter_context(use(options.anchors))
-        yield own_runs.noted(answer(options), used)
+        yield _plugged(noted(answer(options), "own_runs", note=lambda: sentence(used)))
+
+
+def _plugged(answer: Answer) -> Answer:
+    """The same answer, saying which facts of plugins count in it."""
+
+    def used() -> Sentence | None:
+        tables: Any = sys.modules.get("rigright.base.plugin_tables")  # a verb that has no facts loads none
+        if tables is None or not tables.facts():
+            return None
+        from rigright.report.plain import dumps
+
+        said: Sentence | None = tables.used(dumps(answer.plain(ENGLISH), ENGLISH))
+        return said
+
+    return noted(answer, "plugins", note=used)
+
+
+def _say_left_out(language: str) -> None:
+    """What of plugins does not count, on stderr: each in a line."""
+    plugins: Any = sys.modules.get("rigright.base.plugins")
+    for one in () if plugins is None else plugins.left_out():
+        sys.stderr.write(tell(say("warning: {what}", what=clean(tell(one.said, language))), language) + "\n")
 
 
 def verb_parser(verb: str, language: str) -> Parser:
@@ -178,6 +201,7 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
     sentence = clean(tell(found.sentence, language))
     hint = None if found.hint is None else clean(tell(found.hint, language))
     try:
+        _say_left_out(language)
         sys.stderr.write(tell(say("error: {what}", what=sentence), language) + "\n")
         if hint is not None:
             sys.stderr.write(tell(say("hint: {what}", what=hint), language) + "\n")

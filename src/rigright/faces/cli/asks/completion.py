@@ -31,7 +31,9 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.main import verb_parser
     from rigright.options.rows import options_of
     from rigright.report.pages.files import page
-    from rigright.verbs.completion import completion
+    from rigright.verbs.completion import SHELLS, completion
+    from rigright.verbs.export import known
+    from rigright.verbs.look_up.frame import kind_names
 
     grammar: dict[str, dict[str, tuple[str, ...] | None]] = {}
     for verb in verbs():
@@ -41,6 +43,8 @@ def answer(options: argparse.Namespace) -> Answer:
             for action in verb_parser(verb, "en")._actions  # noqa: SLF001 - argparse gives no other list
             for flag in action.option_strings
         }
+    for verb, words in (("export", known()), ("look-up", kind_names()), ("completion", tuple(SHELLS))):
+        grammar[verb][verb] = words
     name, script = f"rigright.{options.shell}", completion(options.shell, grammar=grammar)
     return Answer(
         page=lambda: page({name: script}),

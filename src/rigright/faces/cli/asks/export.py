@@ -8,7 +8,7 @@ from typing import Any
 from rigright.base.errors import AskError
 from rigright.base.units import parse_seconds
 from rigright.base.words import say
-from rigright.faces.cli.answer import Answer
+from rigright.faces.cli.answer import Answer, noted
 
 STAGE = "machine"
 SUMMARY = say(
@@ -75,7 +75,7 @@ def answer(options: argparse.Namespace) -> Answer:
     """Export."""
     from rigright.report.pages.export import page, plain
     from rigright.report.pages.files import text
-    from rigright.verbs.export import is_launched, write
+    from rigright.verbs.export import by_plugin, is_launched, write
 
     if options.check is not None:
         return _checked(options)
@@ -85,7 +85,8 @@ def answer(options: argparse.Namespace) -> Answer:
             page=lambda: page((), files), plain=lambda _: plain((), files), text=lambda: text(files)
         )
     written = write(files, options.out)
-    return Answer(page=lambda: page(written, files), plain=lambda _: plain(written, files))
+    answered = Answer(page=lambda: page(written, files), plain=lambda _: plain(written, files))
+    return noted(answered, "written_by", note=lambda: by_plugin(options.target))
 
 
 def _checked(options: argparse.Namespace) -> Answer:

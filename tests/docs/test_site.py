@@ -17,8 +17,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 MAP = tomllib.loads((DOCS / "site" / "site.toml").read_text(encoding="utf-8"))
 LISTED = ["index", *(name for part in MAP["parts"] for name in part["pages"])]
-ENGLISH_ONLY = {"agents", "bench", "build", "cost", "fleet", "report", "validate", "watch", "web"}
-ENGLISH_ONLY |= {"accuracy", "checks", "tables"}
+ENGLISH_ONLY = {"accuracy", "checks", "tables", "validate"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -139,6 +138,7 @@ def skeleton(text):
         for line in block.splitlines()
         if kind == "sh" or line.startswith("$ ")
     ]
+    typed += [line.partition("  #")[0].rstrip() for line in re.findall(r"^    (\w.*)$", prose, re.MULTILINE)]
     # a reader in China pays in yuan, and lives elsewhere
     same = [re.sub(r"(--(?:place|budget)) \S+", r"\1", line) for line in typed]
     return depths, prose.count("\n|"), same

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.cost.memory_serving import Bound, layer_bytes, stage_memories
+from rigright.cost.memory_serving import Bound, ServingMemory, layer_bytes, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import split_by_free, split_layers
 from rigright.cost.weights import WeightBytes
@@ -20,10 +21,30 @@ def dealt_bounds(
     llama.cpp deals them anew by itself since December 2025 (`--fit`); before, and elsewhere, a person does.
     """
     usual = usual_bounds(arch, devices)
-    places = list(zip(devices, usual, strict=True))
-    dealt = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
-    if all(bool(memory.fits) for memory in dealt):
+    held = stage_memories(
+        arch, weights, serving=serving, layout=layout, places=list(zip(devices, usual, strict=True))
+    )
+    if all(bool(memory.fits) for memory in held):
         return usual
+    return _filled_alike(arch, weights, serving=serving, layout=layout, devices=devices)
+
+
+def dealt_memories(
+    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+) -> tuple[ServingMemory, ...]:
+    """Memory of each card with its layers so dealt."""
+    asked: dict[str, Any] = {"serving": serving, "layout": layout}
+    usual = list(zip(devices, usual_bounds(arch, devices), strict=True))
+    held = stage_memories(arch, weights, places=usual, **asked)
+    if all(bool(memory.fits) for memory in held):
+        return held
+    bounds = _filled_alike(arch, weights, devices=devices, **asked)
+    return stage_memories(arch, weights, places=list(zip(devices, bounds, strict=True)), **asked)
+
+
+def _filled_alike(
+    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+) -> tuple[Bound, ...]:
     count = len(arch.trunk.layers)
     costs = layer_bytes(arch, weights, serving=serving, layout=layout, device=devices[0])
     empty = [(device, (0, 0)) for device in devices]

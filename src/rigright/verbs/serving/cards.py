@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rigright.arch.sources import zoo
 from rigright.base.words import Sentence, say
@@ -10,7 +11,7 @@ from rigright.choice.case import Case
 from rigright.cost.memory_bands import Parts, away, band, parts_of, pool_band, widened
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import is_generator
-from rigright.cost.memory_places import dealt_bounds, usual_bounds
+from rigright.cost.memory_places import dealt_bounds, dealt_memories, usual_bounds
 from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
 from rigright.cost.speed.dealt import Dealt, deal
@@ -39,7 +40,12 @@ def worst(case: Case) -> ServingMemory:
 
 def memories(case: Case) -> tuple[ServingMemory, ...]:
     """Memory of unlike ranks, each on its own card."""
-    stages, bounds = _laid_out(case)
+    stages = _stages(case)
+    if _deals(case, stages) and all(len(_unlike(cards)) == 1 for cards in stages):
+        devices = [device_of(cards[0], case.engine) for cards in stages]
+        asked: dict[str, Any] = {"serving": case.serving, "layout": case.layout, "devices": devices}
+        return dealt_memories(case.arch, case.weights, **asked)
+    bounds = _bounds(case, stages)
     return tuple(memory for stage in _memories(case, stages, bounds=bounds) for memory in stage.values())
 
 
@@ -99,11 +105,16 @@ def _unlike(cards: Sequence[Card]) -> list[Card]:
 
 
 def _laid_out(case: Case) -> tuple[list[list[Card]], tuple[Bound, ...]]:
-    # the cards of each stage, all replicas together
+    stages = _stages(case)
+    return stages, _bounds(case, stages)
+
+
+def _stages(case: Case) -> list[list[Card]]:
+    """The cards of each stage, all replicas together."""
     layout, cards = case.layout, case.cards
     width = layout.tp * layout.cp
     replica = width * layout.pp
-    stages = [
+    return [
         [
             card
             for copy in range(layout.dp)
@@ -111,15 +122,19 @@ def _laid_out(case: Case) -> tuple[list[list[Card]], tuple[Bound, ...]]:
         ]
         for stage in range(layout.pp)
     ]
-    return stages, _bounds(case, [smallest(cards) for cards in stages])
 
 
-def _bounds(case: Case, cards: Sequence[Card]) -> tuple[Bound, ...]:
+def _deals(case: Case, stages: Sequence[Sequence[Card]]) -> bool:
+    """Whether layers go to cards by their memory."""
+    painted = is_generator(case.arch) and zoo.exact(case.arch.name) is not None
+    return case.engine.split != "tensor" and len(stages) > 1 and not painted
+
+
+def _bounds(case: Case, stages: Sequence[Sequence[Card]]) -> tuple[Bound, ...]:
     """Layers of each stage: even in engines that cut tensors, by memory in those that deal out layers."""
-    count = len(case.arch.trunk.layers)
-    if case.engine.split == "tensor" or len(cards) == 1:
-        return stage_bounds(count, len(cards))
-    devices = [device_of(card, case.engine) for card in cards]
+    if case.engine.split == "tensor" or len(stages) == 1:
+        return stage_bounds(len(case.arch.trunk.layers), len(stages))
+    devices = [device_of(smallest(cards), case.engine) for cards in stages]
     return dealt_bounds(case.arch, case.weights, serving=case.serving, layout=case.layout, devices=devices)
 
 

@@ -274,3 +274,11 @@ def test_every_run_of_the_view_of_accuracy_is_told_by_the_names_at_its_head():
         assert one["predicted"] > 0
     code = (DATA / "web" / "accuracy.js").read_text(encoding="utf-8")
     assert all(f"{figure}: [" in code for figure in told["names"]["figure"])
+
+
+def test_everything_is_shown_where_somebody_asks_for_it(page, capsys):
+    said = {"things": ["4090", "5090"], "for": "qwen3-8b"}
+    shown = ask(page, "compare", said=said, form="html", details=True).text
+    main(["compare", "4090", "5090", "--for", "qwen3-8b", "--details", "--html", "--lang", "en"])
+    assert shown.strip() in capsys.readouterr().out
+    assert shown != ask(page, "compare", said=said, form="html").text

@@ -196,3 +196,71 @@ def test_a_worker_that_breaks_says_why_and_the_next_question_starts_another(loca
     """)
     assert why
     assert code == 0
+
+
+SHARED = (  # as somebody leaves each view
+    "plan?model=qwen3-8b&concurrency=8&mode=rag&where=2x+rtx+4090+%2B+64gb&used=true&lang=en",
+    "plan?model=qwen3-32b&mode=finetune&where=60000cny&tokens=10M&currency=EUR&place=DE&lang=en",
+    "explain?model=llama-3.1-8b&on=rtx+4090&context=8k&kv=fp8&lang=en",
+    "fit?machine=24gb&task=text&lang=zh",
+    "compare?things=2x+rtx+4090%EF%BC%8Ch100&for=qwen3-8b&lang=zh",
+    "build?what=2x+rtx+4090&room=110V+15A&lang=en",
+    "cost?what=2x+rtx+4090&place=CN-GD&currency=CNY&details=true&lang=zh",
+)
+COPIED = """(async () => {
+  let copied = "";
+  navigator.clipboard.writeText = async (text) => { copied = text; };
+  const [command, link] = document.querySelectorAll("#answer > .tools button");
+  command.click();
+  const first = copied;
+  link.click();
+  return [first, copied, document.querySelector("#answer h1").textContent];
+})()"""
+
+
+@pytest.mark.parametrize("shared", SHARED)
+def test_the_command_and_the_link_that_are_copied_lead_to_the_same_answer(shared, served, seen, capsys):
+    seen.open(f"{served}#{shared}")
+    seen.until("!!document.querySelector('#progress[hidden] ~ #answer:not(.old) > .tools')")
+    command, link, head = seen.run(COPIED)
+    main([*shlex.split(command)[1:], "--lang", shared[-2:], "--html"])
+    assert (
+        seen.run(f"""(() => {{
+      const found = new DOMParser().parseFromString({json.dumps(capsys.readouterr().out)}, "text/html");
+      return found.querySelector("h1").textContent.trim();
+    }})()""")
+        == head.strip()
+    )
+    seen.open(link)
+    seen.until("!!document.querySelector('#progress[hidden] ~ #answer:not(.old) > .tools')")
+    assert seen.run(COPIED) == [command, link, head]
+
+
+STOPS = ".sentence, .purse, .pareto, tr, .tools"
+
+
+def test_it_is_used_by_keys_alone(served, seen):
+    seen.open(f"{served}#plan?lang=en")
+    seen.until(ANSWERED)
+
+    def press(key, code=0, text=""):
+        asked = {"key": key, "windowsVirtualKeyCode": code, "text": text}
+        seen.send("Input.dispatchKeyEvent", type="keyDown", **asked)
+        seen.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    press("/", 191, "/")
+    assert seen.run("document.activeElement.name") == "model"
+    seen.send("Input.insertText", text="llama-3.1-8b")
+    seen.until("document.querySelector('#answer h1')?.textContent.includes('Llama-3.1-8B')")
+    reached = set()
+    for _ in range(80):
+        press("Tab", 9)
+        reached.add(seen.run(f"document.activeElement.closest('{STOPS}')?.classList[0] ?? ''"))
+    assert {"sentence", "purse", "pareto", "pick", "tools"} <= reached
+
+
+def test_files_that_start_a_plan_are_made_in_the_browser_too(local, capsys):
+    asked = '{verb: "export", said: {model: "qwen3-8b", engine: "vllm"}, number: 1, lang: "en"}'
+    made = json.loads(local(f"return (await local.ask({asked})).text"))["targets"]["vllm"]["files"]
+    main(["export", "vllm", "qwen3-8b", "--engine", "vllm", "--json"])
+    assert made == json.loads(capsys.readouterr().out)["files"]

@@ -36,12 +36,13 @@ class Question:
     form: str = "json"
     language: str = LANGUAGES[0]
     number: int = 1  # of the plans, the one to export
+    details: bool = False
 
     def answer(self) -> Printed:
         """What the command line prints."""
         if self.verb == EXPORT:
             return exported(self.said, number=self.number, language=self.language)
-        return reply(self.verb, self.said, form=self.form, language=self.language)
+        return reply(self.verb, self.said, form=self.form, language=self.language, details=self.details)
 
 
 def forms(language: str) -> dict[str, Any]:
@@ -94,12 +95,12 @@ def read(sent: bytes | str) -> Question | None:
         asked = bounded_json(sent)
         verb, said = asked["verb"], asked["said"]
         form, language = asked.get("form", "json"), language_of(asked.get("lang"))
-        number = int(asked.get("number", 1))
+        number, details = int(asked.get("number", 1)), asked.get("details") is True
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     if verb not in (*ASKED, EXPORT) or form not in FORMS or number < 1 or not _is_plain(said):
         return None
-    return Question(verb=verb, said=said, form=form, language=language, number=number)
+    return Question(verb=verb, said=said, form=form, language=language, number=number, details=details)
 
 
 def dropped(sent: bytes, *, verb: str, form: str, language: str) -> Printed:

@@ -31,11 +31,16 @@ def reply(
     *,
     form: str = "json",
     language: str = "en",
+    details: bool = False,
     trusted: Mapping[str, Any] | None = None,
 ) -> Printed:
-    """Answer a stranger: nothing said names a file; `trusted` is what the server itself says."""
+    """Answer a stranger: nothing said names a file; `trusted` is what the server itself says.
+
+    `details`: everything, for eyes.
+    """
     try:
         named = {**tools.allowed(verb, said, root=None)} if trusted is None else {**trusted}
+        named |= {"details": True} if details else {}
         options = question.read(verb, named={**named, "lang": language})
         with answering(verb.replace("_", "-"), options) as answer:
             if form == "json":

@@ -7,7 +7,6 @@ comes from (other sites), by its token beyond loopback, by its size, and when to
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import sys
 import tempfile
@@ -161,7 +160,7 @@ class Desk:
         asked = page.read(sent)
         if asked is None:
             return _refused(400, 'send {"verb": ..., "said": {...}} of a command that is offered')
-        key = json.dumps([asked.verb, asked.said, asked.form, asked.language, asked.number], sort_keys=True)
+        key = repr(asked)
         if (kept := self._fresh(key)) is not None:
             return _answered(kept, asked.form)
 

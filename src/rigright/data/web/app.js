@@ -3,7 +3,7 @@ import * as net from "./net.js";
 import { accuracy } from "./accuracy.js";
 import { drawn, el, fielded } from "./draw.js";
 import { copying, download, exports } from "./export.js";
-import { FIRST, MONEY, PLACED, command, fields, isMoney, isOf, offers, purse, said, sentence } from "./forms.js";
+import { DETAILS, FIRST, MONEY, PLACED, addressed, command, fields, isMoney, isOf, offers, purse, said, sentence } from "./forms.js";
 import { label } from "./labels.js";
 import { planned } from "./plan.js";
 import { LANGUAGES, speak, spoken, t } from "./words.js";
@@ -80,7 +80,7 @@ async function answer() {
   }
   await show(async (signal) => {
     const form = view === "plan" ? "json" : "html";
-    const text = await net.ask(verb, told, { form, lang: spoken(), signal });
+    const text = await net.ask(verb, told, { form, lang: spoken(), details: form === "html" && values[DETAILS] === "true", signal });
     const exported = (number) => exports(() => net.exported(told, { number, lang: spoken() }));
     const parts = [form === "json" ? planned(JSON.parse(text), { currencies: known.currencies, exported, named }) : drawn(text)].flat();
     return [...named(parts), tools(verb, told)];
@@ -108,6 +108,10 @@ const failed = (error) => el("div", { class: "error", role: "alert" }, el("p", {
 // Options in what is said lead to their fields.
 function named(parts) {
   const names = Object.keys(schemas[view]?.properties ?? {});
+  for (const typed of parts.filter((one) => one.nodeName === "PRE")) {
+    const links = typed.textContent.split("\n").map((line) => [line, addressed(line, schemas, VIEWS)]);
+    typed.replaceChildren(...links.flatMap(([line, href]) => [href ? el("a", { href: `${href}&lang=${spoken()}` }, line) : line, "\n"]).slice(0, -1));
+  }
   return fielded(parts, names, label, (name) => {
     const field = at("question").querySelector(`[name="${name}"]`);
     field?.closest("details")?.setAttribute("open", "");
@@ -119,7 +123,7 @@ function tools(verb, told) {
   const save = (form, ending) => el("button", { type: "button", onclick: async () => {
     download(`rigright-${verb}.${ending}`, await net.ask(verb, told, { form, lang: spoken() }));
   } }, ending.toUpperCase());
-  return el("div", { class: "tools" }, copying("Copy command", () => command(verb, told, PLACED[verb])), linking(),
+  return el("div", { class: "tools" }, copying("Copy command", () => `${command(verb, told, PLACED[verb])}${values[DETAILS] && view !== "plan" ? " --details" : ""}`), linking(),
     save("json", "json"), save("csv", "csv"), save("markdown", "md"), printing());
 }
 
@@ -276,7 +280,7 @@ function start() {
   addEventListener("keydown", (event) => {
     if (event.key === "/" && !/INPUT|SELECT|TEXTAREA/.test(document.activeElement?.tagName)) {
       event.preventDefault();
-      at("question").querySelector("input")?.focus();
+      at("question").querySelector("input")?.select();
     }
   });
   open().catch((error) => at("answer").replaceChildren(failed(error)));

@@ -37,10 +37,11 @@ export function drawn(html) {
 
 // Columns of a wide table stand under each other on a phone: each cell then says its column.
 export function labelled(table) {
-  const heads = [...table.querySelectorAll("thead :is(th, td)")].map((one) => one.textContent);
-  if (heads.length < 5) return;
+  const [head, ...rows] = table.rows;
+  if (!head?.querySelector("th") || head.cells.length < 4) return;
   table.classList.add("wide");
-  for (const row of table.querySelectorAll("tbody tr")) [...row.cells].forEach((cell, place) => { cell.dataset.label = heads[place] ?? ""; });
+  head.classList.add("head");
+  for (const row of rows) [...row.cells].forEach((cell, place) => { cell.dataset.label = head.cells[place]?.textContent ?? ""; });
 }
 
 // What notes say of an option leads to its field: "--seq" is for those who type.

@@ -78,6 +78,29 @@ export function command(verb, asked, placed) {
   return ["rigright", verb.replaceAll("_", "-"), ...words, ...flags].join(" ");
 }
 
+// Where on this page the same is asked as by a command; null: nowhere.
+export function addressed(line, schemas, views) {
+  const words = (line.match(/(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+/g) ?? []).map((one) => one.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, (_, a, b, c) => a ?? b ?? c));
+  const [name, typed, ...rest] = words;
+  const verb = typed?.replaceAll("-", "_"), schema = schemas[verb];
+  if (name !== "rigright" || !views[verb] || !schema) return null;
+  const values = {}, loose = [];
+  while (rest.length) {
+    const word = rest.shift();
+    if (!word.startsWith("--")) {
+      loose.push(word);
+      continue;
+    }
+    const [flag, ...own] = word.slice(2).split("=");
+    const option = flag.replaceAll("-", "_"), about = schema.properties[option];
+    if (!about && option !== DETAILS) return null;
+    values[option] = option === DETAILS || about.type === "boolean" ? "true" : own.length ? own.join("=") : rest.shift() ?? "";
+  }
+  if (loose.length) values[PLACED[verb][0]] = loose.join(", ");
+  return `#${verb}?${new URLSearchParams(values)}`;
+}
+
+export const DETAILS = "details"; // everything, of views that are drawn by the commands
 export const PLACED = { plan: ["model"], explain: ["model"], fit: ["machine"], compare: ["things"], build: ["what"], cost: ["what"], look_up: ["kind", "words"], doctor: [] };
 
 // Whether an option says anything about a kind of work.

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 MAP = tomllib.loads((DOCS / "site" / "site.toml").read_text(encoding="utf-8"))
 LISTED = ["index", *(name for part in MAP["parts"] for name in part["pages"])]
-ENGLISH_ONLY = {"accuracy", "checks", "tables", "validate"}
+ENGLISH_ONLY = {"accuracy", "tables"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

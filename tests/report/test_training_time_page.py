@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from rigright.base import telling
 from rigright.base.words import CHINESE, tell
 from rigright.cost.estimate import Estimate
 from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
 from rigright.report.page import Table
 from rigright.report.pages import training as pages
-from rigright.report.pages.training_time import BOUNDS, NAMES, plain_step, speed_facts, step_rows, time_table
+from rigright.report.pages.training_time import BOUNDS, NAMES, speed_facts, step_rows, time_table
 from rigright.report.trained import StepUse
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.training.speed import LINKS, PARTS, bound_of
@@ -79,11 +80,10 @@ def test_what_limits_is_what_takes_most(seconds, bound):
 
 
 def test_scripts_get_the_same_figures():
-    plain = plain_step(step())
+    plain = telling.Told(StepUse)(step(), "en")
     assert plain["step_s"] == {"value": 2.0, "low": 1.6, "high": 2.5, "mark": "fitted"}
     assert plain["tok_per_s"] == 32768
     assert sum(plain["parts_s"].values()) == pytest.approx(2.0)
-    assert plain_step(None) is None
 
 
 def test_explaining_a_training_tells_its_time():

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from desk import STARVED, fill, result, ticks
 from kept_answers import keep
+from rigright.base.tables import DATA
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
 from rigright.machine.system import Event
 
+ROOT = Path(__file__).parent.parent.parent
+FREE = ("look-up", "fleet files")  # whatever a kind has; texts of files by their names
 HELD = Path(__file__).parent / "json_contract.json"
 QUESTIONS = json.loads(HELD.read_text(encoding="utf-8"))
 BY_NAME = {
@@ -158,6 +163,35 @@ def keys(value):
     elif isinstance(value, list):
         for inner in value:
             yield from keys(inner)
+
+
+def closed(schema):
+    """The same, where nothing else may stand in an object."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: closed(one) for key, one in schema.items()}
+    return {"additionalProperties": False} | inner if isinstance(inner.get("properties"), dict) else inner
+
+
+@pytest.mark.parametrize("line", [line for line in QUESTIONS if not line.startswith(FREE)])
+def test_an_answer_is_what_its_schema_says_and_holds_no_other_key(answer, line):
+    schema = json.loads((DATA / "schemas" / f"{line.split()[0]}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    wrong = jsonschema.Draft202012Validator(closed(schema)).iter_errors(answer(line))
+    assert [f"{error.json_path}: {error.message[:300]}" for error in wrong] == []
+
+
+def test_no_key_that_was_published_goes_or_changes_its_type():
+    """One that must go raises `SCHEMA_VERSION`, and its line is taken out with it."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        from schemas import every_key, schemas
+    finally:
+        sys.path.pop(0)
+    published = (Path(__file__).parent / "published_keys.txt").read_text(encoding="utf-8").splitlines()
+    assert sorted(set(published) - set(every_key(schemas()))) == []
 
 
 def test_an_error_is_json_too(ask):

@@ -51,7 +51,7 @@ def test_parts_and_pool_account_for_every_byte_the_driver_shows():
         ("llama-3.1-8b", "a100", {"engine": "transformers"}),
     ]:
         card = explain(model, on, wish=ServingWish(**wish)).fullest
-        sizes = dict(pages.pieces(card))
+        sizes = dict(card.pieces)
         assert set(sizes) == {*PARTS, "unused"}
         beside_step = 0.0 if wish.get("engine") != "sglang" else sizes["step"]
         assert sum(sizes.values()) == pytest.approx(card.used_bytes, rel=0.001, abs=beside_step), wish
@@ -253,7 +253,8 @@ def test_json_is_stable_and_whole(capsys):
     told = json.loads(out)
     assert code == 0
     assert list(told) == [
-        "model", "params", "machine", "engine", "engine_version", "weights", "kv", "context_tok",
+        "schema_version", "model", "params", "machine", "engine", "engine_version", "weights", "kv",
+        "context_tok",
         "batch", "budget_tok", "max_seqs", "utilisation", "layout", "fits", "verdict", "cards", "ram",
         "limits", "speed", "samples", "remedies", "why", "notes",
     ]  # fmt: skip

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shlex
 import sqlite3
 import time
 from contextlib import closing
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,7 +34,6 @@ from rigright.verbs.watch.frame import Watch, WatchWish
 from rigright.verbs.watch.keeper import AGAIN_S, MOST_WAITING, Keeper
 from rigright.verbs.watch.news import from_driver
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
 NOW_S = 1_790_000_000.0
 
 
@@ -180,29 +177,6 @@ def test_a_sheet_has_a_row_for_each_moment_of_each_card(ask):
     assert rows[-1]["power_w"] == ""
     fewer = list(csv.DictReader(io.StringIO(ask("--since all --csv --every 1min")[1])))
     assert len(fewer) == pytest.approx(len(rows) / 12, rel=0.1)
-
-
-def words(manual):
-    text = (DOCS / manual).read_text(encoding="utf-8")
-    return {word for code in re.findall(r"`([^`]+)`", text) for word in re.findall(r"[A-Za-z_0-9]+", code)}
-
-
-def keys(value):
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from keys(inner)
-    elif isinstance(value, list):
-        for inner in value[:1]:
-            yield from keys(inner)
-
-
-def test_every_key_for_scripts_stands_in_the_manual(ask):
-    told = json.loads(ask("--since all --json --every 1min")[1])
-    events = json.loads(ask("--since all --json --of events")[1])
-    machines = json.loads(ask("--since all --json --of machines")[1])
-    found = {*keys(told), *keys(events), *machines, *machines["machines"][0]}
-    assert sorted(found - words("watch-json.md")) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.faces.cli.main import main
 from rigright.report.pages.plan_words import work
-from rigright.report.pages.samples import learning_lines, plain_samples, sample_lines
+from rigright.report.pages.samples import learning_lines, sample_lines
 from rigright.verbs.explain import explain as explain_verb
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.fit import FitWish
@@ -65,7 +65,6 @@ def test_texts_become_vectors():
 def test_a_writer_has_no_samples_and_odd_numbers_no_speed():
     assert explained("llama-3.1-8b", "rtx 4090") is None
     assert explained("resnet50", "rtx 4090", weights="int8") is None
-    assert plain_samples(None) is None
 
 
 def test_scripts_get_the_same(capsys):

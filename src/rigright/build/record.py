@@ -70,3 +70,9 @@ class Worth:
     change: Change
     gain: float  # how many times as fast the whole becomes
     per_kusd: float | None  # gain above one for each thousand dollars; None: free
+
+    TOLD = """
+        kind=change.kind title=change.title gain helps=change.helps
+        usd=change.usd{value low high as_of} gain_per_kusd=per_kusd more_w=change.more_w
+        fits=change.fits command=change.command source=change.source
+    """

@@ -24,6 +24,8 @@ class Ruling:
     do: Sentence | None = None  # what mends it
     rule: str = ""  # its name, as --json bears it
 
+    TOLD = "rule verdict parts reason=says do"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRule:

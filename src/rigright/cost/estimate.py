@@ -16,6 +16,8 @@ class Estimate:
     as_of: str | None = None  # of prices
     why: str = ""  # id of the law or fact it follows from
 
+    TOLD = "value low high mark as_of?"
+
 
 def spread(value: float, ratios: tuple[float, float], *, mark: str = "fitted") -> Estimate:
     """A value with its band told as ratios: measured over predicted."""

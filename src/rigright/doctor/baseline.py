@@ -49,6 +49,8 @@ class Baseline:
     traits: tuple[tuple[str, tuple[str, ...]], ...]  # key of a trait -> the values that are right
     figures: tuple[ExpectedFigure, ...] = ()
 
+    TOLD = "file expect=traits:pairs bench=figures"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraitHeld:
@@ -57,6 +59,8 @@ class TraitHeld:
     trait: Trait
     here: str | None  # None: the node does not show it
     right: tuple[str, ...]
+
+    TOLD = "trait=trait.key here baseline=right severity=trait.weight"
 
     @property
     def differs(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import islice
+from typing import TypeVar
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
@@ -36,6 +37,9 @@ MOST_SAID = 1000  # by one check of a plugin
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 
 
+V = TypeVar("V", Finding, Fine, NotSeen)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
     """A machine and what every check said of it."""
@@ -44,15 +48,40 @@ class Examined:
     checked: tuple[Checked, ...]
     seconds: float = 0.0  # with the probe
 
+    TOLD = """
+        machine!  # what it is, in a few words
+        origin=case.machine.origin read_as=case.machine.read_as unread=case.machine.unread
+        exit_code verdict! chips=case.chips.id
+        wanted=case.wanted  # what the plan of `--for` expects
+        causes!  # what is wrong, the first to act on first
+        findings{check=0 *1 manual!?}  # each with its check, worst first
+        fine{check=0 *1} not_observed{check=0 *1}
+        checks=checked{check group! title verdicts=n_verdicts seconds} seconds
+    """
+
+    def of_kind(self, kind: type[V]) -> tuple[tuple[str, V], ...]:
+        """Each verdict of one kind with its check."""
+        return tuple(
+            (checked.check, one)
+            for checked in self.checked
+            for one in checked.verdicts
+            if isinstance(one, kind)
+        )
+
+    @property
+    def fine(self) -> tuple[tuple[str, Fine], ...]:
+        """What was looked at and is good."""
+        return self.of_kind(Fine)
+
+    @property
+    def not_observed(self) -> tuple[tuple[str, NotSeen], ...]:
+        """What could not be looked at."""
+        return self.of_kind(NotSeen)
+
     @property
     def findings(self) -> tuple[tuple[str, Finding], ...]:
         """Each finding with its check: worst first, of equals the surest."""
-        found = [
-            (checked.check, verdict)
-            for checked in self.checked
-            for verdict in checked.verdicts
-            if isinstance(verdict, Finding)
-        ]
+        found = list(self.of_kind(Finding))
         found.sort(key=lambda one: (RANKS.index(one[1].severity), _SURE.index(one[1].confidence)))
         return tuple(found)
 

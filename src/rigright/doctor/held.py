@@ -43,6 +43,13 @@ class Held:
     checks: tuple[str, ...] = ()  # of the doctor, to look at next
     notes: tuple[Sentence, ...] = ()
 
+    TOLD = """
+        part=result.part what=result.what on=result.on value=result.value unit=result.unit low=result.low
+        high=result.high repeats=result.repeats chip=result.chip at_s=result.at_s
+        settings=result.settings:pairs
+        verdict basis full least share source confidence checks notes
+    """
+
 
 @dataclass(frozen=True, slots=True)
 class _Beside:

@@ -59,6 +59,8 @@ class Finding:
     confidence: Confidence = "sure"
     about: str | None = None  # "gpu 3", "nvme0n1"
 
+    TOLD = "severity confidence about title evidence why fix verify"
+
     def __post_init__(self) -> None:
         """Where no command verifies it, the one that showed it does."""
         if self.verify is None and self.evidence:
@@ -157,6 +159,11 @@ class Checked:
     title: Sentence
     verdicts: tuple[Verdict, ...]
     seconds: float = 0.0
+
+    @property
+    def n_verdicts(self) -> int:
+        """How many things it said."""
+        return len(self.verdicts)
 
 
 def is_sound(verdict: Verdict) -> bool:

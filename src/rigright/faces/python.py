@@ -146,7 +146,7 @@ def function(verb: str) -> Callable[..., Reply]:
                 verb,
                 page=page,
                 sheet=page if answer.sheet is None else answer.sheet(),
-                data=answer.plain(read.language),
+                data=answer.data(read.language),
                 language=read.language,
                 record=answer.record,
             )

@@ -44,9 +44,7 @@ def reply(
         options = question.read(verb, named={**named, "lang": language})
         with answering(verb.replace("_", "-"), options) as answer:
             if form == "json":
-                return Printed(
-                    text=dumps(answer.plain(language), language) + "\n", exit_code=answer.exit_code
-                )
+                return Printed(text=dumps(answer.data(language), language) + "\n", exit_code=answer.exit_code)
             screen = Screen(width=100, colour=False, unicode=True, language=language)
             page = answer.sheet() if form == "csv" and answer.sheet is not None else answer.page()
             bears = "body" if form == "html" else "render"

@@ -91,7 +91,7 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
         with answering(tool.replace("_", "-"), read) as answer:
             from rigright.report.plain import settle
 
-            title, data = answer.page().title, answer.plain(read.language)
+            title, data = answer.page().title, answer.data(read.language)
             return Told(line=tell(title, read.language), data=settle(data, read.language))
     except Exception as error:  # noqa: BLE001 - an agent gets a sentence, as a person does
         found = trouble(error, [tool.replace("_", "-")])

@@ -85,6 +85,8 @@ class FlagHeld:
     planned: str | None  # None: the plan leaves it out
     running: str | None  # None: it was not given
 
+    TOLD = "flag planned running kept=is_kept costs=loss"
+
     @property
     def is_kept(self) -> bool:
         """Whether the server has what was planned; a size of 1, and "auto", is what it takes by itself."""
@@ -95,6 +97,11 @@ class FlagHeld:
             return float(self.planned) == float(self.running)
         except ValueError:
             return self.planned == self.running
+
+    @property
+    def loss(self) -> Sentence | None:
+        """What it costs that it was not kept."""
+        return None if self.is_kept else self.costs
 
     @property
     def costs(self) -> Sentence | None:

@@ -52,6 +52,13 @@ class Flaw:
     wrong: bool = True  # it cannot be used; else it is only doubted
     hint: Sentence | None = None
 
+    TOLD = "line=row wrong said hint"
+
+    @property
+    def row(self) -> int | None:
+        """Of the file; none where all of it is meant."""
+        return self.line or None
+
 
 def place() -> Path:
     """Where the list stands that `prices import` keeps."""

@@ -24,6 +24,8 @@ class Failing:
     seen: Sentence | None = None
     about: str | None = None  # "gpu 3", "nvme0n1"
 
+    TOLD = "source about says seen"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
@@ -67,6 +69,8 @@ class NodeJudged:
     left: tuple[Sentence, ...] = ()  # what was not judged, and why
     told: NodeTold | None = None
 
+    TOLD = "node state cards! reasons not_judged=left"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
@@ -84,6 +88,8 @@ class Accepted:
     stages: tuple[tuple[Sentence, int], ...] = ()  # what was done, on how many nodes
     broken_off: bool = False
     seconds: float = 0.0
+
+    TOLD = "over exit_code broken_off folder seconds nodes between everywhere meetings=met reports"
 
     def named(self, state: State) -> tuple[NodeJudged, ...]:
         """The nodes with this verdict."""

@@ -19,10 +19,21 @@ class CheckedList:
     rulings: tuple[Ruling, ...]
     lines: tuple[tuple[str, str], ...]  # kind and text as written
 
+    TOLD = """
+        verdict exit_code answer! rules=rulings read=lines{part=0 text=1}
+        understood!{part=0 as=1}  # each line as it was taken
+        missing! unknown=rig.unknown{part=0 text=1}
+    """
+
     @property
     def verdict(self) -> str:
         """On the whole."""
         return worst(self.rulings)
+
+    @property
+    def exit_code(self) -> int:
+        """By the verdict."""
+        return EXITS[self.verdict]
 
     @property
     def against(self) -> tuple[Ruling, ...]:
@@ -42,6 +53,17 @@ class Assembled:
     notes: tuple[Sentence, ...] = ()
     currency: str = "USD"
     asked: str = ""  # the command that asks this again
+
+    TOLD = """
+        answer! buildable cards machines=wanted.machines model variants=proposed.variants
+        nearest=proposed.nearest rejected=proposed.refusals{part=name rule reason=why}
+        over_budget budget_usd=wanted.budget_usd today notes
+    """
+
+    @property
+    def buildable(self) -> bool:
+        """Whether there is a machine to order."""
+        return self.first is not None
 
     @property
     def first(self) -> Proposal | None:

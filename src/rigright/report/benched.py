@@ -26,6 +26,21 @@ class Benched:
     rows: tuple[str, ...] = ()  # files of runs for `calibrate`
     notes: tuple[Sentence, ...] = ()
 
+    TOLD = """
+        below_baseline!{on=about says=title}  # with `--baseline`: what does not reach it
+        quick stopped seconds slow=n_slow wrong=n_wrong results=held skipped history=kept saved rows notes
+    """
+
+    @property
+    def n_slow(self) -> int:
+        """How many figures are less than they should be."""
+        return len(self.slow)
+
+    @property
+    def n_wrong(self) -> int:
+        """How many gave wrong values."""
+        return len(self.wrong)
+
     @property
     def slow(self) -> tuple[Held, ...]:
         """What is less than it should be, the worst first."""
@@ -44,3 +59,10 @@ class PartList:
 
     titles: tuple[tuple[str, Sentence], ...]
     groups: tuple[str, ...]
+
+    TOLD = "parts{part=0.0 title=0.1 group=1}"
+
+    @property
+    def parts(self) -> tuple[tuple[tuple[str, Sentence], str], ...]:
+        """Each with its title and its group."""
+        return tuple(zip(self.titles, self.groups, strict=True))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rigright.base.words import Sentence
 from rigright.doctor.binding.judgement import Judgement
-from rigright.doctor.binding.record import Diagnosis
-from rigright.doctor.record import Finding
+from rigright.doctor.binding.record import Bound, Diagnosis
+from rigright.doctor.record import Finding, Step
 from rigright.machine.bench.record import Result
 from rigright.machine.host import NodePower
 from rigright.machine.tick import Tick
@@ -19,6 +19,8 @@ class Drift:
 
     now: Result
     first: Result
+
+    TOLD = "part=now.part what=now.what on=now.on unit=now.unit first=first.value now=now.value ratio"
 
     @property
     def ratio(self) -> float:
@@ -32,6 +34,24 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToldBound:
+    """What holds the work back, and what helps."""
+
+    bound: Bound
+    remedies: tuple[Step, ...]
+
+    TOLD = """
+        cause=bound.cause.name title=bound.cause.title side=bound.cause.side share=bound.share
+        seen=bound.seen most_gain evidence=bound.evidence remedies
+    """
+
+    @property
+    def most_gain(self) -> float | None:
+        """How many times as fast all would be, were this endlessly fast."""
+        return None if self.bound.share >= 1 else self.bound.most_gain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosed:
     """The answer of `diagnose`."""
 
@@ -42,6 +62,13 @@ class Diagnosed:
     origin: str = "live"  # or the file that shows one moment of a machine
     drifts: tuple[Drift, ...] = ()
     names: tuple[tuple[int, str], ...] = ()  # device -> its name
+
+    TOLD = """
+        origin source verdict! lasted_s=diagnosis.lasted_s moments=diagnosis.moments
+        node_power=power idle=diagnosis.idle busy_share=diagnosis.busy_share devices=diagnosis.devices
+        lead=judgement.first bounds=told_bounds drifts findings{check=0 *1}
+        unseen=diagnosis.unseen notes=diagnosis.notes
+    """
 
     @property
     def is_snapshot(self) -> bool:
@@ -61,4 +88,11 @@ class Diagnosed:
             (one.check, one.finding)
             for one in self.judgement.bad
             if not names or one.finding.severity == "fault" or names & set(one.row.binds)
+        )
+
+    @property
+    def told_bounds(self) -> tuple[ToldBound, ...]:
+        """The most binding first."""
+        return tuple(
+            ToldBound(bound=one, remedies=self.judgement.steps(one)) for one in self.diagnosis.bounds
         )

@@ -35,3 +35,5 @@ class Anchored:
     anchors: tuple[AnchorMade, ...]
     saved: str
     faults: tuple[Sentence, ...] = ()
+
+    TOLD = "file runs saved anchors faults"

@@ -30,6 +30,8 @@ class Pass:
     size_bytes: float
     time_s: float
 
+    TOLD = "flops_per_byte flops_per_s"
+
     @property
     def flops_per_byte(self) -> float:
         """How much is computed for each byte."""
@@ -61,6 +63,13 @@ class Contender:
     broken: tuple[Rejection, ...] = ()
     speed: Speed | None = None
     roof: Roof | None = None
+
+    TOLD = "asked fits plan tok_per_joule speed roof broken=broken.reason"
+
+    @property
+    def tok_per_joule(self) -> Estimate | None:
+        """Tokens written for each joule that the cards draw."""
+        return self.figures.get("tok_per_joule")
 
     @property
     def figures(self) -> dict[str, Estimate]:
@@ -94,6 +103,14 @@ class Compared:
     model_asked: str = ""
     wins: dict[str, tuple[int, ...]] = field(default_factory=dict)  # figure -> places of the best
     payback: tuple[int, Payback] | None = None  # of two, one bought and one rented: the place of the bought
+
+    TOLD = "model wish verdict! things=contenders wins=named_wins notes"
+
+    @property
+    def named_wins(self) -> dict[str, tuple[str, ...]]:
+        """For each figure, those that are best at it."""
+        asked = [one.asked for one in self.contenders]
+        return {name: tuple(asked[place] for place in places) for name, places in self.wins.items()}
 
 
 def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:

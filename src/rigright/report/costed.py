@@ -6,7 +6,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
-from rigright.cost.lifetime import Ledger, Payback, added, scaled
+from rigright.cost.lifetime import Ledger, Payback, Term, added, scaled
 from rigright.cost.money import Tariff
 from rigright.demand import CostWish, PlanWish
 from rigright.facts.tariffs import KwhPrice
@@ -42,6 +42,46 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToldWay:
+    """One way to have the machine, with what its work comes to."""
+
+    way: CostWay
+    costed: Costed
+
+    TOLD = """
+        kind=way.kind name! label=way.label years=way.years
+        up_front_usd=first.upfront  # paid at the start
+        monthly_usd=first.monthly  # by what it is for: `power`, `idle`, `rent`, `space`
+        resale_usd=way.ledger.resale  # what the machine brings at the end
+        total_usd=way.ledger.total  # over all the years
+        usd_per_mtok usd_per_run payback=way.payback
+        buy_is_cheaper=way.chance paid_usd as_of=way.as_of stale=way.stale
+        currency=way.currency source=way.source
+    """
+
+    @property
+    def first(self) -> Term:
+        """The first of its stretches."""
+        return self.way.ledger.terms[0]
+
+    @property
+    def usd_per_mtok(self) -> Estimate | None:
+        """For a million output tokens, prompts and all."""
+        return self.costed.usd_per_mtok(self.way)
+
+    @property
+    def usd_per_run(self) -> Estimate | None:
+        """For one training run."""
+        return self.costed.usd_per_run(self.way)
+
+    @property
+    def paid_usd(self) -> tuple[float, ...]:
+        """All that is paid until each month, the first at once."""
+        months = range(int(self.costed.months) + 1)
+        return tuple(self.way.ledger.paid(float(month)).value for month in months)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Costed:
     """One machine for so many years."""
 
@@ -64,6 +104,12 @@ class Costed:
     notes: tuple[Sentence, ...] = ()
     asked: str = ""
 
+    TOLD = """
+        machine n_chips wish spend verdict! months cards_usd=cards host_usd=host used worth_usd=worth
+        power_w idle_w duty usd_per_kwh=tariff.usd_per_kwh pue=tariff.pue kwh_per_month carbon_kg
+        output ways=told_ways notes
+    """
+
     @property
     def months(self) -> float:
         """How long."""
@@ -81,6 +127,11 @@ class Costed:
     def carbon_kg(self) -> float | None:
         """Over all the years."""
         return None if self.carbon is None else self.carbon.value / KILO * self.kwh_per_month * self.months
+
+    @property
+    def told_ways(self) -> tuple[ToldWay, ...]:
+        """The ways, each with what its work comes to."""
+        return tuple(ToldWay(way=way, costed=self) for way in self.ways)
 
     def way(self, kind: str) -> CostWay | None:
         """The first way of a kind."""

@@ -36,6 +36,8 @@ class Candidate:
     rank_bytes: Estimate | None
     room_bytes: float | None  # of a GPU, for a plan
 
+    TOLD = "machine how weights engine figures"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
@@ -54,6 +56,11 @@ class Decided:
     costed: Costed | None = None
     assembled: Assembled | None = None
     open: tuple[Sentence, ...] = ()  # what could not be told, and why
+
+    TOLD = """
+        verdict! model fits today plan=file options=candidates rejected{label=0 reason=1}
+        reasons! risks! cost=costed order=assembled acceptance!
+    """
 
     @property
     def first(self) -> Candidate:

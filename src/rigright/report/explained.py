@@ -19,6 +19,7 @@ PARTS = (
     "context",
     "slack",
 )
+BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "slack"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,24 @@ class CardUse:
     free_bytes: float
     spare_bytes: float  # negative: so much is missing
     layers: tuple[int, int] | None = None  # first and past-last layer, where cards hold different ones
+
+    TOLD = """
+        index chip=chip_id name=chip layers parts_bytes=pieces:pairs pool_bytes allocated_bytes
+        used_bytes used_low_bytes=low_bytes used_high_bytes=high_bytes
+        free_bytes total_bytes spare_bytes
+    """
+
+    @property
+    def pieces(self) -> tuple[tuple[str, float], ...]:
+        """The parts, and what the engine sets aside beyond what was asked: `unused`."""
+        sizes = dict(self.parts_bytes)
+        spare = self.pool_bytes - sizes["cache"] - sizes["states"]
+        return (*self.parts_bytes, ("unused", max(spare, 0.0)))
+
+    @property
+    def allocated_bytes(self) -> float:
+        """Tensors of the framework, the pool included."""
+        return sum(size for part, size in self.pieces if part not in BESIDE_TENSORS)
 
     @property
     def need_bytes(self) -> float:
@@ -61,6 +80,8 @@ class RamUse:
     token_s: float  # of a next token, on the processor
     cards_s: float  # and on the cards, with the way between them
 
+    TOLD = "used_bytes total_bytes layers experts all_layers moe_layers flags token_s cards_s"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
@@ -72,6 +93,8 @@ class Remedy:
     fits: bool
     flag: str | None = None  # how to ask this again with the change
 
+    TOLD = "change price saves_bytes fits flag"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
@@ -81,6 +104,8 @@ class Reason:
     formula: Sentence
     facts: Sentence | str  # the numbers in it
     source: str
+
+    TOLD = "part formula numbers=facts source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +146,14 @@ class Explained:
     speed: Speed | None = None  # None where nothing is generated, or it does not fit
     samples: SampleSpeed | None = None  # where whole images or texts are worked on
     ram: RamUse | None = None  # where a part of the model lies in main memory
+
+    TOLD = """
+        model params machine engine engine_version weights=weights_format
+        kv=serving.kv context_tok=serving.context_tok batch=serving.batch
+        budget_tok=serving.budget_tok max_seqs=serving.max_seqs utilisation=serving.utilisation
+        layout{tp pp dp ep cp} fits verdict! cards ram limits speed samples remedies
+        why=reasons notes
+    """
 
     @property
     def fits(self) -> bool:

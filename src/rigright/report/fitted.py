@@ -49,3 +49,10 @@ class Fitted:
     unread: tuple[str, ...] = ()  # models of the zoo that cannot be read
     notes: tuple[Sentence, ...] = ()
     asked: str = ""
+
+    TOLD = "machine free_bytes total_bytes context_tok found looked_at order models=rows unread notes"
+
+    @property
+    def order(self) -> str:
+        """How rows are ordered."""
+        return "arena score, or its estimate from size and age, less what the format loses"

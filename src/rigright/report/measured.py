@@ -33,6 +33,8 @@ class Held:
     high: float
     measured: float
 
+    TOLD = "name label unit planned low high measured inside"
+
     @property
     def inside(self) -> bool:
         """Whether the plan's band holds it."""
@@ -70,6 +72,12 @@ class Measured:
     tokens: float | None = None
     held: tuple[Held, ...] = ()
     notes: tuple[Sentence, ...] = ()
+
+    TOLD = """
+        command exit_code by_signal at_s lasted_s samples every_s courses gpu_peak_bytes:pairs
+        host_peak_bytes cpu_s read_bytes written_bytes energy_j:pairs slowed_s:pairs chips working_w:pairs
+        first_look_s steps tokens held notes
+    """
 
     @property
     def total_energy_j(self) -> float | None:

@@ -28,6 +28,12 @@ class NodeTold:
     skipped: tuple[Skipped, ...] = ()
     seconds: float | None = None  # the node's own
 
+    TOLD = """
+        node state! exit_code trouble seconds
+        findings{check=0 *1{severity confidence about title}}
+        skipped results machine  # as `probe --json` tells it
+    """
+
     @property
     def is_waited_for(self) -> bool:
         """Whether nothing is known of it yet, neither words nor trouble."""
@@ -67,6 +73,8 @@ class Differs:
     usual: str | None  # what most have; None: nothing is in the majority
     n_usual: int
     others: tuple[tuple[str, tuple[str, ...]], ...]  # value -> nodes, the rarest first
+
+    TOLD = "trait kind usual n_usual others{value=0 nodes=1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +118,8 @@ class Fleet:
     saved: str | None = None
     seconds: float = 0.0
     notes: tuple[Sentence, ...] = ()
+
+    TOLD = "what over exit_code broken_off seconds saved nodes differs spreads stragglers"
 
     @property
     def silent(self) -> tuple[NodeTold, ...]:

@@ -22,6 +22,8 @@ class Addition:
     usd: Estimate | None = None  # of what is added; None: no price is known
     usd_per_h: Estimate | None = None
 
+    TOLD = "kind label on usd usd_per_h plan"
+
     @property
     def is_slow(self) -> bool:
         """Whether people would not wait for its words."""
@@ -45,6 +47,12 @@ class Planned:
     seen_cards: int = 0  # of the machine on, where it was looked at and not named
     asked: str = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed
+
+    TOLD = """
+        model model_asked params active_params licence wish fits verdict! tone!
+        plans=found.plans nearest=found.nearest steps broken=found.broken why_not=found.rejections
+        looked_at=found.looked_at chips=found.chips today why=reasons notes
+    """
 
     @property
     def fits(self) -> bool:

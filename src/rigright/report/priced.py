@@ -14,6 +14,16 @@ FINE, DOUBTS, WRONG = 0, 10, 20  # exit codes of a list that was judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPrice:
+    """One price, and whether an answer is taken from it."""
+
+    price: Price
+    taken: bool
+
+    TOLD = "*price taken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChipPrices:
     """All that is known of one card, and what an answer takes."""
 
@@ -28,6 +38,16 @@ class ChipPrices:
     rents: tuple[Offer, ...] = ()  # the cheapest first, in dollars
     stale: bool = False
 
+    TOLD = """
+        chip name ended usd=taken as_of=taken.as_of used stale why
+        prices=told_prices rent_usd_per_h=rents{provider instance as_of usd_per_chip_h}
+    """
+
+    @property
+    def told_prices(self) -> tuple[KnownPrice, ...]:
+        """Every price, and which of them counted."""
+        return tuple(KnownPrice(price=row, taken=row in self.counted) for row in self.rows)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
@@ -39,6 +59,8 @@ class Priced:
     parts: tuple[PartPrice, ...] = ()
     asked: str = ""
 
+    TOLD = "names chips parts"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceList:
@@ -48,7 +70,9 @@ class PriceList:
     prices: tuple[Price, ...]
     flaws: tuple[Flaw, ...]
     kept: int | None = None  # prices in the list that is kept; None: it was only judged
-    place: str = ""
+    place: str | None = None
+
+    TOLD = "file exit_code kept place prices flaws"
 
     @property
     def exit_code(self) -> int:

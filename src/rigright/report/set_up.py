@@ -32,6 +32,13 @@ class Target:
     seen: bool = False  # a machine that was read, not one that was named
     by_root: bool = False  # who asks is root on it already
 
+    TOLD = "id=os_id version=os_version arch virtual container"
+
+    @property
+    def capability_names(self) -> tuple[str, ...]:
+        """Compute capabilities of the cards: "9.0"."""
+        return tuple(".".join(map(str, capability)) for capability, _ in self.capabilities)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
@@ -55,6 +62,16 @@ class Pick:
     glibc: tuple[int, ...] | None = None  # the least that its wheels install on
     lacks: str | None = None  # a chip that its CUDA has no kernels for
 
+    TOLD = """
+        name version torch build index pythons=python cuda least_driver pip image glibc=glibc_shown
+        no_kernels_for=lacks source as_of confidence
+    """
+
+    @property
+    def glibc_shown(self) -> str | None:
+        """The oldest C library that its wheels install on."""
+        return None if self.glibc is None else ".".join(map(str, self.glibc))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupStep:
@@ -65,6 +82,8 @@ class SetupStep:
     commands: tuple[str, ...] = ()
     as_root: bool = False
     disturbs: bool = False
+
+    TOLD = "title why commands as_root disturbs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +114,9 @@ class SetUp:
     contained: Pick | None = None  # what a container runs, where the system's C library is too old for it
     tp: int | None = None  # how many cards the plan splits a model over
     unknown: tuple[Sentence, ...] = ()  # what no table tells
+
+    TOLD = """
+        machine=target.shown vendors=target.vendors capabilities=target.capability_names system=target
+        driver_now=target.driver already set=pick without_new_driver=kept driver_branch=branch open_kernel
+        python toolkit split_over=tp steps docker_steps notes unknown
+    """

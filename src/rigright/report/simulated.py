@@ -53,3 +53,10 @@ class Simulated:
     wrote: str | None = None
     notes: tuple[Sentence, ...] = ()
     asked: str = ""
+
+    TOLD = """
+        model machine engine engine_version weights_format kv policy replicas prefill_workers router
+        pool_tok max_seqs budget_tok layout{tp pp dp ep cp} load targets{ttft_s tpot_s}
+        means=.{ttft_s tpot_s output_tok_per_s}
+        *tally binds against notes
+    """

@@ -25,6 +25,8 @@ class Answered:
     cells: Mapping[str, str]
     why: str = ""
 
+    TOLD = "*cells why"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
@@ -38,3 +40,10 @@ class Swept:
     out: str | None
     seconds: float
     notes: tuple[Sentence, ...] = ()
+
+    TOLD = "file kept places seconds out answers=pairs{asked=0.words *1}"
+
+    @property
+    def pairs(self) -> tuple[tuple[Question, Answered], ...]:
+        """Each question with its answer."""
+        return tuple(zip(self.questions, self.answers, strict=True))

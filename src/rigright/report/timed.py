@@ -17,6 +17,8 @@ class TimeParts:
     links_s: float
     fixed_s: float
 
+    TOLD = "memory_s compute_s links_s fixed_s total_s bound"
+
     @property
     def total_s(self) -> float:
         """All of it."""
@@ -51,6 +53,12 @@ class Speed:
     audio_s: float | None = None  # of a window
     rate_per_s: float | None = None  # of requests that arrive, where such a load was asked for
 
+    TOLD = """
+        prompt_tok output_tok concurrency running audio_h_per_h?
+        ttft_s tpot_s user_tok_per_s output_tok_per_s prefill_tok_per_s
+        token_pass prompt_pass
+    """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSpeed:
@@ -68,6 +76,16 @@ class SampleSpeed:
     steps: int | None = None
     tok: int | None = None  # of a text
     beside_bytes: float = 0.0  # of weights that a generator needs beside the denoiser
+
+    TOLD = """
+        unit batch_per_card=each cards *speeds batch_s parts_s:pairs bound
+        image_px steps length_tok=tok beside_bytes
+    """
+
+    @property
+    def speeds(self) -> dict[str, Estimate | None]:
+        """A second, of all cards: as it is, and with torch.compile; `images` or `texts` in the name."""
+        return {f"{self.unit}_per_s": self.rate, f"{self.unit}_per_s_compiled": self.compiled}
 
     @property
     def bound(self) -> str:

@@ -29,6 +29,12 @@ class RankUse:
     high_bytes: float
     total_bytes: float  # of the smallest card
 
+    TOLD = """
+        stage ranks layers parts_bytes:pairs phases_bytes:pairs peak_phase allocated_bytes reserved_bytes
+        used_bytes=device_bytes used_low_bytes=low_bytes used_high_bytes=high_bytes
+        least_bytes total_bytes spare_bytes
+    """
+
     @property
     def spare_bytes(self) -> float:
         """What is left; negative: so much is missing."""
@@ -57,6 +63,8 @@ class StepUse:
     mfu: float
     hfu: float
     bound: str  # "compute", "links", "bubble", "host", "optimizer"
+
+    TOLD = "step_s parts_s:pairs tok_per_s tok_per_s_per_chip samples_per_s tok_per_step mfu hfu bound"
 
     @property
     def tok_per_s(self) -> float:
@@ -88,6 +96,12 @@ class Trained:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[Sentence, ...] = ()
     asked: str = ""
+
+    TOLD = """
+        model params learnt_params=learns machine trainer precision optimizer training layout
+        fits verdict! worst_stage=worst.stage ranks time=step samples host_bytes nvme_bytes limits=reach
+        remedies why=reasons notes
+    """
 
     @property
     def worst(self) -> RankUse:

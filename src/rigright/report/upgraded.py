@@ -41,10 +41,21 @@ class Upgraded:
     waves: tuple[Wave, ...]
     age_days: int | None = None  # of the recording that was asked about; None: of now, or not told
 
+    TOLD = """
+        machines=n_machines verdict! baseline shares=cause_shares:pairs lead=first recorded_days_ago=age_days
+        findings=judgement.bad{check *finding} changes=worth by_cause{causes=0 *1} refused{title fits}
+        over_budget waves
+    """
+
     @property
     def is_snapshot(self) -> bool:
         """Whether it goes by one moment that a file shows."""
         return self.diagnosed is not None and self.diagnosed.is_snapshot
+
+    @property
+    def cause_shares(self) -> tuple[tuple[str, float], ...]:
+        """What binds, and for which share of the time."""
+        return tuple((name, share) for name, _, share in self.shares)
 
     @property
     def first(self) -> JudgedCause | None:

@@ -35,6 +35,13 @@ class Prediction:
     why: Sentence | None = None  # what was missing, or what was assumed
     basis: Basis | None = None  # where own runs are kept
 
+    TOLD = "metric group measured predicted low high answered why"
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a prediction."""
+        return self.predicted is not None
+
     @property
     def error(self) -> float | None:
         """Predicted over measured, less one; None where either is missing."""
@@ -67,6 +74,8 @@ class Judged:
     predictions: tuple[Prediction, ...]
     faults: tuple[Sentence, ...] = ()  # measured figures that cannot be read, by line and column
 
+    TOLD = "line id source predictions"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
@@ -85,6 +94,11 @@ class Score:
     coverage: float | None = None  # share of measured figures inside the band
     width: float | None = None  # of the bands, high over low: the middle one
 
+    TOLD = """
+        of name metric group measured answered median_error=median p90_error=p90 within_20_percent=near
+        bias band_coverage=coverage
+    """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
@@ -95,3 +109,5 @@ class Validation:
     rows: tuple[Judged, ...]
     scores: tuple[Score, ...]
     later: Sentence | None = None  # the file is known, but not predicted yet
+
+    TOLD = "file kind later scores rows"

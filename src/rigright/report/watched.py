@@ -43,6 +43,8 @@ class Moment:
     power: NodePower | None = None  # of the whole node, as it was told last
     detail: Detail | None = None  # None: nobody looks
 
+    TOLD = "host_name=host *tick events notes"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
@@ -97,3 +99,11 @@ class Past:
     results: tuple[Result, ...] = ()
     machines: tuple[SeenMachine, ...] = ()
     events: tuple[Event, ...] = ()
+
+    TOLD = "of path since_s until_s *filled summary!"
+
+    @property
+    def filled(self) -> dict[str, object]:
+        """What it is of: `span` and `moments` of ticks; `results`, `machines` or `events`."""
+        names = {"ticks": ("span", "moments"), "bench": ("results",)}.get(self.of, (self.of,))
+        return {name: getattr(self, name) for name in names}

@@ -30,6 +30,8 @@ class Supply:
     n_chips: int | None = None  # that are paid for; more than those that work where some stay idle
     used: bool = False  # cards that are made no more
 
+    TOLD = "how label n_units used usd host_usd usd_per_h as_of stale n_chips"
+
     @property
     def price_band(self) -> tuple[float, float]:
         """Low and high of what it costs, over what is told."""
@@ -68,6 +70,20 @@ class Plan:
     parts: Mapping[str, float] = field(default_factory=dict)  # of a training: bytes of the fullest rank
     machines_needed: int | None = None  # such machines that would carry the load, where these do not
 
+    TOLD = """
+        machine!  # its cards, for people
+        chip=chip.id  # id of the chip (`rigright look-up chips`)
+        n_chips n_nodes supply
+        layout{tp pp dp ep cp attention_dp} prefill{tp pp dp ep cp attention_dp}
+        drafts work concurrency figures memory=ranks_bytes
+        rank_bytes room_bytes bound held machines_needed in_ram reasons notes
+    """
+
+    @property
+    def ranks_bytes(self) -> tuple[ServingMemory | Mapping[str, float], ...]:
+        """By part, on each unlike rank, the fullest first; of a training, on the fullest."""
+        return self.memory or ((self.parts,) if self.parts else ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
@@ -78,6 +94,8 @@ class Rejection:
     limit: str  # "memory", "ttft_s", "tpot_s", "output_tok_per_s", "usd", "power_w", "format", "licence", ...
     usd_per_h: float | None = None
     nearest: float | None = None  # what it reaches, in the unit of the limit
+
+    TOLD = "label reason limit usd_per_h nearest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,13 @@ class Proposal:
     limit_w: float | None = None  # to which each card is held, for the breaker's sake
     machines: int = 1  # such machines that are ordered
 
+    TOLD = """
+        label machines
+        items{kind count name usd{value low high as_of}}
+        usd{value low high as_of} around_usd{value low high as_of} wall_w limit_w rules=rulings
+        list!  # as `build --check` reads it
+    """
+
     @property
     def usd(self) -> Estimate:
         """Of the whole."""

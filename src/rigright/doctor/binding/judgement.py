@@ -49,6 +49,16 @@ class JudgedCause:
     on: frozenset[str]  # "gpu 3"; empty: the machine
     follows: tuple[tuple[str, Finding], ...] = ()
 
+    TOLD = """
+        cause=row.name check about=on follows=followers severity=finding.severity
+        title=finding.title evidence=finding.evidence why=finding.why fix=finding.fix
+    """
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """Checks of what follows from it."""
+        return tuple(check for check, _ in self.follows)
+
     def explains(self, other: JudgedCause) -> bool:
         """Whether another finding is no cause of its own beside this one."""
         return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from rigright.base import telling
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, tell
 
@@ -23,6 +24,11 @@ class Answer:
     sheet: Callable[[], Page] | None = None  # for `--csv`, where the page's own table is for eyes
     record: Any = None  # what the verb found, for programs
     aside: bool = False  # shown on stderr: stdout belongs to somebody else's command
+
+    def data(self, language: str) -> Any:
+        """What `--json` prints."""
+        data = self.plain(language)
+        return {"schema_version": telling.SCHEMA_VERSION} | data if isinstance(data, dict) else data
 
 
 def noted(answer: Answer, key: str, *, note: Callable[[], Sentence | None]) -> Answer:

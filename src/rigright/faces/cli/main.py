@@ -183,7 +183,7 @@ def _shown(answer: Answer, options: argparse.Namespace, *, language: str, stream
     if options.form == "json":
         from rigright.report.plain import dumps
 
-        return dumps(answer.plain(language), language) + "\n"
+        return dumps(answer.data(language), language) + "\n"
     if answer.text is not None and options.form == "text":
         return answer.text()
     page: Page = answer.sheet() if options.form == "csv" and answer.sheet is not None else answer.page()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
-from rigright.machine.stored import plain as stored
-from rigright.report.accepted import DRAIN, Accepted, Between, Failing, NodeJudged, Suspect
+from rigright.report.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
 from rigright.report.fleet_rows import cards_of
 from rigright.report.node_names import folded
 from rigright.report.page import Column, Commands, Page, Part, Points, Shown, Table
@@ -142,30 +141,8 @@ def _next(result: Accepted) -> Iterator[str]:
         yield result.asked
 
 
-def plain(result: Accepted, language: str) -> dict[str, Any]:
-    """Everything, for scripts."""
-    return {
-        "over": result.over,
-        "exit_code": result.exit_code,
-        "broken_off": result.broken_off,
-        "folder": result.folder,
-        "seconds": round(result.seconds, 3),
-        "nodes": [
-            {
-                "node": one.node,
-                "state": one.state,
-                "cards": cards_of(None if one.told is None else one.told.machine),
-                "reasons": [_plain_reason(reason) for reason in one.reasons],
-                "not_judged": list(one.left),
-            }
-            for one in result.nodes
-        ],
-        "between": [stored(one, language) for one in result.between],
-        "everywhere": [stored(one, language) for one in result.everywhere],
-        "meetings": [stored(one, language) for one in result.met],
-        "reports": list(result.reports),
-    }
+def _cards(one: NodeJudged) -> Sentence | str:
+    return cards_of(None if one.told is None else one.told.machine)
 
 
-def _plain_reason(one: Failing) -> dict[str, Any]:
-    return {"source": one.source, "about": one.about, "says": one.says, "seen": one.seen}
+plain = telling.Told(Accepted, telling.Told(NodeJudged, cards=_cards))

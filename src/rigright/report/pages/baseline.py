@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
+from rigright.base import telling
+from rigright.base.record import dataclass
 from rigright.base.units import show_measured
-from rigright.base.words import say, tell, with_commas
-from rigright.doctor.baseline import Baseline, compared
+from rigright.base.words import say, with_commas
+from rigright.doctor.baseline import Baseline, TraitHeld, compared
 from rigright.doctor.examine import EXIT_FAULT, RANKS, Examined
-from rigright.doctor.record import NotSeen
+from rigright.doctor.record import Finding, NotSeen
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
 from rigright.report.named import machine_name
@@ -97,41 +98,29 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     return Page(title=machine_name(result.case.machine), parts=tuple(parts))
 
 
-def check_plain(result: Examined, baseline: Baseline, *, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    odd = [one for one in compared(result.case.machine, baseline) if one.differs]
-    slow = [found for check, found in result.findings if check == "baseline_bench"]
-    return {
-        "file": baseline.file,
-        "differs": [
-            {
-                "trait": one.trait.key,
-                "here": one.here,
-                "baseline": list(one.right),
-                "severity": one.trait.weight,
-            }
-            for one in odd
-        ],
-        "below": [
-            {"on": one.about, "says": tell(one.title, language), "severity": one.severity} for one in slow
-        ],
-        "exit_code": result.exit_code,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldAgainst:
+    """A node beside its baseline."""
+
+    result: Examined
+    baseline: Baseline
+
+    TOLD = """
+        file=baseline.file differs
+        below{on=about says=title severity}  # benchmarks that do not reach it
+        exit_code=result.exit_code
+    """
+
+    @property
+    def differs(self) -> tuple[TraitHeld, ...]:
+        """Traits that are not as they should be."""
+        return tuple(one for one in compared(self.result.case.machine, self.baseline) if one.differs)
+
+    @property
+    def below(self) -> tuple[Finding, ...]:
+        """Benchmarks that do not reach it."""
+        return tuple(found for check, found in self.result.findings if check == "baseline_bench")
 
 
-def plain(baseline: Baseline) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "file": baseline.file,
-        "expect": {key: list(values) for key, values in baseline.traits},
-        "bench": [
-            {
-                "part": one.part,
-                "what": one.what,
-                "unit": one.unit,
-                "value": one.value,
-                "tolerance": one.tolerance,
-            }
-            for one in baseline.figures
-        ],
-    }
+plain = telling.Told(Baseline)
+check_plain = telling.Told(HeldAgainst)

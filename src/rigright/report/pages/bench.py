@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import show_measured, show_seconds
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
 from rigright.doctor.held import Held
-from rigright.doctor.record import Fine
-from rigright.machine.stored import plain as told
+from rigright.doctor.record import Finding, Fine
 from rigright.report.benched import Benched, PartList
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 
@@ -258,43 +258,6 @@ def _next(result: Benched) -> Iterator[str]:
         yield f"rigright calibrate --from {file}"
 
 
-def plain(result: Benched, language: str, *, against: Examined | None = None) -> dict[str, Any]:
-    """The same for scripts."""
-    below = [] if against is None else [finding for _, finding in against.findings]
-    return {
-        "below_baseline": [{"on": one.about, "says": tell(one.title, language)} for one in below],
-        "quick": result.quick,
-        "stopped": result.stopped,
-        "seconds": round(result.seconds, 3),
-        "slow": len(result.slow),
-        "wrong": len(result.wrong),
-        "results": [_plain(one, language) for one in result.held],
-        "skipped": [{"part": one.part, "why": tell(one.why, language)} for one in result.skipped],
-        "history": result.kept,
-        "saved": result.saved,
-        "rows": list(result.rows),
-        "notes": [tell(note, language) for note in result.notes],
-    }
-
-
-def _plain(one: Held, language: str) -> dict[str, Any]:
-    result = one.result
-    return {
-        **{name: getattr(result, name) for name in ("part", "what", "on", "value", "unit", "low", "high")},
-        **{name: getattr(result, name) for name in ("repeats", "chip", "at_s")},
-        "settings": dict(result.settings),
-        "verdict": one.verdict,
-        "basis": one.basis,
-        "full": told(one.full),
-        "least": told(one.least),
-        "share": told(one.share),
-        "source": one.source,
-        "confidence": one.confidence,
-        "checks": list(one.checks),
-        "notes": [tell(note, language) for note in one.notes],
-    }
-
-
 def list_page(listed: PartList) -> Page:
     """What can be measured."""
     rows = tuple(
@@ -308,11 +271,15 @@ def list_page(listed: PartList) -> Page:
     return Page(title=say("parts of the benchmark"), parts=(Table(columns=columns, rows=rows),))
 
 
-def list_plain(listed: PartList, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "parts": [
-            {"part": name, "group": group, "title": tell(title, language)}
-            for (name, title), group in zip(listed.titles, listed.groups, strict=True)
-        ]
-    }
+def plain_against(result: Benched, language: str, *, against: Examined | None) -> dict[str, Any]:
+    """The same for scripts, held against a baseline."""
+    below = () if against is None else tuple(found for _, found in against.findings)
+    return telling.Told(Benched, below_baseline=lambda _: below)(result, language)
+
+
+def _below(_: Benched) -> tuple[Finding, ...]:
+    return ()
+
+
+plain = telling.Told(Benched, below_baseline=_below)
+list_plain = telling.Told(PartList)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.units import show_watts, to_gib
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say
 from rigright.build.machine import SAFE_SHARE
 from rigright.build.proposals.order import called
 from rigright.build.proposals.record import CHEAPEST, GROWING, RECOMMENDED, Item, Proposal
 from rigright.cost.estimate import Estimate
 from rigright.report.assembled import Assembled
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
-from rigright.report.pages.build_check import plain_ruling, ruling_line
+from rigright.report.pages.build_check import ruling_line
 
 KINDS = {
     "gpu": say("GPU"), "machine": say("machine"), "board": say("board"), "cpu": say("CPU"),
@@ -217,53 +217,6 @@ def _refusals(result: Assembled) -> Iterator[Shown]:
         yield say("{name}: {why}", name=one.name, why=one.why)
 
 
-def plain(result: Assembled, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "answer": tell(verdict(result), language),
-        "buildable": result.first is not None,
-        "cards": result.cards,
-        "machines": result.wanted.machines,
-        "model": result.model,
-        "variants": [_plain(one, language) for one in result.proposed.variants],
-        "nearest": None if result.proposed.nearest is None else tell(result.proposed.nearest, language),
-        "rejected": [
-            {"part": one.name, "rule": one.rule, "reason": tell(one.why, language)}
-            for one in result.proposed.refusals
-        ],
-        "over_budget": result.over_budget,
-        "budget_usd": result.wanted.budget_usd,
-        "today": result.today,
-        "notes": [tell(note, language) for note in result.notes],
-    }
-
-
-def _plain(one: Proposal, language: str) -> dict[str, Any]:
-    return {
-        "label": one.label,
-        "machines": one.machines,
-        "items": [
-            {
-                "kind": item.kind,
-                "count": item.count,
-                "name": tell(item.name, language),
-                "usd": _plain_usd(item.usd),
-            }
-            for item in one.items
-        ],
-        "usd": _plain_usd(one.usd),
-        "around_usd": _plain_usd(one.around_usd),
-        "wall_w": one.wall_w,
-        "limit_w": one.limit_w,
-        "rules": [plain_ruling(ruling, language) for ruling in one.rulings],
-        "list": "\n".join(listed(one)),
-    }
-
-
-def _plain_usd(usd: Estimate | None) -> dict[str, Any] | None:
-    return None if usd is None else {"value": usd.value, "low": usd.low, "high": usd.high, "as_of": usd.as_of}
-
-
 def listed(one: Proposal) -> Iterator[str]:
     """The machine as a list that `build --check` reads."""
     drives = dict.fromkeys(("system", "data", "scratch"), "ssd")
@@ -274,3 +227,15 @@ def listed(one: Proposal) -> Iterator[str]:
         if item.kind in keys:
             count = "" if item.count == 1 or item.kind == "cooler" else f"{item.count}x "
             yield f"{keys[item.kind]}: {count}{item.name}{limit if item.kind == 'gpu' else ''}"
+
+
+def _said(result: Assembled) -> Sentence | str:
+    """The answer as a sentence."""
+    return verdict(result)
+
+
+def _list(one: Proposal) -> str:
+    return "\n".join(listed(one))
+
+
+plain = telling.Told(Assembled, telling.Told(Proposal, list=_list), answer=_said)

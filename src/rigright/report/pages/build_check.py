@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import to_gib
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, say
 from rigright.build.judge import NOUNS
 from rigright.build.machine import Rig
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
-from rigright.report.assembled import EXITS, CheckedList
+from rigright.report.assembled import CheckedList
 from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table, Tone
 
 _TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}
@@ -133,28 +133,17 @@ def sheet(result: CheckedList) -> Page:
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=rows),))
 
 
-def plain(result: CheckedList, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "verdict": result.verdict,
-        "exit_code": EXITS[result.verdict],
-        "answer": tell(verdict_line(result), language),
-        "rules": [plain_ruling(one, language) for one in result.rulings],
-        "read": [{"part": kind, "text": text} for kind, text in result.lines],
-        "understood": [
-            {"part": tell(part, language), "as": tell(text, language)} for part, text in read_rows(result.rig)
-        ],
-        "missing": missing(result.rig),
-        "unknown": [{"part": kind, "text": text} for kind, text in result.rig.unknown],
-    }
+def _said(result: CheckedList) -> Sentence | str:
+    """The answer as a sentence."""
+    return verdict_line(result)
 
 
-def plain_ruling(one: Ruling, language: str) -> dict[str, Any]:
-    """One finding."""
-    return {
-        "rule": one.rule,
-        "verdict": one.verdict,
-        "parts": list(one.parts),
-        "reason": tell(one.says, language),
-        "do": None if one.do is None else tell(one.do, language),
-    }
+def _understood(result: CheckedList) -> tuple[tuple[Sentence | str, Sentence | str], ...]:
+    return tuple(read_rows(result.rig))
+
+
+def _missing(result: CheckedList) -> tuple[str, ...]:
+    return tuple(missing(result.rig))
+
+
+plain = telling.Told(CheckedList, answer=_said, understood=_understood, missing=_missing)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base import telling
+from rigright.base.words import Sentence, say
 from rigright.report.calibrated import Anchored, AnchorMade
 from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table
 
@@ -42,17 +41,6 @@ def _anchor(one: AnchorMade) -> tuple[Shown, ...]:
     )  # fmt: skip
 
 
-def plain(result: Anchored, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "file": result.file,
-        "runs": result.runs,
-        "saved": result.saved,
-        "anchors": [asdict(one) for one in result.anchors],
-        "faults": [tell(fault, language) for fault in result.faults],
-    }
-
-
 def _faults(faults: Iterable[Sentence]) -> list[Part]:
     told = tuple(faults)
     if not told:
@@ -61,3 +49,6 @@ def _faults(faults: Iterable[Sentence]) -> list[Part]:
     if len(told) > MOST_FAULTS:
         items = (*items, say("and {count} more", count=len(told) - MOST_FAULTS))
     return [Points(title=say("left out"), items=items, tone="warn")]
+
+
+plain = telling.Told(Anchored)

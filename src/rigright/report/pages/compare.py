@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import TERA, show_short
-from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
 from rigright.demand import Serving, Training
 from rigright.facts.formats import find_format
@@ -24,11 +24,10 @@ from rigright.report.pages.brief import (
     short,
     short_format,
 )
-from rigright.report.pages.plan_data import plain_plan
 from rigright.report.pages.plan_details import ROWS
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import plans_table
-from rigright.report.pages.speed import TIME_NAMES, plain_estimate, plain_speed
+from rigright.report.pages.speed import TIME_NAMES
 
 LETTERS = "ABCDEFGH"
 HEADS = dict(ROWS)
@@ -296,39 +295,9 @@ def _next(result: Compared, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --json" if details else f"{result.asked} --details"
 
 
-def plain(result: Compared, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "model": result.model,
-        "wish": {one.name: getattr(result.wish, one.name) for one in fields(result.wish)},
-        "verdict": tell(_verdict(result).said, language),
-        "things": [_thing(one, language) for one in result.contenders],
-        "wins": {
-            name: [result.contenders[place].asked for place in places] for name, places in result.wins.items()
-        },
-        "notes": list(result.notes),
-    }
+def _said(result: Compared) -> Sentence | str:
+    """The answer as a sentence."""
+    return _verdict(result).said
 
 
-def _thing(one: Contender, language: str) -> dict[str, Any]:
-    joule = one.figures.get("tok_per_joule")
-    return {
-        "asked": one.asked,
-        "fits": one.fits,
-        "plan": None if one.plan is None else plain_plan(one.plan, language),
-        "tok_per_joule": plain_estimate(joule),
-        "speed": plain_speed(one.speed),
-        "roof": None if one.roof is None else _plain_roof(one.roof),
-        "broken": [tell(rejection.reason, language) for rejection in one.broken],
-    }
-
-
-def _plain_roof(roof: Roof) -> dict[str, Any]:
-    return {
-        "peak_flops_per_s": roof.peak_flops_per_s,
-        "bytes_per_s": roof.bytes_per_s,
-        **{
-            name: {"flops_per_byte": part.flops_per_byte, "flops_per_s": part.flops_per_s}
-            for name, part in (("token", roof.token), ("prompt", roof.prompt))
-        },
-    }
+plain = telling.Told(Compared, words.plan_told, verdict=_said)

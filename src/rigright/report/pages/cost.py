@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
+from rigright.base import telling
 from rigright.base.money import CNY, currency_of, show_money
 from rigright.base.units import KILO, MEGA, show_short
-from rigright.base.words import Sentence, say, tell, with_commas
+from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.clouds import cloud_shown
-from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay
+from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, ToldWay
 from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
 from rigright.report.pages.brief import (
     amount,
@@ -25,7 +24,6 @@ from rigright.report.pages.brief import (
     short,
     symbol,
 )
-from rigright.report.pages.speed import plain_estimate
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
 MOST_CURVES = 3  # of one screen
@@ -362,67 +360,6 @@ def _next(result: Costed) -> Iterator[str]:
         yield f"{result.asked} --place US-CA"
 
 
-def plain(result: Costed, language: str) -> dict[str, Any]:
-    """The same for scripts: dollars, months, watts."""
-    return {
-        "machine": result.machine,
-        "n_chips": result.n_chips,
-        "wish": {one.name: getattr(result.wish, one.name) for one in fields(result.wish)},
-        "spend": {one.name: getattr(result.spend, one.name) for one in fields(result.spend)},
-        "verdict": tell(verdict(result).said, language),
-        "months": result.months,
-        "cards_usd": plain_estimate(result.cards),
-        "host_usd": plain_estimate(result.host),
-        "used": result.used,
-        "worth_usd": [plain_estimate(one) for one in result.worth],
-        "power_w": plain_estimate(result.power_w),
-        "idle_w": result.idle_w,
-        "duty": result.duty,
-        "usd_per_kwh": result.tariff.usd_per_kwh,
-        "pue": result.tariff.pue,
-        "kwh_per_month": result.kwh_per_month,
-        "carbon_kg": result.carbon_kg,
-        "output": None
-        if result.output is None
-        else {one.name: getattr(result.output, one.name) for one in fields(result.output)},
-        "ways": [_plain_way(way, result, language=language) for way in result.ways],
-        "notes": list(result.notes),
-    }
-
-
-def _plain_way(way: CostWay, result: Costed, *, language: str) -> dict[str, Any]:
-    paid = way.payback
-    return {
-        "kind": way.kind,
-        "name": tell(name_of(way, result), language),
-        "label": way.label,
-        "years": way.years,
-        "up_front_usd": plain_estimate(way.ledger.terms[0].upfront),
-        "monthly_usd": {name: plain_estimate(one) for name, one in way.ledger.terms[0].monthly.items()},
-        "resale_usd": plain_estimate(way.ledger.resale),
-        "total_usd": plain_estimate(way.ledger.total),
-        "usd_per_mtok": plain_estimate(result.usd_per_mtok(way)),
-        "usd_per_run": plain_estimate(result.usd_per_run(way)),
-        "payback": None
-        if paid is None
-        else {
-            "months": _finite(paid.months), "low": _finite(paid.low), "high": _finite(paid.high),
-            "share": paid.share,
-        },
-        "buy_is_cheaper": way.chance,
-        "paid_usd": [way.ledger.paid(float(month)).value for month in range(int(result.months) + 1)],
-        "as_of": way.as_of,
-        "stale": way.stale,
-        "currency": way.currency,
-        "source": way.source,
-    }  # fmt: skip
-
-
-def _finite(months: float) -> float | None:
-    """None: never."""
-    return months if math.isfinite(months) else None
-
-
 def sheet(result: Costed) -> Page:
     """For a spreadsheet: what has been paid by each month."""
     heads = (Column(head=say("month")), *(Column(head=name_of(way, result)) for way in result.ways))
@@ -431,3 +368,15 @@ def sheet(result: Costed) -> Page:
         for month in range(int(result.months) + 1)
     )
     return Page(title=say("paid so far, USD"), parts=(Table(columns=heads, rows=rows),))
+
+
+def _said(result: Costed) -> Sentence | str:
+    """The answer as a sentence."""
+    return verdict(result).said
+
+
+def _name(told: ToldWay) -> Sentence:
+    return name_of(told.way, told.costed)
+
+
+plain = telling.Told(Costed, telling.Told(ToldWay, name=_name), verdict=_said)

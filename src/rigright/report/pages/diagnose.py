@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base import telling
+from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.binding.record import Bound
 from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
-from rigright.machine.stored import plain as as_data
-from rigright.report.binding import Diagnosed, Drift
-from rigright.report.judged import first_of, judged
+from rigright.report.binding import Diagnosed
+from rigright.report.judged import first_of
 from rigright.report.page import (
     Bar,
     Bars,
@@ -209,46 +208,9 @@ def _next(result: Diagnosed) -> Iterator[str]:
         yield "rigright bench --quick"
 
 
-def plain(result: Diagnosed, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    diagnosis = result.diagnosis
-    return {
-        "origin": result.origin,
-        "source": tell(result.source, language),
-        "verdict": tell(verdict(result), language),
-        "lasted_s": diagnosis.lasted_s,
-        "moments": diagnosis.moments,
-        "node_power": as_data(result.power, language),
-        "idle": diagnosis.idle,
-        "busy_share": diagnosis.busy_share,
-        "devices": list(diagnosis.devices),
-        "lead": None if result.judgement.first is None else judged(result.judgement.first, language),
-        "bounds": [
-            _bound(one, language) | {"remedies": as_data(result.judgement.steps(one), language)}
-            for one in diagnosis.bounds
-        ],
-        "drifts": [_drift(one) for one in result.drifts],
-        "findings": [{"check": check, **as_data(finding, language)} for check, finding in result.findings],
-        "unseen": as_data(diagnosis.unseen, language),
-        "notes": as_data(diagnosis.notes, language),
-    }
+def _said(result: Diagnosed) -> Sentence | str:
+    """The answer as a sentence."""
+    return verdict(result)
 
 
-def _bound(bound: Bound, language: str) -> dict[str, Any]:
-    return {
-        "cause": bound.cause.name,
-        "title": tell(bound.cause.title, language),
-        "side": bound.cause.side,
-        "share": bound.share,
-        "seen": bound.seen,
-        "most_gain": None if bound.share >= 1 else bound.most_gain,
-        "evidence": as_data(bound.evidence, language),
-    }
-
-
-def _drift(drift: Drift) -> dict[str, Any]:
-    now = drift.now
-    return {
-        "part": now.part, "what": now.what, "on": now.on, "unit": now.unit,
-        "first": drift.first.value, "now": now.value, "ratio": drift.ratio,
-    }  # fmt: skip
+plain = telling.Told(Diagnosed, verdict=_said)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
-from rigright.base.words import Sentence, say, tell, with_commas
-from rigright.doctor.binding.judgement import Judgement, conclude
+from rigright.base import telling
+from rigright.base.words import Sentence, say, with_commas
+from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
-from rigright.doctor.record import Finding, Fine, NotSeen, Step
+from rigright.doctor.record import Checked, Finding, Fine, NotSeen, Step
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
-from rigright.report.judged import judged
 from rigright.report.named import bus_cards, machine_name, understood
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.typed import is_root, of_host, typed
@@ -242,56 +240,26 @@ def _not_there(result: Examined) -> Iterator[Shown]:
         yield say("idle when captured: clocks and links are judged under load")
 
 
-def plain(result: Examined, language: str, *, why: bool = False) -> dict[str, Any]:
-    """Everything, for scripts."""
-    wanted = result.case.wanted
-    return {
-        "machine": tell(machine_name(result.case.machine), language),
-        "origin": result.case.machine.origin,
-        "read_as": list(result.case.machine.read_as),
-        "unread": list(result.case.machine.unread),
-        "exit_code": result.exit_code,
-        "verdict": tell(page(result).title, language),
-        "chips": [None if chip is None else chip.id for chip in result.case.chips],
-        "wanted": None if wanted is None else asdict(wanted),
-        "causes": [judged(one, language) for one in conclude(result).bad],
-        "findings": [_plain_finding(check, one, why=why) for check, one in result.findings],
-        "fine": [
-            {"check": checked.check, "about": one.about, "says": one.says} for checked, one in fine(result)
-        ],
-        "not_observed": [
-            {"check": checked.check, "about": one.about, "why": one.why, "see": one.see}
-            for checked in result.checked
-            for one in checked.verdicts
-            if isinstance(one, NotSeen)
-        ],
-        "checks": [
-            {
-                "check": one.check,
-                "group": group_of(one.check),
-                "title": one.title,
-                "verdicts": len(one.verdicts),
-                "seconds": round(one.seconds, 6),
-            }
-            for one in result.checked
-        ],
-        "seconds": round(result.seconds, 3),
-    }
+def _machine(result: Examined) -> Sentence | str:
+    return machine_name(result.case.machine)
 
 
-def _plain_finding(check: str, one: Finding, *, why: bool) -> dict[str, Any]:
-    return {
-        "check": check,
-        "severity": one.severity,
-        "confidence": one.confidence,
-        "about": one.about,
-        "title": one.title,
-        "evidence": [{"shows": item.shows, "command": item.command} for item in one.evidence],
-        "why": one.why,
-        "fix": [
-            {"says": step.says, "command": step.command, "as_root": step.as_root, "disturbs": step.disturbs}
-            for step in one.fix
-        ],
-        "verify": one.verify,
-        **({"manual": checks()[check].manual} if why else {}),
-    }
+def _said(result: Examined) -> Sentence | str:
+    """The answer as a sentence."""
+    return page(result).title
+
+
+def _bad(result: Examined) -> tuple[JudgedCause, ...]:
+    return conclude(result).bad
+
+
+def _group(checked: Checked) -> str:
+    return group_of(checked.check)
+
+
+def _by_hand(found: tuple[str, Finding]) -> Sentence | str:
+    return checks()[found[0]].manual
+
+
+plain = telling.Told(Examined, machine=_machine, verdict=_said, causes=_bad, group=_group)
+plain_why = telling.Told(Examined, plain, manual=_by_hand)

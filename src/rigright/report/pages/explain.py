@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
-from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages.brief import (
@@ -24,13 +24,12 @@ from rigright.report.pages.brief import (
     strained,
 )
 from rigright.report.pages.samples import (
-    plain_samples,
     sample_lines,
     sample_rate,
     sample_table,
     samples_table,
 )
-from rigright.report.pages.speed import figures_table, limited_by, plain_speed, speed_lines, speed_table
+from rigright.report.pages.speed import figures_table, limited_by, speed_lines, speed_table
 from rigright.report.pages.why import reasons_table
 from rigright.report.timed import Speed
 
@@ -49,7 +48,6 @@ NAMES = {
     "memory": say("memory per GPU"),
     "rates": say("rates"),
 }
-BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "slack"})
 MOST_REMEDIES = 3
 LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 
@@ -71,7 +69,7 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
 def _brief(result: Explained) -> Iterator[Part]:
     """Memory of the fullest card, then speed and limits, or what to change."""
     card = result.fullest
-    bars = memory_bar(pieces(card), limit=card.total_bytes, label=memory_name(card.chip_id)).bars
+    bars = memory_bar(card.pieces, limit=card.total_bytes, label=memory_name(card.chip_id)).bars
     yield Bars(bars=bars if result.ram is None else (*bars, ram_bar(result.ram)))
     if result.ram is not None:
         yield from ram_lines(result.ram)
@@ -241,13 +239,6 @@ def groups(cards: tuple[CardUse, ...]) -> list[Group]:
     return [(len(same), same[0]) for _, grouped in groupby(cards, alike) for same in [list(grouped)]]
 
 
-def pieces(card: CardUse) -> list[tuple[str, float]]:
-    """Parts of a card, and what the engine sets aside beyond what was asked."""
-    sizes = dict(card.parts_bytes)
-    spare = card.pool_bytes - sizes["cache"] - sizes["states"]
-    return [*card.parts_bytes, ("unused", max(spare, 0.0))]
-
-
 def _label(count: int, card: CardUse) -> str:
     return card.chip if count == 1 else f"{count}x {card.chip}"
 
@@ -258,7 +249,7 @@ def _bars(result: Explained) -> Bars:
             Bar(
                 label=short(_label(count, card)),
                 pieces=tuple(
-                    Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in pieces(card)
+                    Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in card.pieces
                 ),
                 limit=card.total_bytes,
                 shown=f"{to_gib(card.used_bytes):.1f} / {to_gib(card.total_bytes):.1f} GiB",
@@ -271,12 +262,12 @@ def _bars(result: Explained) -> Bars:
 def _table(result: Explained) -> Table:
     shown = groups(result.cards)
     rows: list[tuple[Sentence | str, ...]] = [
-        (NAMES[part], *(_gib(dict(pieces(card))[part]) for _, card in shown))
+        (NAMES[part], *(_gib(dict(card.pieces)[part]) for _, card in shown))
         for part in (*PARTS, "unused")
-        if any(dict(pieces(card))[part] > 0 for _, card in shown)
+        if any(dict(card.pieces)[part] > 0 for _, card in shown)
     ]
     rows += [
-        (say("allocated by tensors"), *(_gib(_allocated(card)) for _, card in shown)),
+        (say("allocated by tensors"), *(_gib(card.allocated_bytes) for _, card in shown)),
         (say("reported by the driver"), *(_gib(card.used_bytes) for _, card in shown)),
         (
             say("  80 % band"),
@@ -302,12 +293,6 @@ def _gib(size_bytes: float) -> str:
 
 def _layers(card: CardUse) -> str:
     return "" if card.layers is None else f"{card.layers[0]}-{card.layers[1] - 1}"
-
-
-def _allocated(card: CardUse) -> float:
-    """What the framework's tensors come to, the pool included."""
-    sizes = dict(pieces(card))
-    return sum(size for part, size in sizes.items() if part not in BESIDE_TENSORS)
 
 
 def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
@@ -377,69 +362,9 @@ def _next(result: Explained, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def plain(result: Explained, language: str) -> dict[str, Any]:
-    """The same for scripts: bytes and tokens; keys stay as they are."""
-    serving, limits = result.serving, result.limits
-    return {
-        "model": result.model,
-        "params": result.params,
-        "machine": result.machine,
-        "engine": result.engine,
-        "engine_version": result.engine_version,
-        "weights": result.weights_format,
-        "kv": serving.kv,
-        "context_tok": serving.context_tok,
-        "batch": serving.batch,
-        "budget_tok": serving.budget_tok,
-        "max_seqs": serving.max_seqs,
-        "utilisation": serving.utilisation,
-        "layout": {name: getattr(result.layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
-        "fits": result.fits,
-        "verdict": tell(_verdict(result).said, language),
-        "cards": [_card(card) for card in result.cards],
-        "ram": None if result.ram is None else _plain_ram(result.ram),
-        "limits": None
-        if limits is None
-        else {name: getattr(limits, name) for name in type(limits).__slots__},
-        "speed": plain_speed(result.speed),
-        "samples": plain_samples(result.samples),
-        "remedies": [
-            {
-                "change": one.change,
-                "price": one.price,
-                "saves_bytes": round(one.saves_bytes),
-                "fits": one.fits,
-                "flag": one.flag,
-            }
-            for one in result.remedies
-        ],
-        "why": [
-            {"part": one.part, "formula": one.formula, "numbers": one.facts, "source": one.source}
-            for one in result.reasons
-        ],
-        "notes": list(result.notes),
-    }
+def _said(result: Explained) -> Sentence | str:
+    """The answer as a sentence."""
+    return _verdict(result).said
 
 
-def _plain_ram(ram: RamUse) -> dict[str, Any]:
-    names = ("layers", "experts", "all_layers", "moe_layers", "flags", "token_s", "cards_s")
-    sizes = {"used_bytes": round(ram.used_bytes), "total_bytes": round(ram.total_bytes)}
-    return sizes | {name: getattr(ram, name) for name in names}
-
-
-def _card(card: CardUse) -> dict[str, Any]:
-    return {
-        "index": card.index,
-        "chip": card.chip_id,
-        "name": card.chip,
-        "layers": None if card.layers is None else list(card.layers),
-        "parts_bytes": {part: round(size) for part, size in pieces(card)},
-        "pool_bytes": round(card.pool_bytes),
-        "allocated_bytes": round(_allocated(card)),
-        "used_bytes": round(card.used_bytes),
-        "used_low_bytes": round(card.low_bytes),
-        "used_high_bytes": round(card.high_bytes),
-        "free_bytes": round(card.free_bytes),
-        "total_bytes": round(card.total_bytes),
-        "spare_bytes": round(card.spare_bytes),
-    }
+plain = telling.Told(Explained, verdict=_said)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from rigright.base.words import say, tell
+from rigright.base import telling
+from rigright.base.record import dataclass
+from rigright.base.words import say
 from rigright.facts.launching import FlagHeld
 from rigright.report.page import Column, Page, Points, Table
 
@@ -19,11 +20,6 @@ def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
     return Page(title=say("files"), parts=(Table(columns=columns, rows=rows),))
 
 
-def plain(written: tuple[str, ...], files: Mapping[str, str]) -> dict[str, Any]:
-    """The same for scripts, with the texts."""
-    return {"written": list(written), "files": dict(files)}
-
-
 def held_page(rows: tuple[FlagHeld, ...]) -> Page:
     """What a server was given otherwise than planned."""
     wrong = [one for one in rows if not one.is_kept]
@@ -35,18 +31,27 @@ def held_page(rows: tuple[FlagHeld, ...]) -> Page:
     return Page(title=title, parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=cells),))
 
 
-def held_plain(rows: tuple[FlagHeld, ...], language: str) -> dict[str, Any]:
-    """The same for scripts, with what is as planned."""
-    return {
-        "as_planned": all(one.is_kept for one in rows),
-        "flags": [
-            {
-                "flag": one.flag,
-                "planned": one.planned,
-                "running": one.running,
-                "kept": one.is_kept,
-                "costs": None if one.is_kept or one.costs is None else tell(one.costs, language),
-            }
-            for one in rows
-        ],
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """Files that start a plan."""
+
+    written: tuple[str, ...]  # their names, where they were written
+    files: Mapping[str, str]  # name -> text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldFlags:
+    """A server that runs, beside its plan."""
+
+    flags: tuple[FlagHeld, ...]
+
+    TOLD = "as_planned flags"
+
+    @property
+    def as_planned(self) -> bool:
+        """Whether it was given all that was planned."""
+        return all(one.is_kept for one in self.flags)
+
+
+plain = telling.Told(Exported)
+held_plain = telling.Told(HeldFlags)

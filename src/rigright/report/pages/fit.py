@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import show_bytes, show_count, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.report.fitted import Fitted, Fitting
 from rigright.report.page import Column, Commands, Page, Part, Shown, Table
 from rigright.report.pages.brief import model_name, note_lines, short, short_format, show_tokens
-from rigright.report.pages.speed import between, plain_estimate
+from rigright.report.pages.speed import between
 
 MOST_ROWS = 12
 TIGHT = 0.05  # of the memory: less is left
@@ -183,25 +183,4 @@ def _next(result: Fitted) -> str:
     return shlex.join(["rigright", "explain", row.model, *kept, *told])
 
 
-def plain(result: Fitted, _language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "machine": result.machine,
-        "free_bytes": round(result.free_bytes),
-        "total_bytes": round(result.total_bytes),
-        "context_tok": result.context_tok,
-        "found": result.found,
-        "looked_at": result.looked_at,
-        "order": "arena score, or its estimate from size and age, less what the format loses",
-        "models": [_row(row) for row in result.rows],
-        "unread": list(result.unread),
-        "notes": list(result.notes),
-    }
-
-
-def _row(row: Fitting) -> dict[str, Any]:
-    told = {name: getattr(row, name) for name in type(row).__slots__}
-    return told | {
-        name: plain_estimate(getattr(row, name))
-        for name in ("samples_per_s", "user_tok_per_s", "output_tok_per_s")
-    }
+plain = telling.Told(Fitted)

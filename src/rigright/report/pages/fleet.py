@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
-from rigright.machine.stored import plain as stored
 from rigright.report.fleet_rows import (
     INCOMPLETE,
     TONES,
@@ -21,7 +20,6 @@ from rigright.report.fleet_rows import (
     silences,
     state_of,
 )
-from rigright.report.judged import judged
 from rigright.report.node_names import file_of, folded
 from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
@@ -268,54 +266,9 @@ def _next(result: Fleet, *, everything: bool) -> Iterator[str]:
         yield f"rigright doctor --from {shlex.quote(f'{result.saved}/{file_of(bad.node)}')}"
 
 
-def plain(result: Fleet, language: str) -> dict[str, Any]:
-    """Everything, for scripts."""
-    return {
-        "what": result.what,
-        "over": result.over,
-        "exit_code": result.exit_code,
-        "broken_off": result.broken_off,
-        "seconds": round(result.seconds, 3),
-        "saved": result.saved,
-        "nodes": [_plain_node(one, result, language=language) for one in result.nodes],
-        "differs": [
-            {
-                "trait": one.trait,
-                "kind": one.kind,
-                "usual": one.usual,
-                "n_usual": one.n_usual,
-                "others": [{"value": value, "nodes": list(nodes)} for value, nodes in one.others],
-            }
-            for one in result.differs
-        ],
-        "spreads": [stored(one, language) for one in result.spreads],
-        "stragglers": [
-            stored(replace(one, why=None), language)
-            | {"why": None if one.why is None else judged(one.why, language)}
-            for one in result.stragglers
-        ],
-    }
+def _state(one: NodeTold) -> str:
+    state = state_of(one)
+    return "answered" if state == WELL and one.examined is None else state
 
 
-def _plain_node(one: NodeTold, result: Fleet, *, language: str) -> dict[str, Any]:
-    machine = one.machine
-    told = {
-        "node": one.node,
-        "state": "answered" if state_of(one) == WELL and result.what != "doctor" else state_of(one),
-        "exit_code": one.exit_code,
-        "trouble": one.trouble,
-        "seconds": one.seconds,
-        "findings": [
-            {
-                "check": check,
-                "severity": found.severity,
-                "confidence": found.confidence,
-                "about": found.about,
-                "title": found.title,
-            }
-            for check, found in one.findings
-        ],
-        "skipped": [stored(part, language) for part in one.skipped],
-        "results": [stored(figure, language) for figure in one.results],
-    }
-    return told | {"machine": None if machine is None else stored(machine, language)}
+plain = telling.Told(Fleet, telling.Told(NodeTold, state=_state), endless="inf")

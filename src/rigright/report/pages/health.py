@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from rigright.base import telling
+from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.doctor.examine import EXIT_FAULT, Examined
 from rigright.report.page import Line, Page, Part, Points, Tone
@@ -36,21 +36,19 @@ def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Pag
     return Page(title=say("{about}: {title}", about=node, title=verdict), tone=tone, parts=tuple(parts))
 
 
-def plain(node: str, examined: Examined, *, done: str, reason: str | None) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "node": node,
-        "exit_code": examined.exit_code,
-        "done": done,
-        "reason": reason,
-        "findings": [
-            {
-                "check": check,
-                "severity": one.severity,
-                "confidence": one.confidence,
-                "about": one.about,
-                "title": one.title,
-            }
-            for check, one in examined.findings
-        ],
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHealth:
+    """A node as Slurm asks after it."""
+
+    node: str
+    examined: Examined
+    done: str  # what was done: "drained", "drained before", "nothing"
+    reason: str | None  # as Slurm keeps it
+
+    TOLD = """
+        node exit_code=examined.exit_code done reason
+        findings=examined.findings{check=0 *1{severity confidence about title}}
+    """
+
+
+plain = telling.Told(NodeHealth)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
-from rigright.base.words import Sentence, say, tell, with_commas
+from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
-from rigright.machine.stored import plain as plain_record
 from rigright.machine.tick import DeviceTick
 from rigright.report.live import words
 from rigright.report.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table
@@ -205,21 +205,9 @@ def _date(at_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_s))
 
 
-def plain(past: Past, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    found: dict[str, Any] = {
-        "of": past.of,
-        "path": past.path,
-        "since_s": past.since_s,
-        "until_s": past.until_s,
-    }
-    if past.of == "ticks":
-        found["span"] = plain_record(past.span, language)
-        found["moments"] = [plain_record(tick, language) for tick in past.moments]
-    elif past.of == "bench":
-        found["results"] = [plain_record(one, language) for one in past.results]
-    elif past.of == "machines":
-        found["machines"] = [plain_record(one, language) for one in past.machines]
-    else:
-        found["events"] = [plain_record(one, language) for one in past.events]
-    return found | {"summary": tell(page(past).title, language)}
+def _said(past: Past) -> Sentence | str:
+    """The answer as a sentence."""
+    return page(past).title
+
+
+plain = telling.Told(Past, endless="inf", summary=_said)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say
 from rigright.report.draw.cells import cut
@@ -150,12 +150,4 @@ def _judged(held: Held) -> Sentence:
     return say("outside the plan's band: {share} of it", share=share)
 
 
-def plain(measured: Measured, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    from rigright.machine.stored import plain as as_data
-
-    data: dict[str, Any] = as_data(measured, language)
-    pairs = ("gpu_peak_bytes", "energy_j", "working_w", "slowed_s")
-    named = {name: {str(key): value for key, value in data[name]} for name in pairs}
-    held = [{**one, "inside": two.inside} for one, two in zip(data["held"], measured.held, strict=True)]
-    return {**data, **named, "held": held}
+plain = telling.Told(Measured)

@@ -89,16 +89,9 @@ def _bar(plan: Plan, memory: ServingMemory, *, label: Shown | None = None) -> Ba
     )
 
 
-def ranks_of(plan: Plan) -> list[list[tuple[str, float]]]:
-    """What lies on each unlike rank; of a training, on the fullest."""
-    return [memory_parts(memory) for memory in plan.memory] or ([[*plan.parts.items()]] if plan.parts else [])
-
-
 def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
     """What lies on a rank, and what its engine sets aside beyond what is asked."""
-    sizes = [(part, float(getattr(memory, f"{part}_bytes"))) for part in PARTS]
-    spare = float(memory.pool_bytes - memory.cache_bytes - memory.states_bytes)
-    return [*sizes, ("unused", max(spare, 0.0))]
+    return [(part, float(getattr(memory, f"{part}_bytes"))) for part in (*PARTS, "unused")]
 
 
 def full_table(result: Planned) -> Table:

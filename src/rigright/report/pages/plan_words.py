@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import Sentence, say, with_commas
@@ -73,6 +74,9 @@ def machine(plan: Plan) -> str:
     if plan.n_nodes <= 1 or each * plan.n_nodes != plan.n_chips:
         return f"{plan.n_chips}x {name}{cables}"
     return f"{plan.n_nodes} x ({each}x {name}){cables}"
+
+
+plan_told = telling.Told(Plan, machine=machine)
 
 
 def _cables(plan: Plan) -> str:

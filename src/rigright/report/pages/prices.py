@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
-
+from rigright.base import telling
 from rigright.base.money import from_currency, show_money
-from rigright.base.words import Sentence, say, tell, with_commas
+from rigright.base.words import Sentence, say, with_commas
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.own_prices import Flaw
 from rigright.facts.prices import Price
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.report.pages.brief import amount, short, symbol
-from rigright.report.pages.speed import plain_estimate
 from rigright.report.priced import ChipPrices, Priced, PriceList
 
 MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
@@ -134,37 +131,6 @@ def _parts_table(result: Priced) -> Table:
     return Table(columns=columns, rows=rows)
 
 
-def plain(result: Priced, language: str) -> dict[str, Any]:
-    """The same for scripts, in dollars."""
-    return {
-        "names": result.names,
-        "chips": [
-            {
-                "chip": one.chip,
-                "name": one.name,
-                "ended": one.ended,
-                "usd": plain_estimate(one.taken),
-                "as_of": None if one.taken is None else one.taken.as_of,
-                "used": one.used,
-                "stale": one.stale,
-                "why": tell(one.why, language),
-                "prices": [_plain_price(row) | {"taken": row in one.counted} for row in one.rows],
-                "rent_usd_per_h": [
-                    {"provider": offer.provider, "instance": offer.instance, "as_of": offer.as_of,
-                     "usd_per_chip_h": (offer.usd_per_h or 0.0) / offer.n_chips}
-                    for offer in one.rents
-                ],
-            }
-            for one in result.chips
-        ],
-        "parts": [{one.name: getattr(row, one.name) for one in fields(row)} for row in result.parts],
-    }  # fmt: skip
-
-
-def _plain_price(row: Price) -> dict[str, Any]:
-    return {one.name: getattr(row, one.name) for one in fields(row)}
-
-
 def sheet(result: Priced) -> Page:
     """For a spreadsheet: every price of a card that was named; else one row a card, or a part."""
     if result.parts:
@@ -217,17 +183,5 @@ def forgotten(place: str) -> Page:
     return Page(title=say("removed: {file}", file=place), tone="good", parts=())
 
 
-def plain_list(result: PriceList, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "file": result.file,
-        "exit_code": result.exit_code,
-        "kept": result.kept,
-        "place": result.place or None,
-        "prices": [_plain_price(row) for row in result.prices],
-        "flaws": [
-            {"line": flaw.line or None, "wrong": flaw.wrong, "said": tell(flaw.said, language),
-             "hint": None if flaw.hint is None else tell(flaw.hint, language)}
-            for flaw in result.flaws
-        ],
-    }  # fmt: skip
+plain = telling.Told(Priced)
+plain_list = telling.Told(PriceList)

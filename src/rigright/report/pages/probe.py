@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rigright.base import telling
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.device import Device
@@ -279,9 +280,4 @@ def _next(machine: Machine) -> tuple[str, ...]:
     return (doctor, f"rigright fit{on}", *(() if on else ("rigright bench --quick",)))
 
 
-def plain(machine: Machine, language: str) -> dict[str, Any]:
-    """The record itself."""
-    from rigright.machine import stored
-
-    told: dict[str, Any] = stored.plain(machine, language)
-    return told
+plain = telling.Told(Machine, endless="inf")

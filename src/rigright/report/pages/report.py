@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from rigright.base import telling
 from rigright.base.money import show_money
 from rigright.base.units import KILO, show_bytes, show_short
-from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, tell, with_semicolons
+from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
 from rigright.cost.estimate import Estimate
 from rigright.report.decided import Candidate, Decided
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
@@ -17,7 +18,6 @@ from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import amount, limit_time, model_name, short, short_format, symbol
 from rigright.report.pages.build_check import ruling_line
-from rigright.report.pages.speed import plain_estimate
 
 RATES: dict[str, Sentence] = {  # what a plan makes, the first that it has
     "output_tok_per_s": say("tok/s"), "audio_h_per_h": say("audio h/h"), "train_tok_per_s": say("tok/s"),
@@ -300,24 +300,29 @@ def sheet(result: Decided) -> Page:
     return Page(title=verdict(result), parts=(_options(result),))
 
 
-def plain(result: Decided, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    costed, assembled = result.costed, result.assembled
-    return {
-        "verdict": tell(verdict(result), language),
-        "model": result.model,
-        "fits": result.fits,
-        "today": result.today,
-        "plan": result.file,
-        "options": [
-            {"machine": one.machine, "how": one.how, "weights": one.weights, "engine": one.engine}
-            | {"figures": {name: plain_estimate(found) for name, found in one.figures.items()}}
-            for one in result.candidates
-        ],
-        "rejected": [{"label": label, "reason": reason} for label, reason in result.rejected],
-        "reasons": [tell(said, language) for said in _reasons(result)],
-        "risks": [tell(said, language) for said in _once(_risks(result))],
-        "cost": None if costed is None else costing.plain(costed, language),
-        "order": None if assembled is None else building.plain(assembled, language),
-        "acceptance": list(_commands(result)),
-    }
+def _said(result: Decided) -> Sentence | str:
+    """The answer as a sentence."""
+    return verdict(result)
+
+
+def _why(result: Decided) -> tuple[Sentence | str, ...]:
+    return tuple(_reasons(result))
+
+
+def _dangers(result: Decided) -> tuple[Sentence | str, ...]:
+    return tuple(_once(_risks(result)))
+
+
+def _acceptance(result: Decided) -> tuple[str, ...]:
+    return tuple(_commands(result))
+
+
+plain = telling.Told(
+    Decided,
+    costing.plain,
+    building.plain,
+    verdict=_said,
+    reasons=_why,
+    risks=_dangers,
+    acceptance=_acceptance,
+)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from rigright.base.units import KILO, show_bytes, show_short
 from rigright.base.words import Sentence, say
 from rigright.report.page import Column, Table
-from rigright.report.pages.speed import TIME_NAMES, between, plain_estimate, time_between
+from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.report.timed import SampleSpeed
 
 STARTING = say("kernel launches")
@@ -85,23 +84,3 @@ def sample_table(speed: SampleSpeed) -> Table:
 
 def _name(part: str) -> Sentence:
     return STARTING if part == "fixed" else TIME_NAMES[part]
-
-
-def plain_samples(speed: SampleSpeed | None) -> dict[str, Any] | None:
-    """The same for scripts."""
-    if speed is None:
-        return None
-    return {
-        "unit": speed.unit,
-        "batch_per_card": speed.each,
-        "cards": speed.cards,
-        f"{speed.unit}_per_s": plain_estimate(speed.rate),
-        f"{speed.unit}_per_s_compiled": plain_estimate(speed.compiled),
-        "batch_s": plain_estimate(speed.batch_s),
-        "parts_s": dict(speed.parts_s),
-        "bound": speed.bound,
-        "image_px": speed.image_px,
-        "steps": speed.steps,
-        "length_tok": speed.tok,
-        "beside_bytes": round(speed.beside_bytes),
-    }

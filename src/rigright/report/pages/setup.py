@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base import telling
+from rigright.base.words import Sentence, say
 from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.set_up import WINDOWS, Installed, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
@@ -162,76 +162,10 @@ def _step(number: int, step: SetupStep, *, by_root: bool) -> Iterator[Part]:
         yield Commands(items=tuple(commands))
 
 
-def plain(result: SetUp, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    target = result.target
-    return {
-        "machine": tell(target.shown, language),
-        "vendors": list(target.vendors),
-        "capabilities": [".".join(map(str, capability)) for capability, _ in target.capabilities],
-        "system": {
-            "id": target.os_id,
-            "version": target.os_version,
-            "arch": target.arch,
-            "virtual": target.virtual,
-            "container": target.container,
-        },
-        "driver_now": target.driver,
-        "already": None if result.already is None else _plain_installed(result.already),
-        "set": None if result.pick is None else _plain_pick(result.pick),
-        "without_new_driver": None if result.kept is None else _plain_pick(result.kept),
-        "driver_branch": result.branch,
-        "open_kernel": result.open_kernel,
-        "python": result.python,
-        "toolkit": result.toolkit,
-        "split_over": result.tp,
-        "steps": [_plain_step(step, language) for step in result.steps],
-        "docker_steps": [_plain_step(step, language) for step in result.docker_steps],
-        "notes": [tell(one, language) for one in result.notes],
-        "unknown": [tell(one, language) for one in result.unknown],
-    }
-
-
-def _plain_pick(pick: Pick) -> dict[str, Any]:
-    return {
-        "name": pick.name,
-        "version": pick.version,
-        "torch": pick.torch,
-        "build": pick.build,
-        "index": pick.index,
-        "pythons": pick.python,
-        "cuda": pick.cuda,
-        "least_driver": pick.least_driver,
-        "pip": list(pick.pip),
-        "image": pick.image,
-        "glibc": None if pick.glibc is None else ".".join(map(str, pick.glibc)),
-        "no_kernels_for": pick.lacks,
-        "source": pick.source,
-        "as_of": pick.as_of,
-        "confidence": pick.confidence,
-    }
-
-
-def _plain_installed(already: Installed) -> dict[str, Any]:
-    return {
-        "name": already.name,
-        "version": already.version,
-        "build": already.build,
-        "python": already.python,
-    }
-
-
-def _plain_step(step: SetupStep, language: str) -> dict[str, Any]:
-    return {
-        "title": tell(step.title, language),
-        "why": tell(step.why, language),
-        "commands": list(step.commands),
-        "as_root": step.as_root,
-        "disturbs": step.disturbs,
-    }
-
-
 def asked_line(words: list[tuple[str, str | None]]) -> str:
     """The question as it was typed, for the lines of what to type next."""
     told = [f"{name} {shlex.quote(value)}" for name, value in words if value is not None]
     return " ".join(["rigright setup", *told])
+
+
+plain = telling.Told(SetUp)

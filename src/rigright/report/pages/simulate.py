@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from math import isnan
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.page import (
@@ -245,34 +245,4 @@ def _against(result: Simulated, found: Against) -> Table:
     )
 
 
-def plain(result: Simulated, _language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    counted = result.tally
-    own = {name: getattr(result, name) for name in (
-        "model", "machine", "engine", "engine_version", "weights_format", "kv", "policy", "replicas",
-        "prefill_workers", "router", "pool_tok", "max_seqs", "budget_tok")}  # fmt: skip
-    cuts = {name: int(getattr(result.layout, name)) for name in ("tp", "pp", "dp", "ep", "cp")}
-    return {
-        **own,
-        "layout": cuts,
-        "load": result.load,
-        "targets": {"ttft_s": result.targets.ttft_s, "tpot_s": result.targets.tpot_s},
-        "means": {
-            name: {part: getattr(getattr(result, name), part) for part in ("value", "low", "high", "mark")}
-            for name in ("ttft_s", "tpot_s", "output_tok_per_s")
-        },
-        **{field.name: _data(getattr(counted, field.name)) for field in fields(counted)},
-        "binds": list(result.binds),
-        "against": None if result.against is None else _record(result.against),
-        "notes": list(result.notes),
-    }
-
-
-def _data(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_record(moment) for moment in value]
-    return _record(value) if isinstance(value, Spread) else value
-
-
-def _record(record: Any) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+plain = telling.Told(Simulated)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.report.page import Column, Line, Shown, Table
-from rigright.report.timed import TIME_PARTS, Speed, TimeParts
+from rigright.report.timed import TIME_PARTS, Speed
 
 TIME_NAMES = {
     "memory": say("memory bandwidth"),
@@ -121,37 +120,3 @@ def speed_table(speed: Speed) -> Table:
 
 def _ms(time_s: float) -> str:
     return show_short(time_s * KILO)
-
-
-def plain_speed(speed: Speed | None) -> dict[str, Any] | None:
-    """The same for scripts: seconds and tokens a second."""
-    if speed is None:
-        return None
-    return {
-        "prompt_tok": round(speed.prompt_tok),
-        "output_tok": round(speed.output_tok),
-        "concurrency": speed.concurrency,
-        "running": speed.running,
-        **({} if speed.audio_h_per_h is None else {"audio_h_per_h": plain_estimate(speed.audio_h_per_h)}),
-        **{name: plain_estimate(getattr(speed, name)) for name in FIGURES},
-        "token_pass": _plain_parts(speed.token_pass),
-        "prompt_pass": _plain_parts(speed.prompt_pass),
-    }
-
-
-def plain_estimate(found: Estimate | None) -> dict[str, Any] | None:
-    """A figure with low, high, and how it is known."""
-    if found is None:
-        return None
-    told: dict[str, Any] = {
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "mark": found.mark,
-    }
-    return told | ({"as_of": found.as_of} if found.as_of else {})
-
-
-def _plain_parts(parts: TimeParts) -> dict[str, Any]:
-    seconds = {f"{part}_s": parts.of(part) for part in TIME_PARTS}
-    return {**seconds, "total_s": parts.total_s, "bound": parts.bound}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
 from rigright.report.page import Column, Line, Page, Part, Points, Table
@@ -118,17 +118,4 @@ def sheet(result: Swept) -> Page:
     )
 
 
-def plain(result: Swept, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    del language
-    return {
-        "file": result.file,
-        "kept": result.kept,
-        "places": dict(result.places),
-        "seconds": round(result.seconds, 3),
-        "out": result.out,
-        "answers": [
-            {"asked": dict(one.words), **dict(answer.cells), "why": answer.why}
-            for one, answer in zip(result.questions, result.answers, strict=True)
-        ],
-    }
+plain = telling.Told(Swept)

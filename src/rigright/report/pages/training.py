@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from itertools import groupby
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import show_bytes, show_count, show_short, to_gib
-from rigright.base.words import Sentence, say, tell, with_commas, with_semicolons
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.report.explained import Remedy
 from rigright.report.page import (
     Bar,
@@ -25,8 +24,8 @@ from rigright.report.page import (
     Tone,
 )
 from rigright.report.pages.brief import TRAINED, again, memory_bar, model_name, note_lines, short
-from rigright.report.pages.samples import learning_lines, plain_samples, sample_table
-from rigright.report.pages.training_time import BOUNDS, plain_step, speed_facts, step_rows, time_table
+from rigright.report.pages.samples import learning_lines, sample_table
+from rigright.report.pages.training_time import BOUNDS, speed_facts, step_rows, time_table
 from rigright.report.pages.training_time import NAMES as TIMES
 from rigright.report.trained import RankUse, Trained
 
@@ -264,68 +263,9 @@ def _next(result: Trained, *, details: bool) -> Iterator[str]:
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 
-def plain(result: Trained, language: str) -> dict[str, Any]:
-    """The same for scripts; the keys are described in docs/explain-json.md."""
-    return {
-        "model": result.model,
-        "params": result.params,
-        "learnt_params": result.learns,
-        "machine": result.machine,
-        "trainer": result.trainer,
-        "precision": tell(result.precision, language),
-        "optimizer": result.optimizer,
-        "training": {field.name: getattr(result.training, field.name) for field in fields(result.training)},
-        "layout": {field.name: getattr(result.layout, field.name) for field in fields(result.layout)},
-        "fits": result.fits,
-        "verdict": tell(_verdict(result).said, language),
-        "worst_stage": result.worst.stage,
-        "ranks": [_plain_rank(rank) for rank in result.ranks],
-        "time": plain_step(result.step),
-        "samples": plain_samples(result.samples),
-        "host_bytes": round(result.host_bytes),
-        "nvme_bytes": round(result.nvme_bytes),
-        "limits": {
-            "micro_batch": result.reach.micro_batch,
-            "seq_tok": result.reach.seq_tok,
-            "model_context_tok": result.reach.model_context_tok,
-        },
-        "remedies": [
-            {
-                "change": tell(one.change, language),
-                "price": tell(one.price, language),
-                "saves_bytes": round(one.saves_bytes),
-                "fits": one.fits,
-                "flag": one.flag or None,
-            }
-            for one in result.remedies
-        ],
-        "why": [
-            {
-                "part": one.part,
-                "formula": tell(one.formula, language),
-                "numbers": tell(one.facts, language),
-                "source": one.source,
-            }
-            for one in result.reasons
-        ],
-        "notes": [tell(note, language) for note in result.notes],
-    }
+def _said(result: Trained) -> Sentence | str:
+    """The answer as a sentence."""
+    return _verdict(result).said
 
 
-def _plain_rank(rank: RankUse) -> dict[str, Any]:
-    return {
-        "stage": rank.stage,
-        "ranks": rank.ranks,
-        "layers": list(rank.layers),
-        "parts_bytes": {part: round(size) for part, size in rank.parts_bytes},
-        "phases_bytes": {phase: round(size) for phase, size in rank.phases_bytes},
-        "peak_phase": rank.peak_phase,
-        "allocated_bytes": round(rank.allocated_bytes),
-        "reserved_bytes": round(rank.reserved_bytes),
-        "used_bytes": round(rank.device_bytes),
-        "used_low_bytes": round(rank.low_bytes),
-        "used_high_bytes": round(rank.high_bytes),
-        "least_bytes": round(rank.least_bytes),
-        "total_bytes": round(rank.total_bytes),
-        "spare_bytes": round(rank.spare_bytes),
-    }
+plain = telling.Told(Trained, verdict=_said)

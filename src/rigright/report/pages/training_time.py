@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from rigright.base.units import GIGA, show_count, show_seconds, show_short
 from rigright.base.words import Sentence, say
@@ -82,25 +81,3 @@ def speed_facts(step: StepUse) -> Iterator[Sentence]:
 
 def _range(seconds: Estimate) -> str:
     return f"{show_seconds(seconds.value)} ({show_seconds(seconds.low)}-{show_seconds(seconds.high)})"
-
-
-def plain_step(step: StepUse | None) -> dict[str, Any] | None:
-    """The same for scripts."""
-    if step is None:
-        return None
-    return {
-        "step_s": _plain(step.step_s),
-        "parts_s": {name: float(f"{seconds:.6g}") for name, seconds in step.parts_s},
-        "tok_per_s": float(f"{step.tok_per_s:.6g}"),
-        "tok_per_s_per_chip": _plain(step.tok_per_s_per_chip),
-        "samples_per_s": float(f"{step.samples_per_s:.6g}"),
-        "tok_per_step": round(step.tok_per_step),
-        "mfu": round(step.mfu, 4),
-        "hfu": round(step.hfu, 4),
-        "bound": step.bound,
-    }
-
-
-def _plain(one: Estimate) -> dict[str, Any]:
-    figures = {"value": one.value, "low": one.low, "high": one.high}
-    return {name: float(f"{figure:.6g}") for name, figure in figures.items()} | {"mark": one.mark}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
+from rigright.base import telling
 from rigright.base.units import show_usd
-from rigright.base.words import Sentence, say, tell, with_commas
+from rigright.base.words import Sentence, say, with_commas
 from rigright.build.record import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
-from rigright.machine.stored import plain as as_data
-from rigright.report.judged import first_of, judged
+from rigright.report.judged import first_of
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
 from rigright.report.pages.diagnose import bound, shown_gain, verdict
 from rigright.report.upgraded import OLD_DAYS, Upgraded, Wave
@@ -233,43 +232,9 @@ def _wave(wave: Wave, *, canary: bool) -> Sentence:
     )
 
 
-def plain(result: Upgraded, language: str) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "machines": result.n_machines,
-        "verdict": None if result.diagnosed is None else tell(verdict(result.diagnosed), language),
-        "baseline": result.baseline,
-        "shares": {name: share for name, _, share in result.shares},
-        "lead": None if result.first is None else judged(result.first, language),
-        "recorded_days_ago": result.age_days,
-        "findings": [{"check": one.check, **as_data(one.finding, language)} for one in result.judgement.bad],
-        "changes": [_plain(one, language) for one in result.worth],
-        "by_cause": [
-            {"causes": as_data(titles, language), **_plain(one, language)} for titles, one in result.by_cause
-        ],
-        "refused": [
-            {"title": tell(one.title, language), "fits": as_data(one.fits, language)}
-            for one in result.refused
-        ],
-        "over_budget": result.over_budget,
-        "waves": as_data(result.waves),
-    }
+def _said(result: Upgraded) -> Sentence | None:
+    """The answer as a sentence."""
+    return None if result.diagnosed is None else verdict(result.diagnosed)
 
 
-def _plain(one: Worth, language: str) -> dict[str, Any]:
-    change = one.change
-    usd = change.usd
-    return {
-        "kind": change.kind,
-        "title": tell(change.title, language),
-        "gain": one.gain,
-        "helps": dict(change.helps),
-        "usd": None
-        if usd is None
-        else {name: getattr(usd, name) for name in ("value", "low", "high", "as_of")},
-        "gain_per_kusd": one.per_kusd,
-        "more_w": change.more_w,
-        "fits": as_data(change.fits, language),
-        "command": change.command,
-        "source": change.source,
-    }
+plain = telling.Told(Upgraded, verdict=_said)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base import telling
+from rigright.base.words import Sentence, say
 from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table
 from rigright.report.validation import Judged, Prediction, Score, Validation
 
@@ -159,50 +159,4 @@ def _reasons(result: Validation) -> Iterator[Sentence]:
         yield say("{times} times: {reason}", times=times, reason=reason) if times > 1 else reason
 
 
-def plain(result: Validation, language: str) -> dict[str, Any]:
-    """The same for scripts: every score and every row."""
-    return {
-        "file": result.file,
-        "kind": result.kind,
-        "later": None if result.later is None else tell(result.later, language),
-        "scores": [_plain_score(score) for score in result.scores],
-        "rows": [_plain_row(row, language) for row in result.rows],
-    }
-
-
-def _plain_score(score: Score) -> dict[str, Any]:
-    return {
-        "of": score.of,
-        "name": score.name,
-        "metric": score.metric,
-        "group": score.group,
-        "measured": score.measured,
-        "answered": score.answered,
-        "median_error": score.median,
-        "p90_error": score.p90,
-        "within_20_percent": score.near,
-        "bias": score.bias,
-        "band_coverage": score.coverage,
-    }
-
-
-def _plain_row(row: Judged, language: str) -> dict[str, Any]:
-    return {
-        "line": row.line,
-        "id": row.id,
-        "source": row.source,
-        "predictions": [_plain_prediction(one, language) for one in row.predictions],
-    }
-
-
-def _plain_prediction(one: Prediction, language: str) -> dict[str, Any]:
-    return {
-        "metric": one.metric,
-        "group": one.group,
-        "measured": one.measured,
-        "predicted": one.predicted,
-        "low": one.low,
-        "high": one.high,
-        "answered": one.predicted is not None,
-        "why": None if one.why is None else tell(one.why, language),
-    }
+plain = telling.Told(Validation)

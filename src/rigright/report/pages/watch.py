@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from rigright.base.words import say, tell, with_commas
-from rigright.machine.stored import plain as plain_record
+from rigright.base import telling
+from rigright.base.words import say, with_commas
 from rigright.report.live import words
 from rigright.report.live.recent import clock
 from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table, Tone
@@ -58,11 +56,4 @@ def page(moment: Moment | None) -> Page:
     return Page(title=say("{host} at {time}", host=moment.host, time=clock(tick.at_s)), parts=tuple(parts))
 
 
-def plain(moment: Moment, language: str) -> dict[str, Any]:
-    """The same for scripts: one object a moment."""
-    return {
-        "host_name": moment.host,
-        **plain_record(moment.tick, language),
-        "events": [plain_record(one, language) for one in moment.events],
-        "notes": [tell(note, language) for note in moment.notes],
-    }
+plain = telling.Told(Moment, endless="inf")

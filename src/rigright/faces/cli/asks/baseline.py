@@ -38,13 +38,15 @@ def answer(options: argparse.Namespace) -> Answer:
         saved = found
         return Answer(
             page=lambda: pages.page(saved.machine, saved.baseline),
-            plain=lambda _language: pages.plain(saved.baseline),
+            plain=lambda language: pages.plain(saved.baseline, language),
             record=saved,
         )
     result, expected = found
     return Answer(
         page=lambda: pages.check_page(result, expected),
-        plain=lambda language: pages.check_plain(result, expected, language=language),
+        plain=lambda language: pages.check_plain(
+            pages.HeldAgainst(result=result, baseline=expected), language
+        ),
         exit_code=result.exit_code,
         record=result,
     )

@@ -80,7 +80,7 @@ def answer(options: argparse.Namespace) -> Answer:
     against = frame.against(result, expected)
     return Answer(
         page=lambda: pages.page(result, against=against),
-        plain=lambda language: pages.plain(result, language, against=against),
+        plain=lambda language: pages.plain_against(result, language, against=against),
         exit_code=_EXIT_STOPPED if result.stopped else against.exit_code if against else 0,
         record=result,
     )

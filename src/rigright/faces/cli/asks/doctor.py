@@ -63,7 +63,7 @@ def answer(options: argparse.Namespace) -> Answer:
         write_script(options.fix_script, script(result, options.language))
     return Answer(
         page=lambda: pages.page(result, everything=options.all, why=options.why),
-        plain=lambda language: pages.plain(result, language, why=options.why),
+        plain=lambda language: (pages.plain_why if options.why else pages.plain)(result, language),
         sheet=lambda: pages.sheet(result),
         exit_code=result.exit_code,
         record=result,

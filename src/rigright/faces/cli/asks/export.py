@@ -73,7 +73,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> Answer:
     """Export."""
-    from rigright.report.pages.export import page, plain
+    from rigright.report.pages.export import Exported, page, plain
     from rigright.report.pages.files import text
     from rigright.verbs.export import by_plugin, is_launched, write
 
@@ -82,16 +82,21 @@ def answer(options: argparse.Namespace) -> Answer:
     files = _launched(options) if is_launched(options.target) else _watched(options)
     if options.out is None:
         return Answer(
-            page=lambda: page((), files), plain=lambda _: plain((), files), text=lambda: text(files)
+            page=lambda: page((), files),
+            plain=lambda language: plain(Exported(written=(), files=files), language),
+            text=lambda: text(files),
         )
     written = write(files, options.out)
-    answered = Answer(page=lambda: page(written, files), plain=lambda _: plain(written, files))
+    answered = Answer(
+        page=lambda: page(written, files),
+        plain=lambda language: plain(Exported(written=written, files=files), language),
+    )
     return noted(answered, "written_by", note=lambda: by_plugin(options.target))
 
 
 def _checked(options: argparse.Namespace) -> Answer:
     """A server that runs, flag by flag."""
-    from rigright.report.pages.export import held_page, held_plain
+    from rigright.report.pages.export import HeldFlags, held_page, held_plain
     from rigright.verbs.export import is_launched
     from rigright.verbs.launch import launch_of
     from rigright.verbs.launch_check import held, running_words
@@ -101,7 +106,7 @@ def _checked(options: argparse.Namespace) -> Answer:
     rows = held(launch, running_words(options.check))
     return Answer(
         page=lambda: held_page(rows),
-        plain=lambda language: held_plain(rows, language),
+        plain=lambda language: held_plain(HeldFlags(flags=rows), language),
         exit_code=0 if all(one.is_kept for one in rows) else 1,
     )
 

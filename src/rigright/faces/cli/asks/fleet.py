@@ -185,7 +185,9 @@ def _health(options: argparse.Namespace) -> Answer:
     done, reason = found.done, found.reason
     return Answer(
         page=lambda: pages.page(found.node, found.examined, done=done, reason=reason),
-        plain=lambda _: pages.plain(found.node, found.examined, done=done, reason=reason),
+        plain=lambda language: pages.plain(
+            pages.NodeHealth(node=found.node, examined=found.examined, done=done, reason=reason), language
+        ),
         exit_code=found.exit_code,
         record=found,
     )

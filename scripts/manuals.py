@@ -1,0 +1,220 @@
+"""Manuals of what `--json` prints: the schemas as tables, each below a few words on what they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from schemas import NOTES
+
+ALL = """Keys stay, new ones may come: `schema_version` is raised when one goes or changes its meaning.
+Units are SI, bytes, tokens and dollars, as the end of a name says; shares lie between 0 and 1; what is
+unknown is `null`. Sentences are in the language of `--lang`. As JSON Schema, in
+`src/rigright/data/schemas`: {files}.
+"""
+FIGURE = """A *figure* is `value`, `low`, `high` (four of five cases lie between) and `mark`: `measured`, on
+runs of your own; `fitted`, on runs of such chips; `physics`, from the data sheet alone; `stated`, a price.
+"""
+FIGURES = {"Estimate"}
+BESIDE = {"schema_version", *NOTES}
+AT_HOME = {"Machine": "probe", "PlanWish": "plan", "Plan": "plan", "Result": "bench", "Finding": "doctor"}
+Answers = tuple[tuple[str, str, int], ...]  # command, verb, which of its answers
+MANUALS: Mapping[str, tuple[str, str, Answers]] = {  # title, words, answers
+    "plan": (
+        "`plan` and `compare`",
+        FIGURE + "\nWith `--csv` each plan is a row, its figures with `_low` and `_high` beside them.\n",
+        (("plan MODEL", "plan", 0), ("compare THING ... --for MODEL", "compare", 0)),
+    ),
+    "explain": (
+        "`explain`, `fit` and `validate`",
+        FIGURE,
+        (
+            ("explain MODEL --on MACHINE", "explain", 0),
+            ("explain MODEL --on MACHINE --train", "explain", 1),
+            ("fit --on MACHINE", "fit", 0),
+            ("validate FILE", "validate", 0),
+        ),
+    ),
+    "build": ("`build`", "", (("build CARDS|MODEL", "build", 0), ("build --check FILE", "build", 1))),
+    "cost": (
+        "`cost`, `report` and `prices`",
+        FIGURE,
+        (
+            ("cost WHAT", "cost", 0),
+            ("report PLAN", "report", 0),
+            ("prices show NAME", "prices", 0),
+            ("prices check|import FILE", "prices", 1),
+        ),
+    ),
+    "simulate": (
+        "`simulate`, `sweep` and `calibrate`",
+        FIGURE,
+        (
+            ("simulate MODEL", "simulate", 0),
+            ("sweep GRID.csv", "sweep", 0),
+            ("calibrate --from FILE", "calibrate", 0),
+        ),
+    ),
+    "probe": (
+        "`probe`",
+        """`probe --save FILE` writes the same record; `--from FILE`, `doctor --from FILE`, `fit --on FILE`
+and `plan --on FILE` read it. `null` is not observed, never zero; `unseen` says why, and what would show
+it. An empty list was looked at. A limit that is none is the text `"inf"`. Pairs are lists of two.
+
+    rigright probe --json | jq '.devices[] | {name, free: .mem_free_bytes, link: .pcie}'
+    nvidia-smi -q -x | rigright probe --from - --json
+    rigright probe --bundle box.tar.gz
+""",
+        (("probe", "probe", 0),),
+    ),
+    "doctor": (
+        "`doctor` and `baseline`",
+        """The exit code is the worst finding's: 0 nothing worse than a note, 10 a warning, 20 a fault;
+errors keep 2 to 5. A fault is broken, or loses results or data; a warning is slower or riskier than this
+machine should be. `manual` comes with `--why`.
+
+    rigright doctor --json | jq -r '.findings[] | select(.severity == "fault") | .title'
+""",
+        (
+            ("doctor", "doctor", 0),
+            ("baseline --save FILE", "baseline", 0),
+            ("baseline --check FILE", "baseline", 1),
+        ),
+    ),
+    "bench": (
+        "`bench`",
+        """The exit code is 0 when all was measured that can be, 130 when it was broken off (Ctrl-C or
+SIGTERM): what was measured until then is printed and kept. `below_baseline` comes with `--baseline`.
+""",
+        (("bench", "bench", 0), ("bench --list", "bench", 1)),
+    ),
+    "diagnose": ("`diagnose`", "", (("diagnose", "diagnose", 0),)),
+    "upgrade": ("`upgrade`", "", (("upgrade", "upgrade", 0),)),
+    "setup": ("`setup`", "Versions are text, as they are written.\n", (("setup", "setup", 0),)),
+    "measure": (
+        "`measure`",
+        """It goes to stdout alone; what the command prints goes to stderr. Without a form it is the other
+way round: stdout is the command's. The exit code is the command's own: 128 and the signal's number where a
+signal ended it, 127 where there is no such command, 126 where it may not be started.
+""",
+        (("measure -- COMMAND", "measure", 0),),
+    ),
+    "watch": (
+        "`watch` and `history`",
+        """`watch` prints one object a line, each a moment; with `--once` a single one. `at_s` is seconds
+since 1970, `clock_s` a clock that never jumps. Counters run since the driver was loaded. `history`
+has `span` and `moments`, or with `--of bench|machines|events` what is asked for.
+""",
+        (("watch", "watch", 0), ("history", "history", 0)),
+    ),
+    "fleet": (
+        "`fleet` and `export`",
+        "A node's `machine` is what `probe --json` prints.\n",
+        (
+            ("fleet probe|doctor|bench", "fleet", 0),
+            ("fleet accept", "fleet", 1),
+            ("fleet health", "fleet", 2),
+            ("export TARGET", "export", 0),
+            ("export ENGINE --check", "export", 1),
+        ),
+    ),
+}
+
+
+def manuals(schemas: Mapping[str, Any], *, made: str) -> Iterator[tuple[str, str]]:
+    """Each manual's name and text."""
+    for name, (title, words, answers) in MANUALS.items():
+        verbs = dict.fromkeys(verb for _, verb, _ in answers)
+        files = ", ".join(f"`{verb}.json`" for verb in verbs)
+        parts = [
+            made,
+            f"# What {title} print{'s' if len(verbs) == 1 else ''} with `--json`\n",
+            ALL.format(files=files),
+        ]
+        parts += [words] if words else []
+        told: set[str] = set()
+        for command, verb, which in answers:
+            parts += _answer(command, schemas[verb], which, told=told)
+        yield f"{name}-json.md", "\n".join(parts)
+
+
+def written(schema: Mapping[str, Any]) -> str:
+    """A schema as a file: one line a record, so that a change shows."""
+    rest = {name: value for name, value in schema.items() if name != "$defs"}
+    lines = [f"{json.dumps(name)}: {_flat(value)}" for name, value in rest.items()]
+    held = [f"  {json.dumps(name)}: {_flat(value)}" for name, value in schema.get("$defs", {}).items()]
+    if held:
+        lines.append('"$defs": {\n' + ",\n".join(held) + "\n}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _flat(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _answer(command: str, schema: Mapping[str, Any], which: int, *, told: set[str]) -> Iterator[str]:
+    top = schema["anyOf"][which] if "anyOf" in schema else schema
+    yield f"## `rigright {command} --json`\n"
+    order: dict[str, None] = {}
+    yield _table(top, order)
+    waiting = list(order)
+    while waiting:
+        name = waiting.pop(0)
+        if name in told:
+            continue
+        told.add(name)
+        record = schema["$defs"][name]
+        inner: dict[str, None] = {}
+        yield f"### `{name}`: {record['description']}\n"
+        yield _table(record, inner)
+        waiting += inner
+
+
+def _table(record: Mapping[str, Any], named: dict[str, None]) -> str:
+    rows = list(_rows(record, "", named))
+    return "\n".join(["| key | is |", "| --- | --- |", *rows, ""])
+
+
+def _rows(record: Mapping[str, Any], before: str, named: dict[str, None]) -> Iterator[str]:
+    for key, value in record["properties"].items():
+        if not before and key in BESIDE:
+            continue
+        kind, tail, inside = _kind(value, named)
+        said = value.get("description", "")
+        yield f"| `{before}{key}{tail}` | {_cell(': '.join(part for part in (kind, said) if part))} |"
+        if inside is not None:
+            yield from _rows(inside, f"{before}{key}{tail}.", named)
+
+
+def _kind(value: Mapping[str, Any], named: dict[str, None]) -> tuple[str, str, Mapping[str, Any] | None]:
+    """What stands under a key in a word; what its name ends with; and what is inside of it."""
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        named[name] = None
+        home = AT_HOME.get(name)
+        return (
+            "figure" if name in FIGURES else f"`{name}`" if home is None else f"[`{name}`]({home}-json.md)",
+            "",
+            None,
+        )
+    if "anyOf" in value:
+        found = [_kind(one, named) for one in value["anyOf"] if one != {"type": "null"}]
+        words = " or ".join(dict.fromkeys(word for word, _, _ in found if word))
+        return words, found[0][1], found[0][2]
+    if value.get("type") == "array" and "items" in value:
+        word, tail, inside = _kind(value["items"], named)
+        return word, f"[]{tail}", inside
+    if "properties" in value:
+        return "", "", value
+    if isinstance(value.get("additionalProperties"), dict):
+        word, _, inside = _kind(value["additionalProperties"], named)
+        return f"by name: {word}".rstrip(": "), "", inside
+    types = value.get("type", [])
+    word = {"integer": "count", "boolean": "flag", "string": "text", "number": "number", "array": "list"}
+    first = next((one for one in ([types] if isinstance(types, str) else types) if one != "null"), "")
+    return value.get("unit", word.get(first, "")), "", None
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,353 @@
+"""JSON Schemas of what `--json` prints, from the records themselves: types, remarks, docstrings."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator, Mapping
+from functools import cache, reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from rigright.base.telling import SCHEMA_VERSION, Key, Told, is_record, keys_of
+from rigright.base.words import Sentence
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+PAGES = "rigright.report.pages"
+VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell
+    "plan": ("plan_data.plain",),
+    "explain": ("explain.plain", "training.plain"),
+    "fit": ("fit.plain",),
+    "compare": ("compare.plain",),
+    "build": ("build.plain", "build_check.plain"),
+    "cost": ("cost.plain",),
+    "report": ("report.plain",),
+    "prices": ("prices.plain", "prices.plain_list"),
+    "simulate": ("simulate.plain",),
+    "sweep": ("sweep.plain",),
+    "calibrate": ("calibrate.plain",),
+    "validate": ("validate.plain",),
+    "probe": ("probe.plain",),
+    "doctor": ("doctor.plain_why",),
+    "baseline": ("baseline.plain", "baseline.check_plain"),
+    "bench": ("bench.plain", "bench.list_plain"),
+    "diagnose": ("diagnose.plain",),
+    "upgrade": ("upgrade.plain",),
+    "setup": ("setup.plain",),
+    "measure": ("measure.plain",),
+    "watch": ("watch.plain",),
+    "history": ("history.plain",),
+    "fleet": ("fleet.plain", "accept.plain", "health.plain"),
+    "export": ("export.plain", "export.held_plain"),
+}
+NOTES = {  # beside any answer, where there is something to say
+    "own_runs": "runs of your own that moved its figures",
+    "plugins": "plugins whose facts are in it",
+    "written_by": "of `export`: the plugin that wrote the files",
+}
+UNITS = {
+    "bytes": "bytes",
+    "s": "s",
+    "h": "h",
+    "tok": "tokens",
+    "usd": "USD",
+    "kusd": "1000 USD",
+    "w": "W",
+    "j": "J",
+    "joule": "J",
+    "hz": "Hz",
+    "c": "degrees Celsius",
+    "px": "pixels",
+    "flops": "FLOP",
+    "kwh": "kWh",
+    "mtok": "million tokens",
+    "chip": "chip",
+    "byte": "byte",
+    "kg": "kg",
+    "month": "month",
+    "images": "images",
+    "texts": "texts",
+    "requests": "requests",
+    "days": "days",
+    "months": "months",
+}
+BARE = {"tok", "texts", "images", "requests", "flops", "bytes"}  # a name of this alone is no unit
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The schema of each verb."""
+    return {verb: _schema(verb, [told_by(place) for place in places]) for verb, places in VERBS.items()}
+
+
+def every_key(made: Mapping[str, Any]) -> Iterator[str]:
+    """Each key of each verb with its type: "plan Plan.chip string"."""
+    for verb, schema in made.items():
+        tops = enumerate(schema.get("anyOf", [schema]))
+        records = {f"{verb} {place or ''}": top for place, top in tops}
+        records |= {f"{verb} {name}.": record for name, record in schema.get("$defs", {}).items()}
+        for where, record in records.items():
+            yield from _keys(where, record)
+
+
+def _keys(where: str, record: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in record.get("properties", {}).items():
+        kinds = value.get("anyOf", [value])
+        yield f"{where}{key} {' | '.join(sorted(map(_kind, kinds)))}"
+        for one in (*kinds, *(kind.get("items", {}) for kind in kinds)):
+            yield from _keys(f"{where}{key}.", one)
+
+
+def _kind(value: Mapping[str, Any]) -> str:
+    named = value.get("$ref", "").rpartition("/")[2]
+    types = value.get("type", "any")
+    return named or (types if isinstance(types, str) else " or ".join(types))
+
+
+def told_by(place: str) -> Told:
+    """What a page tells."""
+    module, _, name = place.partition(".")
+    told: Told = getattr(importlib.import_module(f"{PAGES}.{module}"), name)
+    return told
+
+
+def _schema(verb: str, every: list[Told]) -> dict[str, Any]:
+    made = _Made()
+    tops = [made.top(told) for told in every]
+    first: dict[str, Any] = {
+        "$schema": DRAFT,
+        "$id": f"urn:rigright:{verb}:{SCHEMA_VERSION}",
+        "title": f"rigright {verb} --json",
+        "type": "object",
+    }
+    body = tops[0] if len(tops) == 1 else {"anyOf": tops}
+    return first | body | ({"$defs": dict(sorted(made.defs.items()))} if made.defs else {})
+
+
+class _Made:
+    """One schema being made, with the records that it names."""
+
+    def __init__(self) -> None:
+        self.defs: dict[str, Any] = {}
+        self.kinds: dict[str, type] = {}
+        self.given: Mapping[type, Any] = {}
+
+    def top(self, told: Told) -> dict[str, Any]:
+        self.given = told.given
+        made = self.record(told.kind)
+        version = {"type": "integer", "description": "raised when a key goes or changes its meaning"}
+        notes = {name: {"type": "string", "description": said} for name, said in NOTES.items()}
+        made["properties"] = {"schema_version": version} | made["properties"] | notes
+        made["required"] = ["schema_version", *made["required"]]
+        return made
+
+    def record(self, kind: type) -> dict[str, Any]:
+        """What a record tells as an object."""
+        return self.object(kind, keys_of(kind), own=self.given.get(kind, {})) | {"description": _doc(kind)}
+
+    def object(self, hint: Any, keys: tuple[Key, ...], *, own: Mapping[str, Any]) -> dict[str, Any]:
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        more = False
+        for key in keys:
+            if "!" in key.sign and key.name not in own:
+                continue
+            found, said = _of_law(own[key.name]) if "!" in key.sign else _resolved(hint, key.way)
+            if key.sign == "*":
+                spread = _bare(found)
+                if is_record(spread):
+                    inner = self.object(spread, key.inside or keys_of(spread), own=self.given.get(spread, {}))
+                    properties |= inner["properties"]
+                    required += inner["required"]
+                    more |= "additionalProperties" in inner
+                else:
+                    more = True
+                continue
+            properties[key.name] = self.value(found, key, own) | _told(key, said)
+            required += [] if "?" in key.sign else [key.name]
+        made: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+        return made | ({} if not more else {"additionalProperties": True})
+
+    def value(self, hint: Any, key: Key, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema of one key."""
+        if key.pairs:
+            pair = get_args(_items(_bare(hint)))
+            return _nullable(hint, {"type": "object", "additionalProperties": self.typed(pair[1])})
+        if key.inside is not None:
+            bare = _bare(hint)
+            if get_origin(bare) is tuple and get_args(bare)[-1] is Ellipsis:
+                items = self.object(_items(bare), key.inside, own=own)
+                return _nullable(hint, {"type": "array", "items": items})
+            return _nullable(hint, self.object(bare, key.inside, own=own))
+        return self.typed(hint)
+
+    def typed(self, hint: Any) -> dict[str, Any]:
+        """The schema of a type."""
+        origin, inside = get_origin(hint), get_args(hint)
+        if origin in {Union, UnionType}:
+            kinds = {repr(one): one for one in map(self.typed, inside)}
+            return next(iter(kinds.values())) if len(kinds) == 1 else _any_of(list(kinds.values()))
+        if origin is Literal:
+            return {"type": "string"}
+        if origin in {tuple, frozenset, list}:
+            return self._listed(inside)
+        if origin is not None:  # mappings
+            return {"type": "object", "additionalProperties": self.typed(inside[1])}
+        if is_record(hint) and hint is not Sentence:
+            return self._named(hint)
+        simple = {
+            str: "string", Sentence: "string", int: "integer", bool: "boolean", NoneType: "null",
+            float: ["number", "null"],
+        }.get(hint)  # fmt: skip
+        return {} if simple is None else {"type": simple}
+
+    def _listed(self, inside: tuple[Any, ...]) -> dict[str, Any]:
+        if inside[-1] is Ellipsis or len(inside) == 1:
+            return {"type": "array", "items": self.typed(inside[0])}
+        places = [self.typed(one) for one in inside]
+        return {"type": "array", "prefixItems": places, "minItems": len(places), "maxItems": len(places)}
+
+    def _named(self, kind: type) -> dict[str, Any]:
+        name = kind.__name__
+        if self.kinds.setdefault(name, kind) is not kind:
+            name = kind.__module__.rpartition(".")[2].title() + name
+        if name not in self.defs:
+            self.kinds[name] = kind
+            self.defs[name] = {}
+            self.defs[name] = self.record(kind)
+        return {"$ref": f"#/$defs/{name}"}
+
+
+def _any_of(kinds: list[dict[str, Any]]) -> dict[str, Any]:
+    types = [one["type"] for one in kinds if set(one) == {"type"}]
+    if len(types) == len(kinds):
+        flat = [name for one in types for name in (one if isinstance(one, list) else [one])]
+        return {"type": list(dict.fromkeys(flat))}
+    return {"anyOf": kinds}
+
+
+def _nullable(hint: Any, made: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [made, {"type": "null"}]} if NoneType in get_args(hint) else made
+
+
+def _told(key: Key, said: str) -> dict[str, Any]:
+    unit, text = _unit(key.name), key.remark or said
+    text = _plainly(text)
+    return ({"description": text} if text else {}) | ({"unit": unit} if unit else {})
+
+
+def _unit(name: str) -> str:
+    """The unit that a name ends with: "usd_per_mtok" is USD / million tokens."""
+    top, _, below = name.partition("_per_")
+    last = top.rpartition("_")[2]
+    under = below.split("_per_")
+    if last not in UNITS or (not below and last == name and name in BARE):
+        return ""
+    if not below:
+        return UNITS[last]
+    names = [UNITS.get(one.rpartition("_")[2] if one not in UNITS else one) for one in under]
+    return " / ".join([UNITS[last], *(one for one in names if one)])
+
+
+def _bare(hint: Any) -> Any:
+    """Without None."""
+    rest = [one for one in get_args(hint) if one is not NoneType]
+    return rest[0] if get_origin(hint) in {Union, UnionType} and len(rest) == 1 else hint
+
+
+def _items(hint: Any) -> Any:
+    return get_args(hint)[0]
+
+
+def _of_law(law: Any) -> tuple[Any, str]:
+    return get_type_hints(law)["return"], inspect.getdoc(law) or ""
+
+
+def _resolved(hint: Any, way: tuple[str, ...]) -> tuple[Any, str]:
+    """The type at the end of a way, and what is said of it."""
+    said = ""
+    for place, name in enumerate(way):
+        if not name:
+            continue
+        bare = _bare(hint)
+        nothing = NoneType in get_args(hint)
+        if name.isdecimal():
+            hint = get_args(bare)[int(name)] if get_args(bare)[-1] is not Ellipsis else get_args(bare)[0]
+        elif get_origin(bare) is tuple:
+            inner, said = _resolved(_items(bare), way[place:])
+            return tuple[inner, ...] | None if nothing else tuple[inner, ...], said
+        elif get_origin(bare) in {Union, UnionType}:
+            found = [_resolved(one, way[place:]) for one in get_args(bare)]
+            return reduce(or_, (one for one, _ in found)), found[0][1]
+        else:
+            hint, said = _attribute(bare, name)
+        hint = hint | None if nothing else hint
+    return hint, said
+
+
+def _attribute(kind: Any, name: str) -> tuple[Any, str]:
+    held = getattr(kind, name, None)
+    if isinstance(held, property):
+        return get_type_hints(held.fget)["return"], inspect.getdoc(held) or ""
+    return _hints(kind)[name], _remarks(kind).get(name, "")
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    hidden = vars(sys.modules[kind.__module__])
+    return get_type_hints(kind, {**hidden, **_types_only(kind.__module__)})
+
+
+@cache
+def _types_only(module: str) -> Mapping[str, Any]:
+    """What a module imports for types alone."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for one in node.body:
+                if isinstance(one, ast.ImportFrom) and one.module:
+                    source = importlib.import_module(one.module)
+                    found |= {name.asname or name.name: getattr(source, name.name) for name in one.names}
+    return found
+
+
+def _doc(kind: type) -> str:
+    return _plainly((inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "))
+
+
+def _plainly(text: str) -> str:
+    """A remark or a docstring as words beside a key."""
+    text = re.sub(r"\bNone\b", "null", text.strip().removesuffix("."))
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+
+
+@cache
+def _remarks(kind: type) -> Mapping[str, str]:
+    """The remark beside each field of a record, with the lines of remark below it."""
+    source = inspect.getsource(sys.modules[kind.__module__])
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    said = {one.start[0]: one for one in tokens if one.type == tokenize.COMMENT}
+    held = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef))
+    node = next(one for one in held if one.name == kind.__name__)
+    return {
+        ast.unparse(field.target): " ".join(_beside(field, said))
+        for field in node.body
+        if isinstance(field, ast.AnnAssign)
+    }
+
+
+def _beside(field: ast.AnnAssign, said: Mapping[int, tokenize.TokenInfo]) -> Iterator[str]:
+    end = field.end_lineno or field.lineno
+    for line in range(field.lineno, end + 1):
+        if line in said and "noqa" not in said[line].string:
+            yield said[line].string.lstrip("# ")
+    line = end + 1
+    while line in said and said[line].line.lstrip().startswith("#"):
+        yield said[line].string.lstrip("# ")
+        line += 1

@@ -1,0 +1,188 @@
+"""Records as plain data, for JSON: a record is the schema of what it tells.
+
+It tells its fields, in order and by their names, with the remark that stands beside each. One that tells
+fewer, more or others says so in `TOLD`, keys in the order they are told:
+
+    TOLD = '''
+        model fits notes          fields and properties, as they are
+        weights=weights_format    another name;  chip=chip.id  a way to it, through lists too
+        layout{tp pp}             some of what it holds
+        parts_bytes:pairs         pairs as an object
+        as_of?                    left out where there is none
+        *tally                    what that one tells stands here
+        verdict!                  what a page gives, where it does
+        lines{part=0 text=1}      places of a tuple
+        text                      # what it means, where no field says it
+    '''
+
+Bytes are whole numbers. The keys that scripts may count on are published in `data/schemas`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from rigright.base.words import Sentence, tell
+
+SCHEMA_VERSION = 1  # of every answer: raised when a key goes or changes its meaning
+Laws = Mapping[str, Callable[[Any], object]]
+Given = Mapping[type, Laws]
+_KEY = re.compile(
+    r"(?P<spread>\*)?(?P<name>\w+)(?P<sign>!?\??)(?:=(?P<way>[\w.]+))?(?P<pairs>:pairs)?(?P<opens>\{)?"
+    r"|(?P<closes>\})|# *(?P<remark>.*)|\s+"
+)
+
+
+class Key(NamedTuple):
+    """One key: its name, the way to what it tells, and how."""
+
+    name: str
+    way: tuple[str, ...]
+    sign: str = ""  # "?" may be left out, "!" a page gives, "*" its keys stand here
+    pairs: bool = False
+    inside: tuple[Key, ...] | None = None
+    remark: str = ""
+
+
+@cache
+def keys_of(kind: Any) -> tuple[Key, ...]:
+    """What a record of this kind tells."""
+    said = vars(kind).get("TOLD")
+    if said is None:
+        return tuple(Key(name, (name,)) for name in kind.__annotations__)
+    return read(said)
+
+
+def is_record(kind: object) -> bool:
+    """Whether it is a record's class, or one of its records."""
+    return hasattr(kind, "__dataclass_fields__")
+
+
+class Told:
+    """All that a verb tells of its record; `given` says what only a page can, from the record in hand.
+
+    Other records that it holds are told as `others` say; what has no limit is `endless`, else null.
+    """
+
+    def __init__(
+        self, kind: type, *others: Told, endless: str | None = None, **given: Callable[[Any], object]
+    ) -> None:
+        self.kind, self.endless = kind, endless
+        laws = {held: law for one in others for held, law in one.given.items()}
+        self.given: Given = laws | {kind: {**laws.get(kind, {}), **given}}
+
+    def __call__(self, record: object, language: str) -> dict[str, Any]:
+        """One record as data."""
+        return _Telling(language, self.given, self.endless).record(record)
+
+
+class _Telling(NamedTuple):
+    language: str
+    given: Given
+    endless: str | None
+
+    def data(self, thing: Any) -> Any:
+        """Anything as data."""
+        if isinstance(thing, float) and math.isinf(thing):
+            return self.endless
+        if isinstance(thing, (str, int, float, type(None))):
+            return thing
+        if isinstance(thing, Sentence):
+            return tell(thing, self.language)
+        if isinstance(thing, Mapping):
+            return {str(key): self.data(value) for key, value in thing.items()}
+        if isinstance(thing, frozenset):
+            thing = sorted(thing)
+        if isinstance(thing, (tuple, list)):
+            return [self.data(one) for one in thing]
+        return self.record(thing) if is_record(thing) else thing
+
+    def record(self, record: object) -> dict[str, Any]:
+        """A record as an object."""
+        kind: Any = type(record)
+        return self._object(record, keys_of(kind), own=self.given.get(kind, {}))
+
+    def _object(self, thing: object, keys: tuple[Key, ...], *, own: Laws) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        for key in keys:
+            if "!" in key.sign:
+                if key.name not in own:
+                    continue
+                found = own[key.name](thing)
+            else:
+                found = _found(thing, key.way)
+            if key.sign == "*":
+                told |= self._inside(found, key, own=own)
+            elif found is not None or "?" not in key.sign:
+                told[key.name] = _whole(self._inside(found, key, own=own), key)
+        return told
+
+    def _inside(self, found: Any, key: Key, *, own: Laws) -> Any:
+        if key.pairs and found is not None:
+            return {str(name): self.data(value) for name, value in found}
+        if key.inside is None or found is None:
+            return self.data(found)
+        if isinstance(found, (tuple, list)):
+            return [self._object(one, key.inside, own=own) for one in found]
+        return self._object(found, key.inside, own=own)
+
+
+@cache
+def read(said: str) -> tuple[Key, ...]:
+    """The keys of a `TOLD`."""
+    open_now: list[tuple[Key | None, list[Key]]] = [(None, [])]
+    place = 0
+    while place < len(said):
+        found = _KEY.match(said, place)
+        if found is None:
+            raise ValueError(f"TOLD: {said[place : place + 20]!r} is no key")
+        place = found.end()
+        keys = open_now[-1][1]
+        if name := found["name"]:
+            way = tuple((found["way"] or name).split("."))
+            key = Key(name, way, "*" if found["spread"] else found["sign"], bool(found["pairs"]))
+            if found["opens"]:
+                open_now.append((key, []))
+            else:
+                keys.append(key)
+        elif found["closes"]:
+            outer, inside = open_now.pop()
+            if outer is None:
+                raise ValueError("TOLD: a } too many")
+            open_now[-1][1].append(outer._replace(inside=tuple(inside)))
+        elif found["remark"]:
+            keys[-1] = keys[-1]._replace(remark=found["remark"])
+    if len(open_now) > 1:
+        raise ValueError("TOLD: a } too few")
+    return tuple(open_now[0][1])
+
+
+def _found(thing: Any, way: tuple[str, ...]) -> Any:
+    """What lies at the end of the way; of a list, what lies there for each."""
+    for place, name in enumerate(way):
+        if not name:
+            continue
+        if name.isdecimal() and thing is not None:
+            thing = thing[int(name)]
+            continue
+        if isinstance(thing, (tuple, list)):
+            return [_found(one, way[place:]) for one in thing]
+        if thing is None:
+            return None
+        thing = getattr(thing, name)
+    return thing
+
+
+def _whole(told: Any, key: Key) -> Any:
+    """Bytes as whole numbers, wherever they stand under a key that says so."""
+    if not key.name.endswith("_bytes") and not key.way[-1].endswith("_bytes"):
+        return told
+    if isinstance(told, dict):
+        return {part: _whole(size, key) for part, size in told.items()}
+    if isinstance(told, list):
+        return [_whole(size, key) for size in told]
+    return round(told) if isinstance(told, float) and math.isfinite(told) else told

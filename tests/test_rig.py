@@ -35,7 +35,7 @@ case "$1 $2" in
     "-m pip")
         echo "${RIG_TEST_PIP:-installed}"
         [ -z "${RIG_TEST_PIP:-}" ] ;;
-    "-P -m") shift 3; echo "rigright <$*>" ;;
+    "-P -S") shift 4; echo "rigright <$*>" ;;
 esac
 """
 
@@ -120,7 +120,7 @@ def test_later_uses_run_one_python_only(machine):
     machine.run()
     machine.log.write_text("")
     machine.run("fit")
-    assert machine.log.read_text().splitlines() == ["python -P -m rigright fit"]
+    assert machine.log.read_text().splitlines() == ["python -P -S -c try:"]
 
 
 def test_what_was_asked_arrives_as_it_was_written(machine):
@@ -131,7 +131,7 @@ def test_what_was_asked_arrives_as_it_was_written(machine):
 
 def test_the_exit_code_of_rigright_comes_through(machine):
     python = machine.python()
-    python.write_text(python.read_text().replace("shift 3", "exit 7"))
+    python.write_text(python.read_text().replace("shift 4", "exit 7"))
     assert machine.run().returncode == 7
 
 

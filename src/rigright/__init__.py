@@ -10,7 +10,10 @@ from __future__ import annotations
 import os  # not pathlib: the child that asks drivers shall be up at once
 import sys
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes 6 ms, and a Ctrl-C in them is not ours yet
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 _ASKS = f"{__path__[0]}/faces/cli/asks"

@@ -193,6 +193,8 @@ def _shown(answer: Answer, options: argparse.Namespace, *, language: str, stream
 
 def _regret(error: Exception, arguments: list[str], *, language: str, form: str) -> int:
     """Say what went wrong: to a person on stderr, and with --json to a script on stdout too."""
+    if _is_interrupt(error):
+        return EXIT_INTERRUPT
     if debugging():
         import traceback
 
@@ -217,6 +219,15 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
     except OSError:  # nobody listens any more, or the disk is full: the exit code still tells
         hush(sys.stdout)
     return found.exit_code
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether it is a Ctrl-C that Python made another error of, as where it met the making of a class."""
+    return error is not None and (
+        isinstance(error, KeyboardInterrupt)
+        or _is_interrupt(error.__cause__)
+        or _is_interrupt(error.__context__)
+    )
 
 
 def _wishes(arguments: list[str]) -> tuple[str, str]:

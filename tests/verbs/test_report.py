@@ -11,6 +11,7 @@ import pytest
 
 import rigright as rig
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.money import show_money
 from rigright.faces.cli.main import main, verb_parser
 from rigright.machine import browser
 
@@ -50,11 +51,56 @@ def paper(planned, tmp_path_factory):
 
 
 def test_line_1_says_what_to_do_and_what_it_costs(paper, planned):
-    first = planned["plans"][0]
     line = str(paper).splitlines()[0]
-    assert "Buy 2x RTX 3090 for Qwen3-32B: $3,990; " in line
-    assert f"{first['figures']['usd']['value']:,.0f}" == "3,990"
-    assert "over 3 years with power and resale" in line
+    total = paper.to_dict()["cost"]["ways"][0]["total_usd"]["value"]
+    assert f"Buy 2x RTX 3090 for Qwen3-32B: $2,880; ${float(f'{total:.3g}'):,.0f} over 3 years" in line
+    assert paper.fits
+    assert planned["plans"][0]["figures"]["usd"]["value"] == pytest.approx(2880, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("model", "wish"),
+    [
+        ("qwen3-32b", {"mode": "chat", "budget": "60000cny"}),
+        ("llama-3.3-70b", {"on": "8x h100", "buy": True, "users": 200}),
+        ("deepseek-v3", {"on": "3 nodes of 8x mi300x", "buy": True, "users": 64}),
+        ("qwen3-8b", {"on": "epyc 9755"}),
+        ("qwen3-32b", {"on": "m2 ultra", "buy": True}),
+        ("llama-3.1-8b", {"on": "tesla p40", "buy": True}),
+        ("llama-3.1-8b", {"on": "4x rtx 4090", "buy": True, "mode": "finetune", "samples": "10k"}),
+    ],
+)
+def test_one_price_from_line_1_to_the_bill(model, wish):
+    """The recommended machine costs one sum: on line 1, in the table, over the years, and part by part."""
+    made = rig.report(model, lang="en", **wish)
+    data = made.to_dict()
+    (buy,) = (way for way in data["cost"]["ways"] if way["kind"] == "buy")
+    orders = {one["label"]: one for one in data["order"]["variants"]}
+    order = orders.get("recommended") or next(iter(orders.values()))
+    paid = data["options"][0]["figures"]["usd"]["value"]
+    assert paid == pytest.approx(buy["up_front_usd"]["value"])
+    assert paid == pytest.approx(order["usd"]["value"] * order["machines"])
+    assert show_money(paid, made.wish.currency) in data["verdict"]
+
+
+def test_buying_what_stands_idle_is_advised_against():
+    """Eight cards that work an hour a day: the same hours are rented for a tenth."""
+    asked = {"buy": True, "on": "8x h100", "lang": "en"}
+    made, busy = (rig.report("llama-3.1-8b", duty=duty, **asked) for duty in ("5%", "100%"))
+    assert made.to_dict()["verdict"].startswith("Do not buy 8x H100 SXM5 80GB for Llama-3.1-8B: rent, ")
+    assert made.instead is not None
+    assert str(made).startswith("! Do not buy")
+    ways = made.to_dict()["cost"]["ways"]
+    bought, rented = (next(one for one in ways if one["kind"] == kind) for kind in ("buy", "rent"))
+    assert rented["total_usd"]["value"] < bought["total_usd"]["value"] / 2
+    assert busy.instead is None
+    assert busy.to_dict()["verdict"].startswith("Buy 8x H100")
+
+
+def test_a_machine_in_hand_is_used_however_seldom():
+    made = rig.report("llama-3.1-8b", own="8x h100", duty="5%", lang="en")
+    assert made.to_dict()["verdict"].startswith("Use 8x H100")
+    assert made.instead is None
 
 
 def test_every_section_is_there_in_order(paper):

@@ -11,6 +11,7 @@ from rigright.facts.chips import Chip, memory_share
 from rigright.facts.cpu_rates import VECTOR_FLOPS, vectors
 from rigright.facts.cpus import CHANNEL_BYTES
 
+CPU_ID = "cpu-"  # how the id of a processor begins that works as a chip
 CPU = "CPU"  # the vendor of a chip that is a processor: engines know them all alike
 DESK_LANES, WIDE_SLOT = 28, 16  # a desk processor's lanes at most, and those of its slot for cards
 USUAL_BYTES = 64 * GIB
@@ -106,7 +107,7 @@ def host_chip(host: Host, *, threads: int | None = None) -> Chip:
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return Chip(
         **dict.fromkeys(_UNTOLD),
-        id=f"cpu-{slug}",
+        id=f"{CPU_ID}{slug}",
         name=f"{name} ({_gib(host.ram_bytes)} GB {host.ram_kind}-{host.transfers_per_s / MEGA:.0f})",
         vendor=CPU,
         segment="soc",

@@ -12,16 +12,18 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
 from rigright.base.files import read_bounded
+from rigright.base.money import USD, currencies
 from rigright.base.units import KILO, MEGA, MIB, TERA
 from rigright.base.words import ENGLISH, say
 from rigright.build.judge import judge
 from rigright.build.listed import lines_of
 from rigright.build.machine import Circuit
-from rigright.build.proposals.record import BuildWish
+from rigright.build.proposals.record import BuildWish, Proposal
 from rigright.build.said import rig_of, room_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.formats import Mix, find_format, ggml_types
+from rigright.facts.hosts import CPU_ID
 from rigright.facts.nodes import Node, find_node
 from rigright.report.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
@@ -77,7 +79,7 @@ def build(
         )
     node = _cards_in(what)
     if node is not None:
-        return _assembled(_wish_of(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
+        return _assembled(around_node(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
     from rigright.report.pages.plan_data import plain
     from rigright.verbs.plan import plan
 
@@ -85,7 +87,7 @@ def build(
     return around_plan(plain(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
 
 
-def _wish_of(node: Node, wish: PlanWish, *, circuit: Circuit | None) -> BuildWish:
+def around_node(node: Node, wish: PlanWish, *, circuit: Circuit | None = None) -> BuildWish:
     """What a machine in words asks for: its cards, and of its host what was said."""
     host = node.host
     said = frozenset[str]() if host is None else frozenset({"cpu", "ram"} - set(host.assumed))
@@ -99,6 +101,8 @@ def _wish_of(node: Node, wish: PlanWish, *, circuit: Circuit | None) -> BuildWis
         ram_bytes=host.ram_bytes if host is not None and "ram" in said else 0.0,
         circuit=circuit,
         budget_usd=wish.budget_usd,
+        currency=wish.currency,
+        used=wish.used,
     )
 
 
@@ -151,32 +155,61 @@ def around_plan(
 ) -> Assembled:
     """The machine of a plan: its cards, memory and disks for its model."""
     plans = [one for one in (*data["plans"], data.get("nearest")) if isinstance(one, dict)]
-    chip = plans[0].get("chip") if plans else None
-    if not isinstance(chip, str) or chip not in by_id():
+    told = data.get("wish")
+    asked_for = told if isinstance(told, dict) else {}
+    currency = str(asked_for.get("currency"))
+    if wish.currency == USD and currency in currencies():
+        wish = replace(wish, currency=currency)
+    wanted = wanted_by(plans[0] if plans else {}, asked_for, wish, params=data.get("params"), circuit=circuit)
+    if wanted is None:
         raise DataError(
             say("the plan names no GPU that is known"),
             hint=say("write one with {command}", command="rigright plan MODEL --buy --json"),
         )
-    first = plans[0]
-    count, nodes = _whole(first.get("n_chips")), _whole(first.get("n_nodes"))
-    told = data.get("wish")
-    asked_for = told if isinstance(told, dict) else {}
-    size, tokens = _number(data.get("params")), _number(asked_for.get("train_tok"))
+    model = data.get("model")
+    return _assembled(wanted, wish, asked=asked, model=model if isinstance(model, str) else None)
+
+
+def wanted_by(
+    plan: Mapping[str, Any],
+    asked_for: Mapping[str, Any],
+    wish: PlanWish,
+    *,
+    params: object,
+    circuit: Circuit | None = None,
+) -> BuildWish | None:
+    """What a plan of a file asks for; None where it names no chip that is known."""
+    name = str(plan.get("chip"))
+    if name.startswith(CPU_ID):
+        try:
+            return around_node(find_node(str(plan.get("machine"))), wish, circuit=circuit)
+        except AskError:
+            return None
+    chip = by_id().get(name)
+    if chip is None:
+        return None
+    count, nodes = _whole(plan.get("n_chips")), _whole(plan.get("n_nodes"))
+    size, tokens = _number(params), _number(asked_for.get("train_tok"))
     trained = asked_for.get("work") in {"finetune", "pretrain"}
-    work = first.get("work")
+    work, supply = plan.get("work"), plan.get("supply")
     weights = size * (2.0 if not isinstance(work, dict) else _bytes_of(work.get("weights")))
     offloaded = isinstance(work, dict) and isinstance(work.get("offload"), dict)
-    wanted = BuildWish(
-        cards=((chip, max(1, count // nodes)),),
+    return BuildWish(
+        cards=((chip.id, max(1, -(-count // (nodes * chip.devices)))),),
         machines=nodes,
         weights_bytes=weights,
         ram_bytes=weights * _BESIDE if offloaded else 0.0,
         data_bytes=_KEPT * _STATE_BYTES * size + _TOKEN_BYTES * tokens if trained else 0.0,
         circuit=circuit,
         budget_usd=wish.budget_usd,
+        currency=wish.currency,
+        used=wish.used or (isinstance(supply, dict) and supply.get("used") is True),
     )
-    model = data.get("model")
-    return _assembled(wanted, wish, asked=asked, model=model if isinstance(model, str) else None)
+
+
+def bill(wanted: BuildWish) -> Proposal | None:
+    """The machine to take, as the shops price its parts today; None where none can be put together."""
+    return _assembled(wanted, PlanWish(), asked="").first
 
 
 def _bytes_of(weights: object) -> float:

@@ -104,7 +104,7 @@ def cost(
     duty = _duty(subject, wish=wish, spend=spend)
     wish, tariff = replace(wish, duty=duty), replace(tariff, duty=duty)
     power, idle = drawn(subject)
-    bought = _bought(subject.node, market)
+    bought = _bought(subject, market)
     running = _monthly(power, idle, tariff=tariff)
     months = wish.years * MONTHS_PER_YEAR
     ways: list[CostWay] = []
@@ -201,9 +201,9 @@ def drawn(subject: Asset) -> tuple[Estimate, float]:
     return (power, min(rest, power.value)) if isfinite(power.value) else (FREE, 0.0)
 
 
-def _bought(node: Node, market: Market) -> Bought | None:
+def _bought(subject: Asset, market: Market) -> Bought | None:
     """What its cards and the machines around them cost; None where a price is unknown."""
-    ones = []
+    node, ones = subject.node, []
     for chip, count in Counter(card.chip for card in node.cards).items():
         quote = market.quote(chip, guess=True)
         if quote is None:
@@ -213,11 +213,21 @@ def _bought(node: Node, market: Market) -> Bought | None:
     chip = node.cards[0].chip
     return Bought(
         cards=added([one for _, one in ones]),
-        host=host_usd(chip, node.n_cards, today=market.today, host=node.host),
+        host=_host(subject, market),
         segment="soc" if chip.unified_memory else chip.segment,
         used=any(quote.used for quote, _ in ones),
         as_of=min(quote.as_of for quote, _ in ones),
     )
+
+
+def _host(subject: Asset, market: Market) -> Estimate:
+    """What stands around the cards: as it is ordered part by part, else as such machines usually are."""
+    node = subject.node
+    usual = host_usd(node.cards[0].chip, node.n_cards, today=market.today, host=node.host)
+    made = subject.ordered if usual.value else None
+    if made is None or not made.is_priced or not {"gpu", "cpu"} & {item.kind for item in made.items}:
+        return usual
+    return scaled(made.around_usd, made.machines)
 
 
 def _monthly(power: Estimate, idle: float, *, tariff: Tariff) -> dict[str, Estimate]:
@@ -311,10 +321,11 @@ def _successor(name: str, *, wish: PlanWish, market: Market) -> tuple[Bought, di
     from rigright.facts.nodes import find_node
 
     node = find_node(name)
-    bought = _bought(node, market)
+    subject = Asset(node=node, wish=wish)
+    bought = _bought(subject, market)
     if bought is None:
         raise _nobody_sells(node, replace(wish, buy=None))
-    power, idle = drawn(Asset(node=node, wish=wish))
+    power, idle = drawn(subject)
     return bought, _monthly(power, idle, tariff=tariff_in(wish, node.cards[0].chip.segment))
 
 

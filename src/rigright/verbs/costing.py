@@ -10,15 +10,17 @@ from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA
-from rigright.base.words import Sentence, say
+from rigright.base.words import ENGLISH, Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 from rigright.facts.clouds import offers, providers_of
 from rigright.facts.counting import read_counts
+from rigright.facts.hosts import CPU_ID
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import Node, find_node
 
 if TYPE_CHECKING:
+    from rigright.build.proposals.record import BuildWish, Proposal
     from rigright.search.record import Plan
     from rigright.verbs.runs.planned import PlannedRun
 
@@ -43,6 +45,18 @@ class Asset:
     run_h: float | None = None
     model: str | None = None
     notes: tuple[Sentence, ...] = ()
+    wanted: BuildWish | None = None  # what is ordered to have it
+
+    @property
+    def ordered(self) -> Proposal | None:
+        """The machine with its parts; None where nobody puts one together."""
+        from rigright.verbs.build import around_node, bill
+
+        wanted = self.wanted or around_node(self.node, self.wish)
+        try:
+            return bill(wanted) if wanted.cards or wanted.processor else None
+        except AskError:
+            return None
 
 
 def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = None) -> Asset:
@@ -118,8 +132,11 @@ def _check_alone(wish: PlanWish, *, what: str) -> None:
 
 def _planned(model: str, wish: PlanWish) -> Asset:
     """The machine of the best plan, and what it makes."""
+    from rigright.report.pages.plan_data import plain
     from rigright.report.pages.plan_words import machine_flag
+    from rigright.verbs.build import wanted_by
     from rigright.verbs.plan import plan
+    from rigright.verbs.runs.planned import run_of
 
     found = plan(model, wish=wish)
     first = found.first
@@ -128,12 +145,14 @@ def _planned(model: str, wish: PlanWish) -> Asset:
             say("no machine found for {model}", model=model),
             hint=say("`rigright plan {model}` tells why", model=model),
         )
+    run = run_of(plain(found, ENGLISH))
     notes = () if found.fits else (say("the machine misses a limit: see `rigright plan`"),)
     return Asset(
         node=find_node(machine_flag(first)),
         wish=wish,
         model=found.model,
         notes=(*notes, *found.notes),
+        wanted=wanted_by(run.plan, run.wish, wish, params=run.params),
         **_figures(first, prompt_tok=found.wish.prompt_tok),
     )
 
@@ -151,6 +170,7 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
 
 def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
+    from rigright.verbs.build import wanted_by
     from rigright.verbs.runs.planned import count_of
 
     plain = PlanWish()
@@ -172,13 +192,17 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     )
     if "+" in chip:
         machine = chip
+    elif chip.startswith(CPU_ID):
+        machine = run.machine or chip
     output, requests, days = (run.figure(name) for name in ("output_tok_per_s", "requests_per_s", "days"))
     power, supply = run.figure("power_w"), run.plan.get("supply")
     how = supply.get("how") if isinstance(supply, dict) else None
     prompt_tok = run.wish.get("prompt_tok")
+    wish = replace(wish, **told)
     return Asset(
         node=find_node(machine),
-        wish=replace(wish, **told),
+        wish=wish,
+        wanted=wanted_by(run.plan, run.wish, wish, params=run.params),
         is_there=how == "own",
         model=run.model,
         power_w=None

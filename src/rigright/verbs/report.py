@@ -12,6 +12,7 @@ from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
+from rigright.cost.lifetime import scaled
 from rigright.demand import PlanWish
 from rigright.report.decided import Candidate, Decided
 from rigright.verbs.clock import today
@@ -92,7 +93,18 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
             found = replace(found, assembled=around_plan(data, found.wish))
         except RigError as error:
             missing.append(say("no bill of materials: {why}", why=error.whole))
-    return replace(found, open=tuple(missing))
+    return replace(_priced(found), open=tuple(missing))
+
+
+def _priced(found: Decided) -> Decided:
+    """What the parts of the order cost, for what the plan took such a machine for."""
+    made = None if found.assembled is None else found.assembled.first
+    if made is None or not made.is_priced:
+        return found
+    first = found.first
+    usd = scaled(made.usd, made.machines)
+    listed = (replace(first, figures={**first.figures, "usd": usd}), *found.candidates[1:])
+    return replace(found, candidates=listed, reckoned=first.figures.get("usd"))
 
 
 def _candidate(plan: Mapping[str, Any]) -> Candidate:

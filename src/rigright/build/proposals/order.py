@@ -9,7 +9,7 @@ from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
 from rigright.build.machine import Rig
 from rigright.build.prices import part_usd as listed_usd
-from rigright.build.proposals.record import Item
+from rigright.build.proposals.record import BuildWish, Item
 from rigright.build.rules.slots import is_open
 from rigright.cost.estimate import Estimate
 from rigright.cost.prices import cpu_usd, part_usd, priced, quote_of, ram_usd
@@ -53,22 +53,22 @@ def processor_usd(processor: Processor, today: date) -> Estimate | None:
     return None if socket is None else part_usd("cpu", socket, size=processor.cores or 16, today=today)
 
 
-def card_usd(chip: Chip, today: date) -> Estimate | None:
-    """What a card costs on its market."""
-    quote = quote_of(chip, today=today)
+def card_usd(chip: Chip, wanted: BuildWish, today: date) -> Estimate | None:
+    """What a card costs on the market that is asked for."""
+    quote = quote_of(chip, today=today, currency=wanted.currency, used=wanted.used)
     return None if quote is None else priced(quote, today)
 
 
 def items_of(
-    rig: Rig, *, disks_tb: tuple[tuple[str, float], ...], today: date, machines: int
+    rig: Rig, wanted: BuildWish, *, disks_tb: tuple[tuple[str, float], ...], today: date
 ) -> Iterator[Item]:
     """Every line of the order, of one machine."""
     if rig.machine is not None and rig.machine.kind == "closed":
-        usd = card_usd(rig.cards[0].chip, today)
+        usd = card_usd(rig.cards[0].chip, wanted, today)
         yield Item(kind="machine", count=1, name=rig.machine.name, usd=usd)
         return
     for cards in rig.cards:
-        usd = times(card_usd(cards.chip, today), cards.count)
+        usd = times(card_usd(cards.chip, wanted, today), cards.count)
         yield Item(kind="gpu", count=cards.count, name=cards.chip.name, usd=usd)
     if rig.machine is not None:
         usd = chassis_usd(rig.machine, rig.n_cards, today=today)
@@ -78,7 +78,7 @@ def items_of(
         usd = part_usd("disk", "nvme-gen4", size=size_tb, today=today)
         yield Item(kind=kind, count=1, name=f"{size_tb:g} TB NVMe PCIe 4.0", usd=usd)
     yield from _shell_items(rig)
-    yield network(rig, machines)
+    yield network(rig, wanted.machines)
 
 
 def _base_items(rig: Rig, *, today: date) -> Iterator[Item]:

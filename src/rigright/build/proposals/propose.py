@@ -36,6 +36,7 @@ from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
 from rigright.cost.prices import cpu_usd, ram_usd
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.cpus import cpus
+from rigright.facts.prices import host_around
 from rigright.facts.shop.cards import PASSIVE, SOLDERED, shape_of
 from rigright.facts.shop.cpus import CpuFamily, Processor, processor_named
 from rigright.facts.shop.tables import (
@@ -94,7 +95,7 @@ def propose(wanted: BuildWish, *, today: date) -> Proposed:
     made = [variant(label, wanted, cards=cards, today=today, refusals=refusals) for label in LABELS]
     server = in_server(wanted, cards, today=today) if cards and wanted.processor is None else None
     if server is not None:
-        passive = any(one.shape.cooling == PASSIVE for one in cards)
+        passive = any(one.shape.cooling == PASSIVE and host_around(one.chip) == "server" for one in cards)
         made = [made[0], server if passive or made[1] is None else made[1], made[2] or server]
     found = tuple(
         replace(one, label=label) for one, label in zip(made, LABELS, strict=True) if one is not None
@@ -182,7 +183,7 @@ def finish(label: str, rig: Rig, *, wanted: BuildWish, today: date, limit_w: flo
     return Proposal(
         label=label,
         rig=rig,
-        items=tuple(items_of(rig, disks_tb=disks, today=today, machines=wanted.machines)),
+        items=tuple(items_of(rig, wanted, disks_tb=disks, today=today)),
         rulings=judge(rig),
         wall_w=_wall_w(rig),
         limit_w=limit_w,

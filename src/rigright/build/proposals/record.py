@@ -27,6 +27,8 @@ class BuildWish:
     data_bytes: float = 0.0  # data sets and checkpoints
     circuit: Circuit | None = None
     budget_usd: float | None = None
+    currency: str = "USD"  # of the market that the cards are bought on
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,11 @@ class Proposal:
     def around_usd(self) -> Estimate:
         """Of all but the cards."""
         return total(one for one in self.items if one.kind != "gpu")
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the cards and what holds them have a price."""
+        return all(one.usd is not None for one in self.items if one.kind in {"gpu", "machine"})
 
     @property
     def doubts(self) -> tuple[Ruling, ...]:

@@ -11,6 +11,7 @@ from rigright.base.money import USD, currency_of, show_money
 from rigright.base.units import KIB, KILO, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.work import USUAL_TOK_PER_S, works
+from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
 from rigright.report.page import Bar, Bars, Line, Piece, Shown
 
@@ -101,7 +102,7 @@ def memory_bar(
 
 def memory_name(chip_id: str) -> Sentence:
     """What the memory of a chip is called."""
-    return say("RAM") if chip_id.startswith("cpu-") else VRAM
+    return say("RAM") if chip_id.startswith(CPU_ID) else VRAM
 
 
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:

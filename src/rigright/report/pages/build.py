@@ -73,7 +73,7 @@ def verdict(result: Assembled) -> Sentence:
     names = {"number": first.machines, "cards": _cards(first, result), "usd": whole, "around": around}
     single = first.machines == 1
     alone = not first.rig.cards or (first.rig.machine is not None and first.rig.machine.kind == "closed")
-    if any(one.usd is None and one.kind in {"gpu", "machine"} for one in first.items):
+    if not first.is_priced:
         said = say("{cards}: {around} for all but what has no price here", **names)
     elif alone:
         said = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
@@ -123,7 +123,10 @@ def order(one: Proposal, result: Assembled) -> Table:
         Column(head=say("what to order"), flexible=True),
         Column(head=result.currency, right=True),
     )
-    return Table(title=LABELS[one.label], columns=columns, rows=tuple(rows))
+    title = LABELS[one.label]
+    if one.machines > 1:
+        title = say("{variant}, each of {count} machines", variant=title, count=one.machines)
+    return Table(title=title, columns=columns, rows=tuple(rows))
 
 
 def _counted(item: Item) -> Shown:

@@ -9,6 +9,7 @@ from itertools import groupby
 from rigright.base import telling
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.facts.hosts import CPU_ID
 from rigright.report.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages.brief import (
@@ -79,7 +80,7 @@ def _brief(result: Explained) -> Iterator[Part]:
         return
     if result.speed is not None:
         yield figures_table(result.speed, more=tuple(_reach(result)))
-        alone = result.fullest.chip_id.startswith("cpu-")
+        alone = result.fullest.chip_id.startswith(CPU_ID)
         yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
         yield samples_table(result.samples)

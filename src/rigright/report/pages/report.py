@@ -8,7 +8,7 @@ from typing import Any
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.units import KILO, show_bytes, show_short
+from rigright.base.units import KILO, show_bytes, show_seconds, show_short
 from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
 from rigright.cost.estimate import Estimate
 from rigright.report.decided import Candidate, Decided
@@ -122,6 +122,9 @@ def _need(result: Decided) -> Table:
     if wish.context_tok:
         rows.append((say("context"), f"{wish.context_tok:,}"))
     rows.append((say("licence"), result.licence or say("not known")))
+    days = result.first.figures.get("days")
+    if days is not None:
+        rows.append((say("one run"), show_seconds(days.value * words.DAY_S)))
     rows.append((say("period"), say("{count} years", count=f"{wish.years:g}")))
     rows.append((say("in use"), f"{wish.duty:.0%}"))
     columns = (Column(head=""), Column(head="", flexible=True))
@@ -231,15 +234,14 @@ def _risks(result: Decided) -> Iterator[Shown]:
         yield say("money: {low} to {high} over the years", low=low, high=high)
     if first.stale and not any(first.as_of in note for note in (*first.notes, *result.notes)):
         yield say("prices of {date}: check before you pay", date=first.as_of)
-    price, built = first.figures.get("usd"), None if result.assembled is None else result.assembled.first
-    if price is not None and built is not None and result.assembled is not None:
-        order = built.usd.value * built.machines
-        if abs(order - price.value) > APART * price.value:
-            yield say(
-                "the order below is {order}; the plan counted {plan}, with a usual machine around the cards",
-                order=show_money(order, currency),
-                plan=show_money(price.value, currency),
-            )
+    price, before = first.figures.get("usd"), result.reckoned
+    if price is not None and before is not None and abs(price.value - before.value) > APART * before.value:
+        yield say(
+            "the parts come to {order}; the plan reckoned with {plan} for such a machine",
+            order=show_money(price.value, currency),
+            plan=show_money(before.value, currency),
+        )
+    built = None if result.assembled is None else result.assembled.first
     if built is not None:
         yield from map(ruling_line, built.doubts)
     yield from map(_known, (*first.notes, *result.notes))
@@ -255,9 +257,10 @@ def _tests(result: Decided) -> Table:
     """What is measured before anybody pays, and when it passes."""
     first, wish = result.first, result.wish
     rate = _rate(first)
-    rows: list[tuple[Shown, ...]] = [
-        (say("hardware"), say("every node passes; nothing left on the drain list"), "")
-    ]
+    passes = say("every node passes; nothing left on the drain list")
+    if first.n_nodes == 1:
+        passes = say("nothing wrong or slow is left")
+    rows: list[tuple[Shown, ...]] = [(say("hardware"), passes, "")]
     if rate is not None:
         rows.append((rate[0], f">= {show_short(rate[1].low)}", show_short(rate[1].value)))
     for name, head, bound in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
@@ -283,10 +286,12 @@ def _commands(result: Decided) -> Iterator[str]:
     if result.asked:
         yield f"{result.asked} --json > {file}"
     yield f"rigright doctor --for {file}"
-    yield "rigright fleet bench --hosts hosts.txt --accept handover"
+    many = result.first.n_nodes > 1
+    yield "rigright fleet bench --hosts hosts.txt --accept handover" if many else "rigright bench"
     if "ttft_s" in result.first.figures:
         yield f"rigright bench endpoint --endpoint http://127.0.0.1:8000/v1 --plan {file}"
-    yield f"rigright validate measured.json --plan {file}"
+    else:
+        yield f"rigright validate measured.json --plan {file}"
 
 
 def written(result: Decided, file: str) -> Page:

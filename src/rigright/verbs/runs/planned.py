@@ -30,6 +30,7 @@ class PlannedRun:
     model: str  # as it was asked for
     plan: Mapping[str, Any]
     wish: Mapping[str, Any]
+    params: object = None  # as the file has them
 
     def figure(self, name: str) -> tuple[float, float, float] | None:
         """Value, low and high of a figure."""
@@ -135,4 +136,4 @@ def run_of(data: Any) -> PlannedRun:
     """The best plan of such data; where it is no plan, an error of Python's own."""
     plan = [*data["plans"], data.get("nearest")][0]
     model = str(data.get("model_asked") or data["model"])  # as it was typed
-    return PlannedRun(model=model, plan={**plan}, wish={**data["wish"]})
+    return PlannedRun(model=model, plan={**plan}, wish={**data["wish"]}, params=data.get("params"))

@@ -11,7 +11,7 @@ from rigright.faces.cli.main import main
 
 def notes(capsys, *argv):
     assert main([*argv, "--json"]) == 0
-    return [one for one in json.loads(capsys.readouterr().out)["notes"] if "decides between" in one]
+    return [one for one in json.loads(capsys.readouterr().out)["notes"] if " decides " in one]
 
 
 @pytest.mark.parametrize("verb", ["plan", "explain"])
@@ -48,10 +48,58 @@ def test_what_is_said_to_decide_does(capsys):
 )
 def test_a_training_names_its_length(capsys, ask):
     (told,) = notes(capsys, *ask)
-    assert told.startswith("--seq decides between")
+    assert told.startswith("--seq decides whether it fits")
     assert notes(capsys, *ask, "--seq", "2048") == []
 
 
 def test_what_comes_at_a_rate_goes_out_at_it(capsys):
     ask = ("plan", "qwen3-14b", "--on", "h100", "--rate", "1", "--engine", "vllm")
     assert notes(capsys, *ask) == []
+
+
+def line_1(capsys, *asked):
+    main([*asked, "--lang", "en"])
+    return " ".join(capsys.readouterr().out.partition("\n\n")[0].split())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("plan", "llama-3.1-70b", "--mode", "pretrain", "--on", "512x h100"),
+        ("explain", "llama-3.1-70b", "--train", "full", "--on", "512x h100"),
+        ("explain", "llama-3.1-70b", "--train", "qlora", "--on", "rtx 6000 ada"),
+    ],
+)
+def test_a_length_that_decides_whether_it_fits_stands_on_line_1(capsys, asked):
+    """Longer sequences than the assumed ones do not fit: no plain tick, and the option to say."""
+    line = line_1(capsys, *asked)
+    assert line.startswith("!")
+    assert "--seq decides whether it fits: " in line
+    assert "decides whether" not in line_1(capsys, *asked, "--seq", "512")
+
+
+def test_a_length_that_only_moves_the_peak_costs_no_tick(capsys):
+    asked = ("plan", "llama-3.1-8b", "--mode", "finetune", "--on", "rtx 5090")
+    assert line_1(capsys, *asked).startswith("✓")
+    assert any("--seq decides between" in one for one in notes(capsys, *asked))
+
+
+def test_a_machine_bought_for_a_training_of_no_stated_size_says_for_what(capsys):
+    """Three years of training decide other than one run; line 1 says which of them it is."""
+    asked = ("plan", "llama-3.1-8b", "--mode", "finetune", "--buy")
+    line = line_1(capsys, *asked)
+    assert line.startswith("!")
+    assert "no --tokens: chosen for 3 years of training, 100% of the time" in line
+    assert "chosen for" not in line_1(capsys, *asked, "--samples", "10k")
+    assert "no --samples: chosen for" in line_1(capsys, "plan", "resnet50", "--mode", "finetune", "--buy")
+
+
+def test_a_comparison_names_the_card_that_may_run_out_of_memory(capsys):
+    asked = ("compare", "4090", "5090", "--for", "llama-3.1-8b", "--mode", "finetune")
+    assert line_1(capsys, *asked).endswith("memory may not be enough: RTX 4090")
+    assert line_1(capsys, *asked, "--seq", "512").startswith("✓")
+
+
+def test_a_context_near_its_limit_stands_on_line_1(capsys):
+    assert "at most 13K context" in line_1(capsys, "explain", "qwen3-32b", "--on", "rtx 4090")
+    assert "at most" not in line_1(capsys, "explain", "llama-3.1-8b", "--on", "rtx 4090")

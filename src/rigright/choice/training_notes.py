@@ -38,8 +38,10 @@ def fullest_parts(arch: Arch, training: Training, *, layout: Layout) -> dict[str
     return {part: size for part, size in (*sizes.items(), ("rest", rest)) if size > 0}
 
 
-def length_decides(arch: Arch, training: Training, *, layout: Layout) -> Iterator[Sentence]:
-    """What hangs on the length of a sequence that nobody said."""
+def length_decides(
+    arch: Arch, training: Training, *, layout: Layout, room_bytes: float
+) -> Iterator[Sentence]:
+    """What hangs on the length of a sequence that nobody said: the peak, or even whether it fits."""
     if not arch.vocab:
         return
     cut = bool(layout.tp > 1 or layout.pp > 1)
@@ -48,11 +50,13 @@ def length_decides(arch: Arch, training: Training, *, layout: Layout) -> Iterato
     found = case.integrated(
         lambda other: fullest_bytes(arch, other, layout=layout).value, band=(1.0, 1.0)
     ).decides
-    if found is not None:
-        yield say(
-            "{option} decides between {least} and {most} per GPU",
-            option=found.prior.option, least=show_bytes(found.least), most=show_bytes(found.most),
-        )  # fmt: skip
+    if found is None:
+        return
+    told = {"option": found.prior.option, "least": show_bytes(found.least), "most": show_bytes(found.most)}
+    if found.least <= room_bytes < found.most:
+        yield say("{option} decides whether it fits: {least} to {most} per GPU", **told)
+    else:
+        yield say("{option} decides between {least} and {most} per GPU", **told)
 
 
 def training_notes(

@@ -160,7 +160,9 @@ def around_plan(
     currency = str(asked_for.get("currency"))
     if wish.currency == USD and currency in currencies():
         wish = replace(wish, currency=currency)
-    wanted = wanted_by(plans[0] if plans else {}, asked_for, wish, params=data.get("params"), circuit=circuit)
+    wanted = wanted_by(
+        plans[0] if plans else {}, asked_for, wish=wish, params=data.get("params"), circuit=circuit
+    )
     if wanted is None:
         raise DataError(
             say("the plan names no GPU that is known"),
@@ -173,8 +175,8 @@ def around_plan(
 def wanted_by(
     plan: Mapping[str, Any],
     asked_for: Mapping[str, Any],
-    wish: PlanWish,
     *,
+    wish: PlanWish,
     params: object,
     circuit: Circuit | None = None,
 ) -> BuildWish | None:

@@ -152,7 +152,7 @@ def _planned(model: str, wish: PlanWish) -> Asset:
         wish=wish,
         model=found.model,
         notes=(*notes, *found.notes),
-        wanted=wanted_by(run.plan, run.wish, wish, params=run.params),
+        wanted=wanted_by(run.plan, run.wish, wish=wish, params=run.params),
         **_figures(first, prompt_tok=found.wish.prompt_tok),
     )
 
@@ -202,7 +202,7 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     return Asset(
         node=find_node(machine),
         wish=wish,
-        wanted=wanted_by(run.plan, run.wish, wish, params=run.params),
+        wanted=wanted_by(run.plan, run.wish, wish=wish, params=run.params),
         is_there=how == "own",
         model=run.model,
         power_w=None

@@ -85,7 +85,7 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
         if wish.seq_tok is None:
             from rigright.choice.training_notes import length_decides
 
-            yield from length_decides(arch, first.work, layout=first.layout)
+            yield from length_decides(arch, first.work, layout=first.layout, room_bytes=first.room_bytes)
     elif isinstance(first.work, Serving) and generates(arch):
         from rigright.verbs.planning.reasons import case_of, traffic_of
         from rigright.verbs.serving.unsaid import LENGTHS, deciding

@@ -53,7 +53,7 @@ def processor_usd(processor: Processor, today: date) -> Estimate | None:
     return None if socket is None else part_usd("cpu", socket, size=processor.cores or 16, today=today)
 
 
-def card_usd(chip: Chip, wanted: BuildWish, today: date) -> Estimate | None:
+def card_usd(chip: Chip, wanted: BuildWish, *, today: date) -> Estimate | None:
     """What a card costs on the market that is asked for."""
     quote = quote_of(chip, today=today, currency=wanted.currency, used=wanted.used)
     return None if quote is None else priced(quote, today)
@@ -64,11 +64,11 @@ def items_of(
 ) -> Iterator[Item]:
     """Every line of the order, of one machine."""
     if rig.machine is not None and rig.machine.kind == "closed":
-        usd = card_usd(rig.cards[0].chip, wanted, today)
+        usd = card_usd(rig.cards[0].chip, wanted, today=today)
         yield Item(kind="machine", count=1, name=rig.machine.name, usd=usd)
         return
     for cards in rig.cards:
-        usd = times(card_usd(cards.chip, wanted, today), cards.count)
+        usd = times(card_usd(cards.chip, wanted, today=today), cards.count)
         yield Item(kind="gpu", count=cards.count, name=cards.chip.name, usd=usd)
     if rig.machine is not None:
         usd = chassis_usd(rig.machine, rig.n_cards, today=today)

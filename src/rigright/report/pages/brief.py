@@ -20,6 +20,7 @@ MOST_NOTES = 3
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
 BEYOND = "{asked} tokens exceed the model's context of {most}"
 IDLE = "{idle} of {cards} cards stay idle"
+DECIDES = "{option} decides whether it fits: {least} to {most} per GPU"
 SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
@@ -110,7 +111,7 @@ def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     for note in notes:
         if isinstance(note, Sentence) and note.text == BEYOND:
             yield say("longer than the model's own context")
-        elif isinstance(note, Sentence) and note.text == IDLE:
+        elif isinstance(note, Sentence) and note.text in {IDLE, DECIDES}:
             yield note
 
 
@@ -134,7 +135,7 @@ def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:
     for note in notes:
         if isinstance(note, Sentence) and note.text == ASSUMED:
             parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
-        else:
+        elif not isinstance(note, Sentence) or note.text != DECIDES:  # line 1 says that
             others[note] = None
     told = with_commas(dict.fromkeys(parts))
     if told is not None:

@@ -110,14 +110,23 @@ def _verdict(result: Compared) -> Line:
     ) or say("no difference worth paying for")
     if told and len(result.contenders) > 2:
         said = say("{verdict} (against the next best)", verdict=said)
+    return _doubted(said if told else None, result) or Line(said=said, tone="good")
+
+
+def _doubted(said: Sentence | None, result: Compared) -> Line | None:
+    """The answer with who misses a limit or may run out of memory; None where nobody does."""
     missed = [_name(one) for one in result.contenders if not one.fits]
-    if missed:
-        said = (
-            say("{verdict}; misses the limits: {names}", verdict=said, names=", ".join(missed))
-            if told
-            else say("misses the limits: {names}", names=", ".join(missed))
-        )
-    return Line(said=said, tone="warn" if missed else "good")
+    tight = [_name(one) for one in result.contenders if one.fits and _may_lack_memory(one)]
+    parts = [said] if said is not None else []
+    parts += [say("misses the limits: {names}", names=", ".join(missed))] if missed else []
+    parts += [say("memory may not be enough: {names}", names=", ".join(tight))] if tight else []
+    return Line(said=with_semicolons(parts) or "", tone="warn") if missed or tight else None
+
+
+def _may_lack_memory(one: Contender) -> bool:
+    """Whether the peak of a training may pass what its card holds; an engine that serves keeps within."""
+    plan = one.plan
+    return plan is not None and not isinstance(plan.work, Serving) and plan.rank_bytes.high > plan.room_bytes
 
 
 def _better(result: Compared) -> Iterator[tuple[int, Sentence]]:

@@ -22,6 +22,7 @@ from rigright.report.pages.brief import (
     overloaded,
     short,
     short_format,
+    show_tokens,
     strained,
 )
 from rigright.report.pages.samples import (
@@ -50,6 +51,7 @@ NAMES = {
     "rates": say("rates"),
 }
 MOST_REMEDIES = 3
+NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
 LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 
 Group = tuple[int, CardUse]  # so many cards alike
@@ -192,6 +194,8 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         cache = None
         if limits is not None and limits.pool_tok is not None:
             cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")
+        elif limits is not None and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok:
+            cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
         return with_commas([told, ttft, cache])
     if result.samples is not None:
         return with_commas([sample_rate(result.samples)])

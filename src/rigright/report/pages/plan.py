@@ -159,11 +159,18 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
     if not isinstance(first.work, Serving) and first.rank_bytes.high > first.room_bytes:
         yield say("memory is tight, up to {high}", high=show_bytes(first.rank_bytes.high))
-    days = first.figures.get("days")
+    days, wish = first.figures.get("days"), result.wish
+    open_end = wish.work in {"finetune", "pretrain"} and days is None
+    if open_end and wish.on is None and first.supply.how == "buy":
+        yield say(
+            "no {option}: chosen for {years} years of training, {share} of the time",
+            option="--tokens" if "train_tok_per_s" in first.figures else "--samples",
+            years=f"{wish.years:g}",
+            share=f"{wish.duty:.0%}",
+        )
     if days is not None and days.value > LONG_DAYS and result.wish.days is None:
         yield say("slow: over a year")
     yield from deciding(result.notes)
-    wish = result.wish
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
         yield from strained(wish.work, users=first.concurrency or 2, **slow)

@@ -23,7 +23,7 @@ from rigright.report.page import (
     Table,
     Tone,
 )
-from rigright.report.pages.brief import TRAINED, again, memory_bar, model_name, note_lines, short
+from rigright.report.pages.brief import TRAINED, again, deciding, memory_bar, model_name, note_lines, short
 from rigright.report.pages.samples import learning_lines, sample_table
 from rigright.report.pages.training_time import BOUNDS, speed_facts, step_rows, time_table
 from rigright.report.pages.training_time import NAMES as TIMES
@@ -136,6 +136,7 @@ def _verdict(result: Trained) -> Line:
     doubts: list[Sentence] = []
     if worst.high_bytes > worst.total_bytes:
         doubts.append(say("tight: the peak may reach {high}", high=show_bytes(worst.high_bytes)))
+    doubts += deciding(result.notes)
     for note in result.notes:
         if isinstance(note, Sentence) and note.text.startswith(IDLE):
             counts = dict(note.values)

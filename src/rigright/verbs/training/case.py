@@ -100,6 +100,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
     smallest = min(node.cards, key=lambda card: card.room_bytes)
     said = training_notes(arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes)
     batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards)
+    lengths = _length_notes(arch, wish, training=training, layout=layout, room_bytes=smallest.room_bytes)
     return Case(
         arch=arch,
         training=training,
@@ -108,7 +109,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
         card_bytes=smallest.room_bytes,
         node=node,
         wish=wish,
-        notes=(*node.notes, *_length_notes(arch, wish, training=training, layout=layout), *batch, *said),
+        notes=(*node.notes, *lengths, *batch, *said),
     )
 
 
@@ -150,13 +151,13 @@ def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
 
 
 def _length_notes(
-    arch: Arch, wish: TrainingWish, *, training: Training, layout: Layout
+    arch: Arch, wish: TrainingWish, *, training: Training, layout: Layout, room_bytes: float
 ) -> Iterator[Sentence]:
     """The length where nobody said it, and what hangs on it; a length beyond what the model was made for."""
     if wish.seq_tok is None and arch.vocab:
         tokens = say("{tokens} tokens per sequence", tokens=f"{int(training.seq_tok):,}")
         yield say("assumed: {parts}", parts=tokens)
-        yield from length_decides(arch, training, layout=layout)
+        yield from length_decides(arch, training, layout=layout, room_bytes=room_bytes)
     if wish.seq_tok and arch.max_context_tok and wish.seq_tok > arch.max_context_tok:
         yield say(
             "{tokens} tokens exceed the model's context of {most}",

@@ -149,7 +149,7 @@ def _verdict(result: Explained) -> Line:
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    if not fills and card.spare_bytes < LEAST_SPARE * card.total_bytes:
+    if not fills and _is_full(card):
         doubts.append(say("only {spare} to spare", spare=show_bytes(card.spare_bytes)))
     doubts += deciding(result.notes)
     speed, strains = result.speed, list[Sentence]()
@@ -167,6 +167,10 @@ def _verdict(result: Explained) -> Line:
     )
     doubts += strains
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
+
+
+def _is_full(card: CardUse) -> bool:
+    return card.spare_bytes < LEAST_SPARE * card.total_bytes
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
@@ -194,7 +198,11 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         cache = None
         if limits is not None and limits.pool_tok is not None:
             cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")
-        elif limits is not None and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok:
+        elif (
+            limits is not None
+            and not _is_full(result.fullest)
+            and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok
+        ):
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
         return with_commas([told, ttft, cache])
     if result.samples is not None:

@@ -111,6 +111,15 @@ def test_the_schema_takes_the_question(line, heard):
     assert heard[0][tool].annotations.read_only_hint
 
 
+@pytest.mark.parametrize("line", SAME)
+def test_the_answer_has_the_keys_that_its_schema_names(line, heard):
+    tool, _ = SAME[line]
+    schema, answer = heard[0][tool].output_schema, heard[1][line].structured_content
+    Draft202012Validator(schema).validate(answer)
+    assert set(answer) <= {"rows", *schema["properties"]}
+    assert len(json.dumps(schema)) < 6000  # an agent reads every word of it
+
+
 def test_the_schemas_are_those_of_the_options(heard):
     taken = {name: tool.input_schema["properties"] for name, tool in heard[0].items()}
     assert set(taken) == set(tools.TOOLS)

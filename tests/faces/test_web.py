@@ -8,6 +8,7 @@ import shlex
 import sys
 
 import pytest
+from jsonschema import Draft202012Validator
 from web_questions import FEW, MANY, asked
 
 from rigright.base.errors import AskError
@@ -61,6 +62,26 @@ def test_an_answer_is_kept_and_bears_its_exit_code(page):
 @pytest.mark.parametrize("form", ["html", "csv", "markdown"])
 def test_other_forms(page, form):
     assert "4090" in ask(page, "cost", said={"what": "2x rtx 4090"}, form=form).text
+
+
+def test_questions_and_answers_are_as_the_document_for_programs_says(page):
+    document = page.get("/api/openapi.json").json()
+    asked = document["paths"]["/api/ask"]["post"]
+    question = asked["requestBody"]["content"]["application/json"]["schema"]
+    answers = document["components"]["schemas"]
+    for verb, said in (
+        ("plan", {"model": "qwen3-8b", "on": "rtx 4090"}),
+        ("explain", {"model": "qwen3-8b", "on": "rtx 4090"}),
+        ("explain", {"model": "qwen3-8b", "on": "rtx 4090", "train": "lora"}),
+        ("cost", {"what": "2x rtx 4090"}),
+    ):
+        Draft202012Validator(question).validate({"verb": verb, "said": said})
+        Draft202012Validator(answers[verb]).validate(ask(page, verb, said=said).json())
+    Draft202012Validator(answers["error"]).validate(ask(page, "plan", said={"model": "nosuch"}).json())
+    assert not Draft202012Validator(question).is_valid({"verb": "plan", "said": {"save": "/etc/x"}})
+    assert not Draft202012Validator(answers["plan"]).is_valid({"error": {}})
+    for answer in asked["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]:
+        assert answer["$ref"].rpartition("/")[2] in answers
 
 
 def test_an_error_is_its_record(page):

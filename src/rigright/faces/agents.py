@@ -46,6 +46,7 @@ def server(root: Path | None = None) -> Any:
                     name=name,
                     description=str(summaries[name]),
                     input_schema=tools.schema(name, root),
+                    output_schema=tools.in_short(name),
                     annotations=looks,
                 )
                 for name in tools.offered(root)

@@ -7,6 +7,7 @@ about a file; and these read below one folder that was named at start.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -14,6 +15,7 @@ from typing import Any
 
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
+from rigright.base.tables import DATA
 from rigright.base.words import LANGUAGES, pick_language, say, tell
 from rigright.faces import question
 from rigright.faces.cli.main import answering
@@ -68,6 +70,30 @@ def schema(tool: str, root: Path | None) -> dict[str, Any]:
         properties[name] |= {"enum": [*choices]} if choices else {}
         required += [name] if action.required and action.nargs != "*" else []
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def answer(tool: str) -> dict[str, Any]:
+    """What a tool answers, as JSON Schema: as records tell it; rows of `look-up` are whatever a kind has."""
+    file = DATA / "schemas" / f"{tool}.json"
+    if not file.exists():
+        return {"type": ["object", "array"]}
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+def in_short(tool: str) -> dict[str, Any]:
+    """The same without what lies inside: an agent reads every word of it."""
+    whole = answer(tool)
+    tops = whole.get("anyOf", [whole])
+    firsts = {name: value for top in reversed(tops) for name, value in top.get("properties", {}).items()}
+    return {"type": "object", "properties": {name: _first(value) for name, value in firsts.items()}}
+
+
+def _first(value: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = [one.get("type", "object" if "$ref" in one else []) for one in value.get("anyOf", [value])]
+    flat = dict.fromkeys(name for one in kinds for name in ([one] if isinstance(one, str) else one))
+    said = {name: value[name] for name in ("description", "unit") if name in value}
+    return said | ({"type": [*flat]} if flat else {})
 
 
 def _type(action: argparse.Action, read: Any) -> dict[str, Any]:

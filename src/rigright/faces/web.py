@@ -72,6 +72,7 @@ def app(token: str | None = None) -> Any:
         Route("/api/ask", desk.ask, methods=["POST"]),
         Route("/api/file", desk.file, methods=["POST"]),
         Route("/api/here", desk.here, methods=["GET"]),
+        Route("/api/openapi.json", desk.openapi, methods=["GET"]),
     ]
     return Door(Starlette(routes=[*files, *api]), token=token)
 
@@ -149,6 +150,14 @@ class Desk:
         from starlette.responses import JSONResponse
 
         return JSONResponse(page.forms(page.language_of(request.query_params.get("lang"))))
+
+    async def openapi(self, _: Any) -> Any:
+        """What programs may ask."""
+        from starlette.responses import JSONResponse
+
+        from rigright.faces.openapi import document
+
+        return JSONResponse(document())
 
     async def ask(self, request: Any) -> Any:
         """A command with its options."""

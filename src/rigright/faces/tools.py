@@ -7,12 +7,12 @@ about a file; and these read below one folder that was named at start.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA
@@ -77,7 +77,7 @@ def answer(tool: str) -> dict[str, Any]:
     file = DATA / "schemas" / f"{tool}.json"
     if not file.exists():
         return {"type": ["object", "array"]}
-    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    schema: dict[str, Any] = bounded_json(file.read_bytes())
     return schema
 
 

@@ -47,7 +47,7 @@ function show() {
   const found = !words.length ? [] : entries.flatMap(([link, page, heading, text]) => {
     const [head, all] = [`${page} ${heading}`.toLowerCase(), `${page} ${heading} ${text}`.toLowerCase()];
     if (!words.every((word) => all.includes(word))) return [];
-    return [{ link, page, heading, text, rank: words.filter((word) => head.includes(word)).length }];
+    return [{ link, page, heading, text, rank: words.filter((word) => head.includes(word)).length + 2 * words.filter((word) => page.toLowerCase().includes(word)).length }];
   }).sort((one, other) => other.rank - one.rank).slice(0, 12);
   list.replaceChildren(...found.map(({ link, page, heading, text }) => {
     const at = Math.max(0, text.toLowerCase().indexOf(words[0]) - 30);

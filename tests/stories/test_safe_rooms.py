@@ -426,6 +426,11 @@ def test_9_what_is_read_only_in_part_is_no_clean_bill(monkeypatch, tmp_path):
     assert "79" in said.out or said.out.startswith("no fault found, but the file is cut off"), said.out
     assert "✓" not in said.out
     assert log.name in "".join(said.out.split())
+    for verb in ("diagnose", "upgrade"):
+        said = quiet([verb, "--from", log])
+        assert "read only in part" in " ".join(said.out.split()), said.out
+        assert json.loads(quiet([verb, "--from", log, "--json"]).out)["cut"] == [str(log)]
+    assert "no load in this file" not in quiet(["diagnose", "--from", log]).out
 
 
 def test_9_lists_and_cells_without_end_take_little_memory():

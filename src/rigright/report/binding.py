@@ -62,9 +62,10 @@ class Diagnosed:
     origin: str = "live"  # or the file that shows one moment of a machine
     drifts: tuple[Drift, ...] = ()
     names: tuple[tuple[int, str], ...] = ()  # device -> its name
+    cut: tuple[str, ...] = ()  # of the file: what was read only in part
 
     TOLD = """
-        origin source verdict! lasted_s=diagnosis.lasted_s moments=diagnosis.moments
+        origin source verdict! cut lasted_s=diagnosis.lasted_s moments=diagnosis.moments
         node_power=power idle=diagnosis.idle busy_share=diagnosis.busy_share devices=diagnosis.devices
         lead=judgement.first bounds=told_bounds drifts findings{check=0 *1}
         unseen=diagnosis.unseen notes=diagnosis.notes

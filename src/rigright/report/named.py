@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.facts.chips import chips
 from rigright.machine.host import PciDevice
 from rigright.machine.record import Machine
@@ -34,14 +34,17 @@ def understood(machine: Machine) -> Iterator[Shown]:
     if len(machine.read_as) > 1 or machine.unread:
         yield say("read: {forms}", forms=", ".join(machine.read_as[:MOST_FORMS]))
     if machine.cut:
-        yield say(
-            "read only in part, cut off or too large: {names}", names=", ".join(machine.cut[:MOST_UNREAD])
-        )
+        yield partly(machine.cut)
     if machine.unread:
         names = ", ".join(machine.unread[:MOST_UNREAD])
         more = len(machine.unread) - MOST_UNREAD
         told = say("{names} and {count} more", names=names, count=more) if more > 0 else names
         yield say("not understood: {names}", names=told)
+
+
+def partly(names: Sequence[str]) -> Sentence:
+    """What was read only in part."""
+    return say("read only in part, cut off or too large: {names}", names=", ".join(names[:MOST_UNREAD]))
 
 
 def bus_cards(machine: Machine) -> str:

@@ -40,11 +40,12 @@ class Upgraded:
     over_budget: int
     waves: tuple[Wave, ...]
     age_days: int | None = None  # of the recording that was asked about; None: of now, or not told
+    cut: tuple[str, ...] = ()  # of the file that was asked about: what was read only in part
 
     TOLD = """
-        machines=n_machines verdict! baseline shares=cause_shares:pairs lead=first recorded_days_ago=age_days
-        findings=judgement.bad{check *finding} changes=worth by_cause{causes=0 *1} refused{title fits}
-        over_budget waves
+        machines=n_machines verdict! cut baseline shares=cause_shares:pairs lead=first
+        recorded_days_ago=age_days findings=judgement.bad{check *finding} changes=worth by_cause{causes=0 *1}
+        refused{title fits} over_budget waves
     """
 
     @property

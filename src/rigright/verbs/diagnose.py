@@ -84,6 +84,7 @@ def in_file(case: Case) -> Diagnosed:
         judgement=conclude(examine(watched(case, ticks)), replace(found, bounds=bounds, unseen=())),
         ticks=ticks,
         names=tuple((device.index, device.name or "") for device in case.machine.devices),
+        cut=case.machine.cut,
     )
 
 

@@ -13,6 +13,7 @@ from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
 from rigright.report.binding import Diagnosed
 from rigright.report.judged import first_of
+from rigright.report.named import partly
 from rigright.report.page import (
     Bar,
     Bars,
@@ -45,6 +46,8 @@ def page(result: Diagnosed) -> Page:
 
 def _parts(result: Diagnosed) -> Iterator[Part]:
     diagnosis = result.diagnosis
+    if result.cut:
+        yield Line(said=partly(result.cut), tone="warn")
     if not diagnosis.bounds:  # else the strips say what they show
         yield Line(said=say("bottleneck analysis ({source})", source=result.source), tone="dim")
     lead = result.judgement.first
@@ -131,9 +134,7 @@ def bound(result: Diagnosed) -> Sentence:
     """What binds, in one sentence."""
     diagnosis = result.diagnosis
     if not diagnosis.bounds:
-        if result.is_snapshot:
-            return say("no load in this file: capture it while the job runs")
-        return say("nothing is running: start the job, then run diagnose again")
+        return _idle(result)
     first = diagnosis.bounds[0]
     share = f"{first.share:.0%}"
     waits = next((bound for bound in diagnosis.bounds if bound.cause.side == "waiting"), None)
@@ -152,6 +153,15 @@ def bound(result: Diagnosed) -> Sentence:
         "GPUs busy only {busy}: waiting on {cause} ({share} of the time)",
         busy=busy, cause=waits.cause.title, share=f"{waits.share:.0%}",
     )  # fmt: skip
+
+
+def _idle(result: Diagnosed) -> Sentence:
+    """That no load was seen, and where to see one."""
+    if result.cut:
+        return say("no load seen, but the file is cut off: what came after is not read")
+    if result.is_snapshot:
+        return say("no load in this file: capture it while the job runs")
+    return say("nothing is running: start the job, then run diagnose again")
 
 
 def _in_snapshot(first: Bound, busy_share: float | None) -> Sentence:

@@ -11,6 +11,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.build.record import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.report.judged import first_of
+from rigright.report.named import partly
 from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
 from rigright.report.pages.diagnose import bound, shown_gain, verdict
 from rigright.report.upgraded import OLD_DAYS, Upgraded, Wave
@@ -109,6 +110,8 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
             "judged by one snapshot: before you buy, watch a whole run: `rigright diagnose --for 10min`"
         )
         yield Line(said=said, tone="warn")
+    if result.cut:
+        yield Line(said=partly(result.cut), tone="warn")
     if result.age_days is not None and result.age_days >= OLD_DAYS:
         said = say("this capture is {days} days old: the machine may have changed", days=result.age_days)
         yield Line(said=said, tone="warn")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, MissingError
-from rigright.base.files import read_bounded
+from rigright.base.files import is_there, read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.doctor.record import Wanted
@@ -22,7 +22,8 @@ MOST_CHIPS = 4096
 def wanted_of(plan: str) -> Wanted:
     """The plan in a file; else cards such as "8x h100"."""
     path = Path(plan)
-    if path.is_file():
+    names_file = path.suffix == ".json" or "/" in plan
+    if path.is_file() or (names_file and is_there(path)):
         # the best plan of an answer of `plan --json`, or one plan of it on its own
         data = _json(path)
         plans = data.get("plans") if isinstance(data, dict) else None
@@ -40,7 +41,7 @@ def wanted_of(plan: str) -> Wanted:
             tp=_count(layout.get("tp", 1), plan),
             training="trainer" in work,
         )
-    if path.suffix == ".json" or "/" in plan:
+    if names_file:
         raise MissingError(say("there is no file {file}", file=plan))
     return Wanted(chips=tuple(card.chip.id for card in find_node(plan).cards))
 

@@ -114,6 +114,7 @@ def upgraded(
         ],
         over_budget=len(every) - len(cheap),
         waves=waves(machines),
+        cut=case.machine.cut,
     )
 
 

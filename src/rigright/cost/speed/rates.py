@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from rigright.facts.engines import Engine
 from rigright.facts.links import pcie_bytes_per_s
 
 SUBJECT = "speed_serving"
+MOST_KEPT = 256  # rates of chips in an order, with an engine and a format
 USUAL_GEN, FULL_LANES = 4, 16  # of a slot, where nobody knows
 Terms = dict[str, float]
 
@@ -99,6 +101,12 @@ _PACES = {  # terms of chips -> an engine's pace at them
 }
 
 
+@lru_cache(MOST_KEPT)
+def _usual_rates(chips: tuple[Chip, ...], engine: Engine, weights: str) -> Rates:
+    """The same by the terms that we ship."""
+    return rates_of(chips, engine, weights=weights, tables=corrections(SUBJECT))
+
+
 def rates_of(
     chips: Sequence[Chip],
     engine: Engine,
@@ -108,6 +116,8 @@ def rates_of(
     manner: str = "",
 ) -> Rates:
     """The rates of chips, in their order, for weights of a format; `manner`: how such runs are tuned."""
+    if tables is None and not manner:
+        return _usual_rates(tuple(chips), engine, weights)
     tables = corrections(SUBJECT) if tables is None else tables
     if manner:
         usual = rates_of(chips, engine, weights=weights, tables=tables)

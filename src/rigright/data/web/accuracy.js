@@ -82,9 +82,11 @@ function picture(runs, unit) {
   }
   box.append(svg("text", { x: right, y: bottom + 38, "text-anchor": "end" }, `${t("measured")}, ${unit}`), svg("text", { x: 0, y: 5 }, `${t("predicted")}, ${unit}`));
   const low = Math.min(...ends) / 1.15, high = Math.max(...ends) * 1.15;
-  const line = (factor) => [low, high].map((one) => [x.at(one), Math.min(Math.max(y.at(one * factor), top), bottom)]);
+  const line = (factor) => [low, high].map((one) => [x.at(one), y.at(one * factor)]);
   const [above, below, equal] = [1 + NEAR, 1 / (1 + NEAR), 1].map(line);
-  box.append(svg("path", { class: "near", d: `M${above.join("L")}L${below.reverse().join("L")}Z` }), svg("path", { class: "equal", d: `M${equal.join("L")}` }));
+  const [width, height] = [right - left, bottom - top];
+  box.append(svg("svg", { x: left, y: top, width, height, viewBox: `${left} ${top} ${width} ${height}` }, // which cuts off what lies beyond
+    svg("path", { class: "near", d: `M${above.join("L")}L${below.reverse().join("L")}Z` }), svg("path", { class: "equal", d: `M${equal.join("L")}` })));
   const dot = (run) => `M${x.at(run.measured).toFixed(1)} ${y.at(run.shown).toFixed(1)}h0`;
   const isOut = (run) => run.low && run.high && !holds(run);
   box.append(svg("path", { class: "dots", d: runs.filter((run) => !isOut(run)).map(dot).join("") }), svg("path", { class: "dots out", d: runs.filter(isOut).map(dot).join("") }));

@@ -102,7 +102,7 @@ _PACES = {  # terms of chips -> an engine's pace at them
 
 
 @lru_cache(MOST_KEPT)
-def _usual_rates(chips: tuple[Chip, ...], engine: Engine, weights: str) -> Rates:
+def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str) -> Rates:
     """The same by the terms that we ship."""
     return rates_of(chips, engine, weights=weights, tables=corrections(SUBJECT))
 
@@ -117,7 +117,7 @@ def rates_of(
 ) -> Rates:
     """The rates of chips, in their order, for weights of a format; `manner`: how such runs are tuned."""
     if tables is None and not manner:
-        return _usual_rates(tuple(chips), engine, weights)
+        return _usual_rates(tuple(chips), engine, weights=weights)
     tables = corrections(SUBJECT) if tables is None else tables
     if manner:
         usual = rates_of(chips, engine, weights=weights, tables=tables)

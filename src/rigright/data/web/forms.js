@@ -52,7 +52,7 @@ export function purse(schema, { currencies, places }, values, changed) {
     rows.map(([value, told]) => el("option", { value, selected: value === (values[name] ?? "") }, told))));
   const sorted = Object.entries(place).sort(([, one], [, other]) => one.localeCompare(other, spoken()));
   return [el("p", { class: "purse" },
-    pick("currency", [["", t("as asked")], ...Object.keys(currencies).map((code) => [code, `${code} ${names.of(code)}`])]),
+    pick("currency", [["", t("automatic")], ...Object.keys(currencies).map((code) => [code, `${code} ${names.of(code)}`])]),
     schema.properties.place ? pick("place", [["", t("average tariff")], ...sorted]) : "")];
 }
 

@@ -11,7 +11,7 @@ const zh = {
   "Power": "功耗", "{sign} per 1M tokens": "{sign}/百万 token", "{sign}/hour": "{sign}/小时",
   "Total cost": "总费用", "Time": "用时", "Images/s": "图像/秒", "Samples/s": "样本/秒", "tok/s": "token/秒",
   "Ways to get there": "怎样才能达到", "Files that start it": "启动文件", "Working ...": "正在生成……", "Copy": "复制", "Download": "下载", "History": "历史",
-  "as asked": "按提问", "average tariff": "平均电价",
+  "automatic": "自动", "average tariff": "平均电价",
   "Copy command": "复制命令", "Copy link": "复制链接", "Copied": "已复制", "Print": "打印",
   "Point at a dot to read it; lines are 80% bands.": "指向圆点查看数值；线段为 80% 区间。",
   "buy": "购买", "buy used": "购买二手", "rent": "租用",

@@ -234,6 +234,8 @@ def test_the_fields_are_in_the_reader_s_language(page):
     for name, about in chinese["plan"]["properties"].items():
         assert name in {"lang", "method"} or re.search(r"[一-鿿]", about["description"]), name
     assert "prices" not in english["plan"]["properties"]
+    for about in (one for verb in english.values() for one in verb["properties"].values()):
+        assert not re.search(r"GGUF|probe --save|[a-z]\.json", about["description"])
 
 
 def test_every_sentence_of_the_page_has_its_chinese():

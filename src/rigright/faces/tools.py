@@ -29,6 +29,15 @@ _FILES = {"from": {"probe", "doctor"}, "before": {"doctor"}, "baseline": {"docto
 _KEPT_BACK = {"anchors", "prices", "plan", "check", "run_code", "input", "shape"} | {  # read files, run code
     *("save", "bundle", "fix_script", "predictions", "details"),  # write files, or are for eyes
 }
+_OF_FILES = {  # where help for a terminal speaks of files, what is told to those who may name none
+    "a name, a config.json, a folder, a GGUF file, a hub id": say("a name or a hub id: qwen3-32b"),
+    'the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file of `probe --save`': say(
+        'the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge"'
+    ),
+    'a machine ("2x rtx 4090"), a model, an instance (aws:p5.48xlarge) or a plan.json': say(
+        'a machine ("2x rtx 4090"), a model, or an instance (aws:p5.48xlarge)'
+    ),
+}
 _PATH = re.compile(r"[/~]|-$|\.\.?(?:/|$)|[A-Za-z]:|.*(?:\\|/\.\.(?:/|$)|://)", re.DOTALL)
 _ENDING = "json|ya?ml|toml|gguf|safetensors|csv|txt|log|xml|py|gz|tgz|tar|zip|bin|pt"
 _FILE = re.compile(rf".*\.(?:{_ENDING})(?::.*)?", re.IGNORECASE | re.DOTALL)
@@ -65,7 +74,8 @@ def schema(tool: str, root: Path | None) -> dict[str, Any]:
     properties, required = {}, []
     for name, action in arguments(tool, root).items():
         row = rows.get(name)
-        properties[name] = _type(action, row.read if row else None) | {"description": action.help or ""}
+        about = _OF_FILES.get(action.help or "", action.help or "")
+        properties[name] = _type(action, row.read if row else None) | {"description": str(about)}
         choices = action.choices if row is None or row.choices is None else row.choices()
         properties[name] |= {"enum": [*choices]} if choices else {}
         required += [name] if action.required and action.nargs != "*" else []

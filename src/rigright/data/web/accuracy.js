@@ -51,7 +51,7 @@ export async function accuracy(asked, choose) {
   if (!runs.length) return [...found, el("h1", {}, t("No such runs"))];
   const score = scored(runs);
   const parts = [`${t("median error")} ${share(score.median)}`, `${share(score.near)} ${t("within 20%")}`, score.held === null ? "" : `${share(score.held)} ${t("in the 80% band")}`];
-  found.push(el("h1", {}, `${t(name)}: ${parts.filter(Boolean).join(t(", "))} (${count(score.runs)} ${t("runs")})`));
+  found.push(el("h1", {}, `${t(name)}${t(": ")}${parts.filter(Boolean).join(t(", "))} (${count(score.runs)} ${t("runs")})`));
   found.push(picture(runs, `${unit}`), ...groups(runs, asked, choose), ...single(runs, unit));
   return found;
 }

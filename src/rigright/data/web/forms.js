@@ -27,7 +27,7 @@ export function fields(schema, names, values, changed) {
     const star = schema.required.includes(name) ? " *" : "";
     const help = about.description.replace(/--([a-z][a-z-]*)/g, (word, option) => (schema.properties[option.replaceAll("-", "_")] ? label(option.replaceAll("-", "_")) : word));
     const title = el("span", { title: `--${name.replaceAll("_", "-")}` }, label(name) + star);
-    box.append(el("label", { class: about.type === "boolean" ? "tick" : null }, title, input, el("small", {}, help)));
+    box.append(el("label", { class: about.type === "boolean" ? "tick" : null }, title, input, about.enum && name === "mode" ? null : el("small", {}, help)));
   }
   return box;
 }

@@ -26,7 +26,7 @@ const zh = {
   "Output tokens/s": "输出 token/秒", "Decode tokens/s of one user": "单用户解码 token/秒", "Prefill tokens/s": "预填充 token/秒", "Whole request or batch": "整个请求或批次",
   "Training tokens/s per GPU": "单卡训练 token/秒", "Images or samples/s": "图像或样本/秒", "Inference memory": "推理显存", "Training memory": "训练显存",
   "Engine": "引擎", "Source": "来源", "Figure": "指标", "Terms fitted": "拟合所用", "on all runs": "全部实测", "without that source": "不含该来源", "all": "全部",
-  "median error": "误差中位数", "within 20%": "误差在 20% 以内", "in the 80% band": "落在 80% 区间内", ", ": "，", "runs": "条实测", "No such runs": "没有这样的实测",
+  "median error": "误差中位数", "within 20%": "误差在 20% 以内", "in the 80% band": "落在 80% 区间内", ", ": "，", ": ": "：", "runs": "条实测", "No such runs": "没有这样的实测",
   "Predicted against measured": "预测与实测", "measured": "实测", "predicted": "预测",
   "Point at a dot to read it. Shaded: 20% off. Orange: outside its 80% band.": "指向圆点查看数值。阴影：误差 20% 以内；橙色：实测在 80% 区间之外。",
   "Runs": "条数", "Median error": "误差中位数", "Within 20%": "误差在 20% 以内", "In the band": "在区间内", "Show all": "全部显示",

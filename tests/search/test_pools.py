@@ -60,7 +60,7 @@ def test_few_runs_mean_a_wider_band(tight, llama70, market):
 
 def test_the_plan_is_told_in_json_and_commands(tight):
     plan = tight.plans[0]
-    told = plan_data.plain_plan(plan, "en")
+    told = plan_words.plan_told(plan, "en")
     assert told["prefill"]["tp"] == plan.prefill.tp
     assert told["prefill"]["dp"] == plan.prefill.dp
     assert plan_data.row_of(plan)["prefill"] == plan_words.pool(plan.prefill)

@@ -184,8 +184,9 @@ function question() {
 function more(schema, names) {
   const shown = names.filter((one) => values[one] || isOf(schema.properties[one], values.mode));
   const groups = [...new Set(shown.map((one) => schema.properties[one].group))];
-  const isOpen = names.some((one) => values[one]) || at("question").querySelector("details")?.open;
-  return el("details", { open: isOpen }, el("summary", {}, t("More options")), groups.map((group) =>
+  const told = names.filter((one) => values[one]).map((one) => (values[one] === "true" ? label(one) : `${label(one)} ${values[one]}`));
+  const title = [t("More options"), told.join(t(", "))].filter(Boolean).join(t(": "));
+  return el("details", { open: at("question").querySelector("details")?.open }, el("summary", {}, title), groups.map((group) =>
     el("fieldset", {}, group ? el("legend", {}, group) : null, fields(schema, shown.filter((one) => schema.properties[one].group === group), values, changed))));
 }
 

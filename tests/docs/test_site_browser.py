@@ -61,7 +61,7 @@ def test_every_page_is_whole_and_complains_of_nothing(folder, size, scheme, site
 
 def test_the_search_finds_a_section_and_leads_to_it(site, seen):
     seen.size(*SIZES["wide"])
-    for folder, word, there in (("", "parts list of your own", "build"), ("zh/", "退出码", "reference")):
+    for folder, word, there in (("", "parts list of your own", "build"), ("zh/", "命令 退出码", "reference")):
         seen.open(f"{site}{folder}index.html")
         seen.until(SHOWN)
         seen.run("document.querySelector('#site-search input').focus()")

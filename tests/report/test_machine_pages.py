@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rigright.base.words import say
-from rigright.doctor.examine import case_of, examine
+from rigright.doctor.examine import EXIT_WARNING, case_of, examine
 from rigright.machine.device import Device
 from rigright.machine.host import Path, PciDevice, Port
 from rigright.machine.record import Machine, Unseen
@@ -68,6 +68,17 @@ def test_what_no_driver_shows_is_no_good_news():
     assert "no fault" not in text
     bare = examined(LIVE, "swappiness")
     assert "on the PCI bus" not in bare
+    handed_on = examined(replace(LIVE, pci=(replace(CARD, driver="vfio-pci"),)), "swappiness")
+    assert "on the PCI bus" not in handed_on, "it is meant for a virtual machine"
+
+
+def test_a_line_that_warns_ends_as_a_warning():
+    def code(machine):
+        return examine(case_of(machine), ("swappiness",)).exit_code
+
+    assert code(replace(LIVE, pci=(CARD,))) == EXIT_WARNING
+    assert code(replace(LIVE, pci=(replace(CARD, driver="vfio-pci"),))) == code(LIVE) == 0
+    assert code(replace(LIVE, pci=(CARD,), read_as=("lspci",))) == 0, "a file leaves out what it will"
 
 
 def test_counts_of_nothing_are_left_out():

@@ -25,6 +25,7 @@ from rigright.doctor.chains import joined
 from rigright.doctor.elsewhere import for_machine
 from rigright.doctor.recognise import chip_of
 from rigright.doctor.record import Case, Check, Checked, Finding, Fine, NotSeen, Verdict, Wanted, is_sound
+from rigright.doctor.wires import hides_cards
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 
@@ -87,9 +88,15 @@ class Examined:
 
     @property
     def exit_code(self) -> int:
-        """By the worst finding; a note is no reason to stop anything."""
+        """By the worst finding; a note counts for nothing, cards that no driver lists as a warning."""
         severities = {finding.severity for _, finding in self.findings}
-        return EXIT_FAULT if "fault" in severities else EXIT_WARNING if "warning" in severities else 0
+        doubtful = "warning" in severities or self.hides_cards
+        return EXIT_FAULT if "fault" in severities else EXIT_WARNING if doubtful else 0
+
+    @property
+    def hides_cards(self) -> bool:
+        """Whether this machine has cards that could not be looked at; a file may leave them out."""
+        return not self.case.machine.is_capture and hides_cards(self.case.machine)
 
     def count(self, kind: type[Finding | Fine | NotSeen]) -> int:
         """How many verdicts of one kind there are."""

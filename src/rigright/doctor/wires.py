@@ -11,9 +11,14 @@ from rigright.doctor.record import Case
 from rigright.facts.chips import Chip, chips
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
+from rigright.machine.record import Machine
 
 ACCELERATORS = ("10de", "1da3")  # makers all of whose graphics and processing functions compute
 _NO_SLOT = ("gh200", "gb200", "gb300", "gb10", "dgx-spark", "jetson", "thor", "orin", "apple")
+HANDED_ON = {"vfio-pci", "pci-stub", "xen-pciback"}
+_COMPUTES = {"0x0302", "0x1200"}  # classes: 3D controller, processing accelerator
+_DISPLAYS = {"0x0300", "0x0380"}
+_MAKERS = {"10de", "1002"}  # NVIDIA, AMD
 _GRAPHICS = ("0x0300", "0x0302", "0x0380", "0x12")
 
 
@@ -83,6 +88,18 @@ def accelerators(case: Case) -> list[PciDevice]:
         for one in functions(case).values()
         if (one.pci_class or "").startswith(_GRAPHICS) and (one.id[:4] in ACCELERATORS or one.id in known)
     ]
+
+
+def computes(function: PciDevice) -> bool:
+    """Whether it is made to compute, or a display of one who makes such."""
+    kind = (function.pci_class or "")[:6]
+    return kind in _COMPUTES or (kind in _DISPLAYS and function.id[:4] in _MAKERS)
+
+
+def hides_cards(machine: Machine) -> bool:
+    """Whether cards are on the bus, not handed on to a virtual machine, and no driver lists any."""
+    here = (one for one in machine.pci or () if computes(one) and one.driver not in HANDED_ON)
+    return not machine.devices and any(here)
 
 
 def left_out(case: Case) -> list[PciDevice]:

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from rigright.base.words import Sentence, say
+from rigright.doctor.wires import computes
 from rigright.facts.chips import chips
-from rigright.machine.host import PciDevice
 from rigright.machine.record import Machine
 from rigright.report.page import Shown
 
 MOST_FORMS, MOST_UNREAD = 12, 3
-_COMPUTES = {"0x0302", "0x1200"}  # classes: 3D controller, processing accelerator
-_DISPLAYS = {"0x0300", "0x0380"}
-_MAKERS = {"10de", "1002"}  # NVIDIA, AMD
 
 
 def machine_name(machine: Machine) -> Shown:
@@ -53,15 +50,9 @@ def bus_cards(machine: Machine) -> str:
     for chip in chips():
         for number in chip.pci_ids:
             names.setdefault(number, []).append(chip.name)
-    held = [one for one in machine.pci or () if _computes(one)]
+    held = [one for one in machine.pci or () if computes(one)]
     return _counted(Counter(" / ".join(names.get(one.id, ())) or one.name or one.id for one in held), ", ")
 
 
 def _counted(kinds: Counter[str], between: str) -> str:
     return between.join(f"{count}x {name}" for name, count in kinds.items())
-
-
-def _computes(function: PciDevice) -> bool:
-    """Whether it is made to compute, or a display of one who makes such."""
-    kind = (function.pci_class or "")[:6]
-    return kind in _COMPUTES or (kind in _DISPLAYS and function.id[:4] in _MAKERS)

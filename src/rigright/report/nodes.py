@@ -9,6 +9,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
 from rigright.doctor.record import Finding
+from rigright.doctor.wires import hides_cards
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
 from rigright.report.named import bus_cards
@@ -51,7 +52,7 @@ class NodeTold:
             return None
         if self.machine.cut:
             return say("the answer was cut off: what came after is not checked")
-        hidden = "" if self.machine.devices else bus_cards(self.machine)
+        hidden = bus_cards(self.machine) if hides_cards(self.machine) else ""
         return say("{cards} on the PCI bus, but no driver lists them here", cards=hidden) if hidden else None
 
     @property

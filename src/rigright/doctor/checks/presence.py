@@ -10,7 +10,7 @@ from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, see_denied
 from rigright.doctor.record import Case, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import NVIDIA, frameworks, has_no_driver, is_contained, refuses_mismatch
-from rigright.doctor.wires import accelerators, functions, left_out, silent_places
+from rigright.doctor.wires import HANDED_ON, accelerators, functions, left_out, silent_places
 from rigright.facts.chips import by_id, chips
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.host import PciDevice
@@ -24,7 +24,6 @@ LEAST = 3  # cards, for one to be missing
 BOX_CHIPS = 16  # a rack's domain tells nothing of one box
 LEAST_SHARE = 0.97  # of the multiprocessors
 MAKERS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
-HANDED_ON = {"vfio-pci", "pci-stub", "xen-pciback"}
 
 
 @check(say("every GPU responds"))

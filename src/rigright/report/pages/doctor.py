@@ -12,6 +12,7 @@ from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Checked, Finding, Fine, NotSeen, Step
+from rigright.doctor.wires import hides_cards
 from rigright.machine.record import Machine
 from rigright.report.diagnosed import Blind, Group, blind, fine, groups
 from rigright.report.named import bus_cards, machine_name, understood
@@ -114,7 +115,7 @@ def _answer(result: Examined, first: Group | None) -> Line:
     machine = result.case.machine
     if first is not None:
         return Line(said=_headline(first), tone=_TONES[result.findings[0][1].severity])
-    hidden = "" if machine.devices else bus_cards(machine)
+    hidden = bus_cards(machine) if hides_cards(machine) else ""
     if hidden and machine.is_capture:
         said = say(
             "{cards} on the PCI bus; for their state, add {command}", cards=hidden, command=_more(machine)

@@ -7,6 +7,7 @@ about a file; and these read below one folder that was named at start.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -23,6 +24,7 @@ from rigright.faces.cli.trouble import trouble
 from rigright.options import readers
 from rigright.options.read import unknown_option
 from rigright.options.rows import options_of
+from rigright.report.draw.cells import clean
 
 TOOLS = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe", "doctor", "validate")
 _FILES = {"from": {"probe", "doctor"}, "before": {"doctor"}, "baseline": {"doctor"}, "files": {"validate"}}
@@ -38,6 +40,7 @@ _OF_FILES = {  # where help for a terminal speaks of files, what is told to thos
         'a machine ("2x rtx 4090"), a model, or an instance (aws:p5.48xlarge)'
     ),
 }
+MOST_LETTERS, MOST_ITEMS, MOST_BITS = 2000, 64, 64  # of a text, of a list, of a whole number
 _PATH = re.compile(r"[/~]|-$|\.\.?(?:/|$)|[A-Za-z]:|.*(?:\\|/\.\.(?:/|$)|://)", re.DOTALL)
 _ENDING = "json|ya?ml|toml|gguf|safetensors|csv|txt|log|xml|py|gz|tgz|tar|zip|bin|pt"
 _FILE = re.compile(rf".*\.(?:{_ENDING})(?::.*)?", re.IGNORECASE | re.DOTALL)
@@ -128,24 +131,30 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
             from rigright.report.plain import settle
 
             title, data = answer.page().title, answer.data(read.language)
-            return Told(line=tell(title, read.language), data=settle(data, read.language))
+            return Told(line=clean(tell(title, read.language)), data=settle(data, read.language))
     except Exception as error:  # noqa: BLE001 - an agent gets a sentence, as a person does
         found = trouble(error, [tool.replace("_", "-")])
         lines = [say("error: {what}", what=found.sentence)]
         lines += [] if found.hint is None else [say("hint: {what}", what=found.hint)]
-        told = "\n".join(tell(one, language) for one in lines)
-        return Told(line=told, data=found.record(language), failed=True)
+        told, record = "\n".join(clean(tell(one, language)) for one in lines), found.record(language)
+        if root is not None:  # where it lies is nobody's business
+            inside = f"{root.resolve()}{os.sep}"
+            told = told.replace(inside, "")
+            for name, text in record["error"].items():
+                record["error"][name] = text.replace(inside, "") if isinstance(text, str) else text
+        return Told(line=told, data=record, failed=True)
 
 
 def allowed(tool: str, said: Mapping[str, Any], *, root: Path | None) -> dict[str, Any]:
     """What was said, with each file below the root and nothing else a file; unknown names are refused."""
     if tool not in offered(root):
-        raise unknown(say("tool"), tool, known=offered(root))
+        raise unknown(say("tool"), tool[:80], known=offered(root))
     known = arguments(tool, root)
     found: dict[str, Any] = {}
     for name, value in said.items():
         if name not in known:
-            raise unknown_option(name, tuple(known))
+            raise unknown_option(name[:80], tuple(known))
+        _check_size(name, value)
         if name in _FILES and root is not None:
             texts = value if isinstance(value, list) else [value]
             paths = [_below(root, str(text)) for text in texts]
@@ -159,6 +168,26 @@ def allowed(tool: str, said: Mapping[str, Any], *, root: Path | None) -> dict[st
                 )
         found[name] = value
     return found
+
+
+def _check_size(name: str, value: Any) -> None:
+    """Refuse what no person would type: objects, lists in lists, pages of text."""
+    items = value if isinstance(value, list) else [value]
+    if len(items) > MOST_ITEMS or not all(map(_is_short, items)):
+        raise AskError(
+            say("{name}: neither a text, nor a number, yes or no, nor a list of these", name=name),
+            hint=say(
+                "at most {letters} letters, and {items} in a list", letters=MOST_LETTERS, items=MOST_ITEMS
+            ),
+        )
+
+
+def _is_short(one: Any) -> bool:
+    if isinstance(one, str):
+        return len(one) <= MOST_LETTERS and not any("\ud800" <= letter <= "\udfff" for letter in one)
+    if isinstance(one, int):
+        return one.bit_length() <= MOST_BITS
+    return one is None or isinstance(one, float)
 
 
 def _below(root: Path, text: str) -> str:

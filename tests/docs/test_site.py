@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tomllib
 from html.parser import HTMLParser
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -144,16 +146,26 @@ def skeleton(text):
     return depths, prose.count("\n|"), same
 
 
-def test_a_link_to_nothing_stops_the_build():
-    from importlib.machinery import SourceFileLoader
-    from importlib.util import module_from_spec, spec_from_loader
-
+@pytest.fixture(scope="module")
+def script():
     loader = SourceFileLoader("site_script", str(ROOT / "scripts" / "site"))
     module = module_from_spec(spec_from_loader(loader.name, loader))
     sys.modules[loader.name] = module
     loader.exec_module(module)
-    renderer = module.Renderer(module.Page(name="index", language="zh"))
+    return module
+
+
+def test_a_link_to_nothing_stops_the_build(script):
+    renderer = script.Renderer(script.Page(name="index", language="zh"))
     assert renderer.linked("reference.zh-CN.md#plan") == "reference.html#plan"
     assert renderer.linked("examples/parts.txt") == "../examples/parts.txt"
     with pytest.raises(SystemExit, match="nowhere"):
         renderer.linked("nowhere.md")
+
+
+@pytest.mark.parametrize(("language", "link"), [("en", "../try/index.html"), ("zh", "../../try/index.html")])
+def test_the_page_that_runs_in_the_browser_is_linked_where_it_is_there(script, language, link):
+    known = {name: script.Page(name=name, language=language) for name in script.names()}
+    made = {tried: script.html(known["tutorials/choose"], known, tried=tried) for tried in (True, False)}
+    assert link in Seen(made[True]).links
+    assert "try/index.html" not in made[False]

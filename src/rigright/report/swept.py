@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass
+from sys import intern
 
 from rigright.base.words import Sentence
+
+_BETWEEN = "\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,31 @@ class Question:
     index: int
     line: int  # of the grid's file
     words: Mapping[str, str]
+
+
+class Cells(Mapping[str, str]):
+    """Cells of one answer in one text: a sweep holds tens of thousands, of which few are looked at."""
+
+    __slots__ = ("_heads", "_text")
+
+    def __init__(self, cells: Mapping[str, str]) -> None:
+        self._heads, self._text = intern(_BETWEEN.join(cells)), _BETWEEN.join(cells.values())
+
+    def __getitem__(self, name: str) -> str:
+        return dict(self._pairs())[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._heads.split(_BETWEEN) if self._heads else ())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def items(self) -> ItemsView[str, str]:
+        """All of them at once."""
+        return dict(self._pairs()).items()
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        return zip(self, self._text.split(_BETWEEN), strict=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

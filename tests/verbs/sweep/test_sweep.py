@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import tracemalloc
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.options.rows import options_of
 from rigright.report.formats.text import render
 from rigright.report.pages import sweep as pages
 from rigright.report.screen import Screen
-from rigright.report.swept import Answered, Question
+from rigright.report.swept import Answered, Cells, Question
 from rigright.verbs.plan import plan as plan_verb
 from rigright.verbs.sweep import answer as answering
 from rigright.verbs.sweep import frame, journal
@@ -131,6 +134,37 @@ def test_a_strange_journal_is_an_empty_one(tmp_path, text):
     path = tmp_path / "j"
     path.write_text(text, encoding="utf-8")
     assert journal.kept(path, mark="mark") == {}
+
+
+WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=9)
+
+
+@given(cells=st.dictionaries(WORD, st.one_of(WORD, st.just("")), max_size=6))
+def test_cells_in_one_text_are_the_cells(cells):
+    packed = Cells(cells)
+    assert dict(packed) == dict(packed.items()) == cells
+    assert list(packed) == list(cells)
+    assert len(packed) == len(cells)
+    assert [packed.get(name) for name in (*cells, "\0")] == [*cells.values(), None]
+
+
+def test_a_sweep_of_thousands_holds_little(grid, tmp_path):
+    """Each answer is a text of its own, and no more."""
+    count = 4000
+    text = "model,users\n" + "".join(f"qwen3-8b,{users}\n" for users in range(1, count + 1))
+    cells = {"fits": "yes"} | {f"figure_{number}": f"{number}.12345" for number in range(50)}
+    questions = read_grid(grid(text), known=WORDS)
+    out = tmp_path / "answers.csv"
+    with journal.writing(journal.journal_of(str(out)), mark=journal.stamp(questions), fresh=True) as file:
+        for one in questions:
+            journal.write(file, Answered(index=one.index, cells=cells))
+    tracemalloc.start()
+    result = frame.sweep(grid(text), out=str(out))
+    held = tracemalloc.get_traced_memory()[0] / count
+    tracemalloc.stop()
+    assert result.kept == count
+    assert out.read_text(encoding="utf-8").count("\n") == count + 1
+    assert held < 2500, "bytes of a question and its answer"
 
 
 def test_the_page_and_the_data_tell_every_answer(grid):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 
 from rigright.base.errors import AskError
 from rigright.base.files import safe_cell
@@ -20,10 +21,15 @@ def render(page: Page, screen: Screen) -> str:
     table = next(headed, tables[0] if tables else None)
     if table is None:
         raise AskError(say("this answer holds no table to print as CSV; ask for --json"))
+    return written((column.head for column in table.columns), table.rows, screen=screen)
+
+
+def written(heads: Iterable[Shown], rows: Iterable[Iterable[Shown]], *, screen: Screen) -> str:
+    """A table whose rows may come one by one."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n").writerow
-    write([_cell(column.head, screen) for column in table.columns])
-    for row in table.rows:
+    write([_cell(head, screen) for head in heads])
+    for row in rows:
         write([_cell(cell, screen) for cell in row])
     return out.getvalue()
 

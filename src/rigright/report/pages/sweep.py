@@ -102,20 +102,26 @@ def _shown(cell: str, scale: float | None) -> str:
 
 def sheet(result: Swept) -> Page:
     """Every question with its answer, for a spreadsheet."""
-    asked = list(dict.fromkeys(name for one in result.questions for name in one.words))
-    given = list(dict.fromkeys(name for one in result.answers for name in one.cells))
-    rows = tuple(
-        (
-            *(one.words.get(name, "") for name in asked),
-            *(answer.cells.get(name, "") for name in given),
-            answer.why,
-        )
-        for one, answer in zip(result.questions, result.answers, strict=True)
-    )
-    heads = (*asked, *given, "why")
-    return Page(
-        title=result.file, parts=(Table(columns=tuple(Column(head=head) for head in heads), rows=rows),)
-    )
+    heads, rows = table(result)
+    columns = tuple(Column(head=head) for head in heads)
+    return Page(title=result.file, parts=(Table(columns=columns, rows=tuple(rows)),))
+
+
+def table(result: Swept) -> tuple[tuple[str, ...], Iterator[tuple[str, ...]]]:
+    """The heads of that sheet, and its rows one by one."""
+    asked = tuple(dict.fromkeys(name for one in result.questions for name in one.words))
+    given = tuple(dict.fromkeys(name for one in result.answers for name in one.cells))
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for one, answer in zip(result.questions, result.answers, strict=True):
+            cells = dict(answer.cells.items())
+            yield (
+                *(one.words.get(name, "") for name in asked),
+                *(cells.get(name, "") for name in given),
+                answer.why,
+            )
+
+    return (*asked, *given, "why"), rows()
 
 
 plain = telling.Told(Swept)

@@ -7,9 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
-from rigright.report.swept import Answered, Question, Swept
+from rigright.report.swept import Answered, Cells, Question, Swept
 from rigright.verbs.sweep import journal
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.files import write_answers
@@ -37,7 +38,7 @@ def sweep(
     with nullcontext() if path is None else journal.writing(path, mark=mark, fresh=not done) as file:
         left = [one for one in questions if one.index not in done]
         for place, one in _asked(left, workers=workers, on_ray=on_ray):
-            done[one.index] = one
+            done[one.index] = replace(one, cells=Cells(one.cells))
             places[place] += 1
             if file is not None:
                 journal.write(file, one)

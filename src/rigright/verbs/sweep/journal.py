@@ -11,7 +11,7 @@ from typing import IO
 
 from rigright import __version__
 from rigright.base.bounded import bounded_json
-from rigright.report.swept import Answered, Question
+from rigright.report.swept import Answered, Cells, Question
 
 ENDING = ".part"
 
@@ -31,13 +31,12 @@ def stamp(questions: Sequence[Question]) -> str:
 def kept(path: Path, *, mark: str) -> dict[int, Answered]:
     """Answers of an earlier sweep of the same questions; a line that was cut off is not one."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with path.open(encoding="utf-8") as file:
+            if file.readline().rstrip("\n") != mark:
+                return {}
+            return {one.index: one for one in map(_read, file) if one is not None}
     except (OSError, UnicodeDecodeError):
         return {}
-    if not lines or lines[0] != mark:
-        return {}
-    found = (_read(line) for line in lines[1:])
-    return {one.index: one for one in found if one is not None}
 
 
 @contextmanager
@@ -57,6 +56,6 @@ def write(file: IO[str], one: Answered) -> None:
 def _read(line: str) -> Answered | None:
     try:
         index, cells, why = bounded_json(line)
-        return Answered(index=int(index), cells=dict(cells), why=str(why))
+        return Answered(index=int(index), cells=Cells(dict(cells)), why=str(why))
     except (ValueError, TypeError):
         return None

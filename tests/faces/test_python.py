@@ -117,6 +117,17 @@ def explained():
     return rig.explain("llama-3.1-8b", on="rtx 4090")
 
 
+def test_editors_know_what_each_verb_takes():
+    """The stub beside the package has every verb with the arguments that its parser reads."""
+    tree = ast.parse((Path(rig.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+    known = {one.name: one.args for one in tree.body if isinstance(one, ast.FunctionDef)}
+    assert {*known, "watch"} == {*VERBS}
+    for verb, taken in known.items():
+        named = [*taken.args, *([taken.vararg] if taken.vararg else []), *taken.kwonlyargs]
+        assert [one.arg for one in named] == [*inspect.signature(getattr(rig, verb)).parameters]
+        assert all(one.annotation is not None for one in named)
+
+
 def test_an_answer_is_its_record(explained):
     assert "Llama-3.1-8B" in explained.model
     assert explained.fullest.used_bytes == explained.record.fullest.used_bytes

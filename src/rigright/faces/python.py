@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rigright.report.screen import Screen
 
 FRAMES = ("pandas", "polars")
+TEXTS = "Texts"  # a word, a number, a path, or several: as the command line would be told
 _NUMBER = re.compile(r"-?(?:\d{1,30}|\d{1,3}(?:,\d{3}){1,9})(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?")
 
 
@@ -171,11 +172,54 @@ def _signature(verb: str) -> Any:
         else:
             placed.append((name, action))
     every = [
-        Parameter(name, Parameter.VAR_POSITIONAL)
+        Parameter(name, Parameter.VAR_POSITIONAL, annotation=TEXTS)
         if action.nargs in {"*", "+"}
-        else Parameter(
-            name, Parameter.POSITIONAL_OR_KEYWORD, **({"default": None} if action.nargs == "?" else {})
-        )
+        else Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=f"{TEXTS} | None", default=None)
+        if action.nargs == "?"
+        else Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=TEXTS)
         for name, action in placed
     ]
-    return Signature([*every, *(Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in named)])
+    every += [
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=f"{_kind(action)} | None", default=None)
+        for name, action in named.items()
+    ]
+    return Signature(every, return_annotation="Reply")
+
+
+def _kind(action: Any) -> str:
+    """What an option takes: nothing, or what can be written as a word; several become a list of names."""
+    if action.nargs == 0:
+        return "bool"
+    return f"bool | {TEXTS}" if action.nargs == "?" else TEXTS
+
+
+def stub() -> str:
+    """The signatures of all verbs, for type checkers and editors: `rigright/__init__.pyi`."""
+    from rigright.base import shelf
+
+    lines = [
+        "# made by scripts/docs from the parsers; do not edit",
+        "from collections.abc import Sequence",
+        "from os import PathLike",
+        "from typing import TypeAlias",
+        "",
+        "from rigright.faces.python import Reply",
+        "from rigright.verbs.watch.frame import watch as watch",
+        "",
+        f"{TEXTS}: TypeAlias = str | float | PathLike[str] | Sequence[str | float | PathLike[str]]",
+        "",
+        "__version__: str",
+        "",
+    ]
+    for verb in shelf.names("rigright.faces.cli.asks"):
+        if verb == "watch":  # which goes on: see above
+            continue
+        told: list[str] = []
+        starred = False
+        for one in _signature(verb).parameters.values():
+            starred = starred or one.kind is one.VAR_POSITIONAL
+            if one.kind is one.KEYWORD_ONLY and not starred:
+                told, starred = [*told, "*"], True
+            told.append(f"{one}".replace("'", ""))
+        lines += [f"def {verb}(", *(f"    {one}," for one in told), ") -> Reply: ..."]
+    return "\n".join(lines) + "\n"

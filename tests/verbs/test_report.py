@@ -210,6 +210,17 @@ def test_the_document_asks_nobody_and_prints(saved, tmp_path, capsys):
     assert "<svg" in html
 
 
+def test_the_figures_of_millions_stand_inside_the_picture():
+    """Beside the axis there is room for its longest number."""
+    shown = rig.cost("64x h100", lang="en").to_html()
+    left, longest = (
+        int(re.search(r'viewBox="-(\d+) ', shown)[1]),
+        max(re.findall(r'class="end">([\d,]+)<', shown), key=len),
+    )
+    assert len(longest) >= len("1,000,000")
+    assert left >= 6 + 7 * len(longest)
+
+
 def test_in_chinese_the_headings_and_our_sentences_are_chinese(saved, capsys):
     assert main(["report", saved(), "--lang", "zh", "--width", "200"]) == 0
     out = capsys.readouterr().out

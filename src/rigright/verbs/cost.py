@@ -227,7 +227,8 @@ def _host(subject: Asset, market: Market) -> Estimate:
     made = subject.ordered if usual.value else None
     if made is None or not made.is_priced or not {"gpu", "cpu"} & {item.kind for item in made.items}:
         return usual
-    return scaled(made.around_usd, made.machines)
+    parts = scaled(made.around_usd, made.machines)
+    return replace(parts, why="a bill of its parts, each at its price: `rigright build`")
 
 
 def _monthly(power: Estimate, idle: float, *, tariff: Tariff) -> dict[str, Estimate]:

@@ -158,8 +158,9 @@ def _plot(plot: Plot, screen: Screen) -> str:
         f'<text x="{_WIDE:.0f}" y="{_HIGH + 34:.0f}" class="end">{_told(plot.x_name, screen)}</text>',
         f'<text x="6" y="6">{_told(plot.y_name, screen)}</text>',
     ]
+    left = max(60, 8 + 8 * max((len(scales.shown(tick)) for tick in scales.y_ticks), default=0))
     return (
-        f'<svg class="plot" viewBox="-60 -10 {_WIDE + 80:.0f} {_HIGH + 50:.0f}" role="img"'
+        f'<svg class="plot" viewBox="-{left} -10 {_WIDE + left + 20:.0f} {_HIGH + 50:.0f}" role="img"'
         f' aria-label="{_told(plot.title or plot.y_name, screen)}">\n'
         + "\n".join((*_grid(scales), *axes, *_drawn(plot, scales, screen=screen)))
         + f'\n</svg>\n<div class="legend">{legend}</div>'

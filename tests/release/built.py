@@ -12,7 +12,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-VERSION = PROJECT["project"]["version"]
 MEASURED = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "RIGRIGHT_TODAY": "2026-11-21", "COLUMNS": "80"}
 
 

@@ -13,7 +13,8 @@ import pytest
 from packaging.metadata import Metadata
 from trove_classifiers import classifiers
 
-from release.built import MEASURED, PROJECT, ROOT, VERSION, build, contents, installed, run, unpacked
+from release.built import MEASURED, PROJECT, ROOT, build, contents, installed, run, unpacked
+from rigright import __version__ as VERSION  # noqa: N812 - it is one
 
 MOST_WHEEL_BYTES, MOST_SDIST_BYTES = 4_000_000, 4_000_000
 SHARED = f"rigright-{VERSION}.data/data/share/man"

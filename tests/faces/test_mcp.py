@@ -231,10 +231,11 @@ def test_over_http_on_loopback_alone(root):
             listed, (answer,) = conversation(f"http://127.0.0.1:{port}/mcp", asked)
             assert "validate" not in {tool.name for tool in listed}
             assert not answer.is_error
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as rebound:
-                heads = {"Host": "evil.example", "Content-Type": "application/json"}
-                rebound.request("POST", "/mcp", body="{}", headers=heads)
-                assert rebound.getresponse().status in {400, 403, 421}
+            for wrong in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+                with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as rebound:
+                    heads = {"Content-Type": "application/json", "Accept": "application/json"} | wrong
+                    rebound.request("POST", "/mcp", body="{}", headers=heads)
+                    assert rebound.getresponse().status in {403, 421}
         finally:
             running.terminate()
 

@@ -18,7 +18,17 @@ from rigright.machine.bench.session import Wish
 BENCH = "bench"
 PACKAGE = Path(__file__).parents[2]  # this very program
 ROOMS = ("*.py", "base/**/*.py", "machine/**/*")  # enough to read a machine and to measure it
-NOT_SENT = ("bundle", "history", "exporter", "opened", "sampling", "demand", "traits")  # beginnings of names
+NOT_SENT = (
+    "bundle",
+    "history",
+    "exporter",
+    "opened",
+    "sampling",
+    "demand",
+    "traits",
+    "plugin",
+    "telling",
+)  # beginnings of names
 READINGS = "pynvml"  # NVIDIA's own module of readings goes along where it is here: one file, no dependencies
 NO_PYTHON = "rigright-no-python"
 STARTER = (

@@ -77,7 +77,7 @@ UNITS = {
     "days": "days",
     "months": "months",
 }
-BARE = {"tok", "texts", "images", "requests", "flops", "bytes"}  # a name of this alone is no unit
+ALONE = {"usd", "days", "months"}  # names that are a unit and nothing before it
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -246,7 +246,7 @@ def _unit(name: str) -> str:
     top, _, below = name.partition("_per_")
     last = top.rpartition("_")[2]
     under = below.split("_per_")
-    if last not in UNITS or (not below and last == name and name in BARE):
+    if last not in UNITS or (last == top and top not in ALONE):
         return ""
     if not below:
         return UNITS[last]
@@ -323,7 +323,8 @@ def _doc(kind: type) -> str:
 
 def _plainly(text: str) -> str:
     """A remark or a docstring as words beside a key."""
-    text = re.sub(r"\bNone\b", "null", text.strip().removesuffix("."))
+    text = re.sub(r"\bNone\b", "null", text.strip())
+    text = text if text.endswith("...") else text.removesuffix(".")
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 

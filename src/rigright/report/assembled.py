@@ -48,9 +48,9 @@ class Assembled:
     cards: str  # of one machine: "2x GeForce RTX 4090"
     wanted: BuildWish
     proposed: Proposed
-    today: str
+    today: str  # prices are stale or not against it
     model: str | None = None  # whose plan it is
-    notes: tuple[Sentence, ...] = ()
+    notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     currency: str = "USD"
     asked: str = ""  # the command that asks this again
 

@@ -47,22 +47,22 @@ class Pass:
 class Roof:
     """A card's stated limits, and where the work lies under them."""
 
-    peak_flops_per_s: float
-    bytes_per_s: float
-    token: Pass
-    prompt: Pass
+    peak_flops_per_s: float  # as stated
+    bytes_per_s: float  # of its memory, as stated
+    token: Pass  # while it makes next tokens
+    prompt: Pass  # while it reads a prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
     """One thing that is compared."""
 
-    asked: str
+    asked: str  # as it was typed
     plan: Plan | None  # None: it cannot do the work at all
     fits: bool  # it keeps every limit
-    broken: tuple[Rejection, ...] = ()
-    speed: Speed | None = None
-    roof: Roof | None = None
+    broken: tuple[Rejection, ...] = ()  # limits that it does not keep
+    speed: Speed | None = None  # how fast it serves
+    roof: Roof | None = None  # where the work lies under the card's limits
 
     TOLD = "asked fits plan tok_per_joule speed roof broken=broken.reason"
 
@@ -96,9 +96,9 @@ class Compared:
     """Things side by side for one work."""
 
     model: str
-    wish: PlanWish
-    contenders: tuple[Contender, ...]
-    notes: tuple[Sentence, ...] = ()
+    wish: PlanWish  # what was asked, with what nobody said filled in
+    contenders: tuple[Contender, ...]  # in the order asked
+    notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: str = ""
     model_asked: str = ""
     wins: dict[str, tuple[int, ...]] = field(default_factory=dict)  # figure -> places of the best

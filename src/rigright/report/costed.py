@@ -35,9 +35,9 @@ class CostWay:
 class Output:
     """What the machine makes of a model."""
 
-    model: str
+    model: str  # its id
     output_tok: float | None  # a month
-    prompt_tok: float | None
+    prompt_tok: float | None  # a month
     run_h: float | None = None  # of one training run
 
 
@@ -85,23 +85,23 @@ class ToldWay:
 class Costed:
     """One machine for so many years."""
 
-    machine: str
-    n_chips: int
+    machine: str  # what is costed
+    n_chips: int  # cards
     boxes: int  # machines that hold them
-    wish: PlanWish
-    spend: CostWish
+    wish: PlanWish  # what was asked
+    spend: CostWish  # what else is paid
     ways: tuple[CostWay, ...]  # the machine bought first, where its price is known
     cards: Estimate | None  # to buy
-    host: Estimate | None
-    used: bool
+    host: Estimate | None  # the machine around the cards, to buy
+    used: bool  # whether the cards are bought used
     power_w: Estimate  # while it works
-    idle_w: float
-    duty: float
+    idle_w: float  # while it waits
+    duty: float  # share of the time it works
     tariff: Tariff
     carbon: KwhPrice | None
-    output: Output | None
+    output: Output | None  # what it makes of a model
     worth: tuple[Estimate, ...] = ()  # of the machine after each year, from today on
-    notes: tuple[Sentence, ...] = ()
+    notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: str = ""
 
     TOLD = """

@@ -26,9 +26,9 @@ BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "sl
 class CardUse:
     """One card: what lies on it, part by part, and what is left."""
 
-    index: int
-    chip: str
-    chip_id: str
+    index: int  # from 0
+    chip: str  # its name
+    chip_id: str  # as `rigright look-up chips` has it
     parts_bytes: tuple[tuple[str, float], ...]  # in the order of PARTS
     pool_bytes: float  # what the engine sets aside for caches; what was asked is a part of it
     pool_low_bytes: float
@@ -37,7 +37,7 @@ class CardUse:
     low_bytes: float
     high_bytes: float
     total_bytes: float
-    free_bytes: float
+    free_bytes: float  # before anything is loaded
     spare_bytes: float  # negative: so much is missing
     layers: tuple[int, int] | None = None  # first and past-last layer, where cards hold different ones
 
@@ -69,13 +69,13 @@ class CardUse:
 class RamUse:
     """What of the model lies in main memory, and how the engine is told so."""
 
-    used_bytes: float
-    total_bytes: float
+    used_bytes: float  # of it
+    total_bytes: float  # of the machine
     layers: int  # whole, with their caches
     experts: int  # layers of which only the routed experts do
-    all_layers: int
-    moe_layers: int
-    flags: str
+    all_layers: int  # of the model
+    moe_layers: int  # of them, with routed experts
+    flags: str  # as the engine takes them
     said: Sentence  # what lies there, and the flags
     token_s: float  # of a next token, on the processor
     cards_s: float  # and on the cards, with the way between them
@@ -87,10 +87,10 @@ class RamUse:
 class Remedy:
     """One change, what it saves on the fullest card, and what it costs."""
 
-    change: Sentence
-    price: Sentence
-    saves_bytes: float
-    fits: bool
+    change: Sentence  # what to do
+    price: Sentence  # what it costs: quality, speed, length
+    saves_bytes: float  # on the fullest card
+    fits: bool  # whether it then fits
     flag: str | None = None  # how to ask this again with the change
 
     TOLD = "change price saves_bytes fits flag"
@@ -100,10 +100,10 @@ class Remedy:
 class Reason:
     """Where one figure comes from."""
 
-    part: str
-    formula: Sentence
+    part: str  # what is worked out: `weights`, `cache`, `tpot_s` ...
+    formula: Sentence  # in words
     facts: Sentence | str  # the numbers in it
-    source: str
+    source: str  # of the law or the fact
 
     TOLD = "part formula numbers=facts source"
 
@@ -118,8 +118,8 @@ class Limits:
     pool_tok: int | None  # tokens the engine will log; None where it keeps none that tokens fill
     pool_low_tok: int | None
     pool_high_tok: int | None
-    blocks: int | None
-    block_tok: float | None
+    blocks: int | None  # of the pool
+    block_tok: float | None  # tokens a block
     token_bytes: float  # of cache for each further token of a long sequence, on one rank
 
 
@@ -127,23 +127,23 @@ class Limits:
 class Explained:
     """One model on one machine, serving."""
 
-    model: str
-    params: int
-    machine: str
-    engine: str
+    model: str  # its id
+    params: int  # of the model
+    machine: str  # as it was understood
+    engine: str  # that serves it
     engine_version: str
     backend: str  # as its makers write it; "": the engine has one way only
-    weights_format: str
+    weights_format: str  # a name of `rigright look-up formats`
     serving: Serving  # with every default filled in
-    layout: Layout
-    cards: tuple[CardUse, ...]
-    limits: Limits | None  # None where nothing is generated
-    remedies: tuple[Remedy, ...] = ()
-    reasons: tuple[Reason, ...] = ()
-    notes: tuple[Sentence, ...] = ()
+    layout: Layout  # how the work is cut over cards
+    cards: tuple[CardUse, ...]  # what lies on each
+    limits: Limits | None  # how far it goes; null where nothing is generated
+    remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
+    reasons: tuple[Reason, ...] = ()  # with `--why`
+    notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: str = ""  # the command that asks this again
     work: str = ""  # kind of work, of data/works.toml
-    speed: Speed | None = None  # None where nothing is generated, or it does not fit
+    speed: Speed | None = None  # null where nothing is generated, or it does not fit
     samples: SampleSpeed | None = None  # where whole images or texts are worked on
     ram: RamUse | None = None  # where a part of the model lies in main memory
 

@@ -11,20 +11,20 @@ from rigright.cost.estimate import Estimate
 class Fitting:
     """One model in one format that fits."""
 
-    model: str
-    task: str
-    family: str
-    params: int
-    active_params: int
-    weights_format: str
-    engine: str
-    weights_bytes: float
+    model: str  # its id
+    task: str  # what it is for
+    family: str  # of its architecture
+    params: int  # of the model
+    active_params: int  # that work on a token
+    weights_format: str  # a name of `rigright look-up formats`
+    engine: str  # that runs it
+    weights_bytes: float  # of all cards
     used_bytes: float  # of the fullest card, with the context asked for
     spare_bytes: float  # on the fullest card
     context_tok: int | None  # largest with one sequence; None where nothing is generated, or no limit is
-    model_context_tok: int | None
+    model_context_tok: int | None  # what the model itself allows
     is_endless: bool = False  # it generates, and no context is too long
-    licence: str | None
+    licence: str | None  # of the model
     quality: float | None = None  # the arena's score, where it has one
     released: str | None = None  # ISO date
     samples_per_s: Estimate | None = None  # of whole images or texts

@@ -16,9 +16,9 @@ class Addition:
     """Something to add to a machine, or to rent instead, and what it then does."""
 
     kind: str  # "memory", "cards", "rent"
-    label: Sentence
+    label: Sentence  # what it is, in words
     on: str | None  # the machine as --on takes it
-    plan: Plan
+    plan: Plan  # what it then does
     usd: Estimate | None = None  # of what is added; None: no price is known
     usd_per_h: Estimate | None = None
 
@@ -34,16 +34,16 @@ class Addition:
 class Planned:
     """One model, one work, its limits, and the plans."""
 
-    model: str
-    params: int
-    active_params: int
-    licence: str | None
+    model: str  # its id
+    params: int  # of the model
+    active_params: int  # that work on a token
+    licence: str | None  # of the model
     wish: PlanWish  # with what nobody said filled in
     found: Found
     today: str  # prices are stale or not against this
     reasons: tuple[Reason, ...] = ()  # of the first plan
     steps: tuple[Addition, ...] = ()  # where a machine that was named has no room, or is slow
-    notes: tuple[Sentence, ...] = ()
+    notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     seen_cards: int = 0  # of the machine on, where it was looked at and not named
     asked: str = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed

@@ -27,16 +27,16 @@ class KnownPrice:
 class ChipPrices:
     """All that is known of one card, and what an answer takes."""
 
-    chip: str
-    name: str
+    chip: str  # as `rigright look-up chips` has it
+    name: str  # for people
     ended: bool  # made no more
     taken: Estimate | None  # None: nobody says
-    used: bool
-    why: Sentence
+    used: bool  # whether that is a used card
+    why: Sentence  # why this one is taken
     rows: tuple[Price, ...]  # the newest first
     counted: tuple[Price, ...]  # of them, those that the answer is taken from
     rents: tuple[Offer, ...] = ()  # the cheapest first, in dollars
-    stale: bool = False
+    stale: bool = False  # whether its date is long ago
 
     TOLD = """
         chip name ended usd=taken as_of=taken.as_of used stale why

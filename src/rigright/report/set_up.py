@@ -44,16 +44,16 @@ class Target:
 class Pick:
     """One set that goes together."""
 
-    name: str
+    name: str  # what it is: `vllm`, `torch` ...
     version: str
-    torch: str | None = None
+    torch: str | None = None  # version of PyTorch
     build: str | None = None
     index: str | None = None  # the wheel index to take torch from; None: the package index itself
     python: str | None = None  # "3.10-3.14"
-    cuda: str | None = None
-    least_driver: str | None = None
-    pip: tuple[str, ...] = ()
-    image: str | None = None
+    cuda: str | None = None  # version that it is built for
+    least_driver: str | None = None  # that it runs with
+    pip: tuple[str, ...] = ()  # packages, as pip takes them
+    image: str | None = None  # of a container
     toolkit: bool = False
     source: str = ""
     as_of: str = ""
@@ -77,11 +77,11 @@ class Pick:
 class SetupStep:
     """One step: what it does, why, and its commands; without commands it is done by hand."""
 
-    title: Sentence
-    why: Sentence
-    commands: tuple[str, ...] = ()
-    as_root: bool = False
-    disturbs: bool = False
+    title: Sentence  # what it does
+    why: Sentence  # what for
+    commands: tuple[str, ...] = ()  # none: it is done by hand
+    as_root: bool = False  # whether it needs root
+    disturbs: bool = False  # whether it stops work that runs
 
     TOLD = "title why commands as_root disturbs"
 

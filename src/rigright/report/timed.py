@@ -12,10 +12,10 @@ TIME_PARTS = ("memory", "compute", "links", "fixed")
 class TimeParts:
     """Seconds of passes, by what they go into: each kind of work by the longer of reading and computing."""
 
-    memory_s: float
-    compute_s: float
-    links_s: float
-    fixed_s: float
+    memory_s: float  # reading weights and caches
+    compute_s: float  # computing
+    links_s: float  # waiting for other cards
+    fixed_s: float  # starting kernels, the engine's own work
 
     TOLD = "memory_s compute_s links_s fixed_s total_s bound"
 
@@ -38,12 +38,12 @@ class TimeParts:
 class Speed:
     """One serving under one load."""
 
-    prompt_tok: float
-    output_tok: float
+    prompt_tok: float  # of a request
+    output_tok: float  # of a request
     concurrency: float  # asked for
     running: float  # at work at once; fewer where the cache holds fewer
-    ttft_s: Estimate
-    tpot_s: Estimate
+    ttft_s: Estimate  # to the first token
+    tpot_s: Estimate  # from token to token
     output_tok_per_s: Estimate  # of all users
     user_tok_per_s: Estimate  # of one, once it started
     prefill_tok_per_s: Estimate  # one prompt alone

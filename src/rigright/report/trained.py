@@ -15,15 +15,15 @@ from rigright.report.timed import SampleSpeed
 class RankUse:
     """Ranks of one pipeline stage, all alike."""
 
-    stage: int
-    ranks: int
+    stage: int  # of the pipeline
+    ranks: int  # that are alike
     layers: tuple[int, int]  # first and past-last
     parts_bytes: tuple[tuple[str, float], ...]  # at the peak; zero parts left out
-    phases_bytes: tuple[tuple[str, float], ...]
-    peak_phase: str
-    allocated_bytes: float
-    reserved_bytes: float
-    device_bytes: float
+    phases_bytes: tuple[tuple[str, float], ...]  # `load`, `backward-start`, `backward-end`, `step`
+    peak_phase: str  # the highest of them
+    allocated_bytes: float  # tensors of PyTorch
+    reserved_bytes: float  # what its allocator holds
+    device_bytes: float  # what the driver shows
     least_bytes: float  # on the device once the allocator gave back all it can
     low_bytes: float  # of the device figure
     high_bytes: float
@@ -58,10 +58,10 @@ class StepUse:
     parts_s: tuple[tuple[str, float], ...]  # what the step goes into; parts next to nothing left out
     tok_per_s_per_chip: Estimate
     ranks: int
-    tok_per_step: float
-    samples_per_s: float
-    mfu: float
-    hfu: float
+    tok_per_step: float  # of all ranks
+    samples_per_s: float  # of all ranks
+    mfu: float  # of the stated peak, useful work alone
+    hfu: float  # of the stated peak, recomputing counted
     bound: str  # "compute", "links", "bubble", "host", "optimizer"
 
     TOLD = "step_s parts_s:pairs tok_per_s tok_per_s_per_chip samples_per_s tok_per_step mfu hfu bound"
@@ -79,22 +79,22 @@ class Trained:
     model: str
     params: int
     learns: int  # parameters that learn
-    machine: str
+    machine: str  # as it was understood
     chip: str
     trainer: str
     optimizer: str
     precision: Sentence | str
-    training: Training
-    layout: Layout
-    ranks: tuple[RankUse, ...]
-    host_bytes: float  # a rank keeps on the host
-    nvme_bytes: float
-    reach: Reach
+    training: Training  # every setting, defaults filled in
+    layout: Layout  # how the work is cut over cards
+    ranks: tuple[RankUse, ...]  # unlike ones, by stage
+    host_bytes: float  # of the host's memory, that each rank keeps
+    nvme_bytes: float  # of NVMe, that each rank keeps
+    reach: Reach  # how far it goes, all else as asked
     samples: SampleSpeed | None = None  # of a network that learns from whole images
     step: StepUse | None = None  # None: the speed of such a model or card is not known
-    remedies: tuple[Remedy, ...] = ()
-    reasons: tuple[Reason, ...] = ()
-    notes: tuple[Sentence, ...] = ()
+    remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
+    reasons: tuple[Reason, ...] = ()  # with `--why`
+    notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: str = ""
 
     TOLD = """

@@ -28,10 +28,10 @@ class Prediction:
 
     metric: str  # as `--predictions` writes it: "peak_gib", "weights_gib", ...
     group: str  # what may be pooled when errors are told: the peak's kind, or the metric again
-    measured: float | None = None
-    predicted: float | None = None
-    low: float | None = None
-    high: float | None = None
+    measured: float | None = None  # as the file says
+    predicted: float | None = None  # null where it cannot be
+    low: float | None = None  # of the 80 % band
+    high: float | None = None  # of the 80 % band
     why: Sentence | None = None  # what was missing, or what was assumed
     basis: Basis | None = None  # where own runs are kept
 
@@ -66,12 +66,12 @@ class Prediction:
 class Judged:
     """One row of the file with what was predicted for it."""
 
-    line: int
-    id: str
-    source: str
+    line: int  # of the file
+    id: str  # of the run
+    source: str  # of the run
     chip: str
     model: str
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[Prediction, ...]  # one a measured figure
     faults: tuple[Sentence, ...] = ()  # measured figures that cannot be read, by line and column
 
     TOLD = "line id source predictions"
@@ -82,13 +82,13 @@ class Score:
     """How well a set of predictions did; figures are None where nothing measured was answered."""
 
     of: str  # "source", "chip", "model", or "group" for the macro average over sources
-    name: str
-    metric: str
-    group: str
+    name: str  # of the source, chip or model
+    metric: str  # as in `predictions`
+    group: str  # what was pooled
     measured: int  # rows with a measured figure
     answered: int  # of those, predicted
     median: float | None = None  # of absolute relative errors
-    p90: float | None = None
+    p90: float | None = None  # of the same
     near: float | None = None  # share of those within 20 %
     bias: float | None = None  # median signed error
     coverage: float | None = None  # share of measured figures inside the band

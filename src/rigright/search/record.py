@@ -26,7 +26,7 @@ class Supply:
     host_usd: Estimate | None = None  # to buy, the machine around them: board, CPU, memory, storage, supply
     usd_per_h: Estimate | None  # to rent, or what bought cards and power come to
     as_of: str | None  # date of the price; None: no price is known
-    stale: bool = False
+    stale: bool = False  # whether that date is long ago
     n_chips: int | None = None  # that are paid for; more than those that work where some stay idle
     used: bool = False  # cards that are made no more
 
@@ -47,20 +47,20 @@ class Plan:
     """One way to do the work, with what it gives and costs. Figures that do not apply are not there."""
 
     chip: Chip
-    n_chips: int
-    n_nodes: int
-    layout: Layout
-    work: Serving | Training
+    n_chips: int  # cards of the whole plan
+    n_nodes: int  # machines that hold them
+    layout: Layout  # how the work is cut: `dp` counts replicas
+    work: Serving | Training  # how it is served or trained: every setting
     concurrency: float | None  # requests in flight at once over all replicas
     memory: tuple[ServingMemory, ...]  # unlike ranks, the fullest first; none for training
     rank_bytes: Estimate  # the fullest rank
-    room_bytes: float  # of a card
+    room_bytes: float  # that a card leaves to a program
     figures: Mapping[str, Estimate]  # by aim: "ttft_s" "tpot_s" "output_tok_per_s" "requests_per_s" "power_w"
     # "usd" "usd_per_h" "usd_per_mtok" "headroom" "days" "usd_total" "train_tok_per_s" "mfu" "images_per_s"
-    supply: Supply
+    supply: Supply  # where the cards come from, and what they cost
     bound: str  # what limits it: "memory", "compute", "links", "fixed", "cache", "prompts"
     reasons: tuple[Sentence, ...] = ()  # why it is among the plans: best at what
-    notes: tuple[Sentence, ...] = ()
+    notes: tuple[Sentence, ...] = ()  # what to know of it
     prefill: Layout | None = None  # workers that take prompts alone; `layout` then makes next tokens alone
     prefill_memory: ServingMemory | None = None  # of a rank of theirs
     drafts: Drafts = NONE
@@ -90,9 +90,9 @@ class Rejection:
     """Something cheaper or smaller that was looked at, and the limit that it breaks."""
 
     label: str  # "1x RTX 5090, awq4"
-    reason: Sentence
+    reason: Sentence  # in words
     limit: str  # "memory", "ttft_s", "tpot_s", "output_tok_per_s", "usd", "power_w", "format", "licence", ...
-    usd_per_h: float | None = None
+    usd_per_h: float | None = None  # what it would cost
     nearest: float | None = None  # what it reaches, in the unit of the limit
 
     TOLD = "label reason limit usd_per_h nearest"
@@ -105,7 +105,7 @@ class Found:
     plans: tuple[Plan, ...]
     rejections: tuple[Rejection, ...]
     looked_at: int  # layouts scored
-    chips: int
+    chips: int  # kinds of card
     nearest: Plan | None = None  # where nothing meets every limit: what comes closest
     broken: tuple[Rejection, ...] = ()  # the limits it breaks
     instead: Plan | None = None  # where nothing fits what was named: such cards in number, or another machine

@@ -130,5 +130,5 @@ def argv_of(script):
     lines = [line for line in script.split("\n") if not line.startswith(("#", "export ", "set ", ": "))]
     words = shlex.split("\n".join(lines).replace("\\\n", " "))
     assert words[0] == "exec"
-    assert words[-1] == "$@"
-    return words[1:-1]
+    assert words.count("$@") == 1
+    return [word for word in words[1:] if word != "$@"]

@@ -104,6 +104,7 @@ def torchtitan(case):
     told = get_args_parser().parse_args(case["argv"][1:])
     config_from_args(told)
     made = ConfigManager().parse_args(told.training_script_args)
+    assert made.training.steps == 9
     assert made.training.global_batch_size % made.training.local_batch_size == 0
 
 

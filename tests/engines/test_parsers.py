@@ -17,20 +17,21 @@ HERE = Path(__file__).parent
 HOMES = {"transformers": "accelerate"}  # whose venv has it too
 COUNT = 300
 DRAWN = {"kubernetes": "vllm"}
+ADDED = {"torchtitan": ["--training.steps", "9"]}  # by whoever calls the script
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RIGRIGHT_ENGINES"), reason="`make test-engines` runs these"
 )
 
 
-def argv_of(files):
+def argv_of(files, added=()):
     """The command of a script, as a real shell splits it."""
     script = next((text for name, text in files.items() if name in {"serve.sh", "train.sh"}), None)
     if script is None:
         return []
-    told = script.replace("\nexec ", "\nprintf '%s\\0' ")
+    told = ["/bin/sh", "-c", script.replace("\nexec ", "\nprintf '%s\\0' "), "sh", *added]
     env = {"PATH": os.environ["PATH"], "HEAD": "127.0.0.1", "NODE_RANK": "0"}
-    done = subprocess.run(["/bin/sh", "-c", told], capture_output=True, text=True, check=True, env=env)
+    done = subprocess.run(told, capture_output=True, text=True, check=True, env=env)
     return done.stdout.split("\0")[:-1]
 
 
@@ -40,7 +41,7 @@ def cases_of(target):
         if target == "kubernetes" and data["plans"][0]["n_nodes"] > 1:
             continue  # it starts one node
         files = launch_files(target, data)
-        found.append({"argv": argv_of(files), "files": files})
+        found.append({"argv": argv_of(files, ADDED.get(target, ())), "files": files})
     return found
 
 

@@ -17,6 +17,7 @@ from launch_plans import HOSTILE, argv_of, base, drawn
 from rigright.base.errors import AskError, RigError
 from rigright.export.commands import command_of
 from rigright.export.text import flat
+from rigright.faces.cli.main import main
 from rigright.facts.launching import flags, programs
 from rigright.verbs.export import launch_files
 from rigright.verbs.launch import launch_of, read_plan
@@ -112,6 +113,23 @@ def test_a_name_that_no_command_can_hold_is_refused(name):
 def test_a_plan_is_not_started_with_another_engine():
     with pytest.raises(AskError, match="runs with vllm, not with sglang"):
         launch_files("sglang", drawn("vllm", 1)[0])
+
+
+@pytest.mark.parametrize(
+    ("target", "program", "can"), [("axolotl", "vllm", "trains"), ("vllm", "hf", "serves")]
+)
+def test_a_plan_of_the_other_kind_is_refused_with_what_fits_it(target, program, can):
+    with pytest.raises(AskError, match=f"{target} {can}, and the plan is one for") as refused:
+        launch_files(target, base(program))
+    fitting = str(refused.value.hint).rpartition("export ")[2].split(", ")
+    assert all(launch_files(one, base(program)) for one in fitting)
+    mode = {"trains": "--mode finetune --trainer", "serves": "--mode serve --engine"}[can]
+    assert f"{mode} {programs()[target].runs[0]}" in str(refused.value.hint)
+
+
+def test_what_watches_takes_no_plan(tmp_path, capsys):
+    assert main(["export", "prometheus", "--from", str(tmp_path / "plan.json")]) != 0
+    assert "prometheus watches machines and takes no plan" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_plan_is_one_sentence(tmp_path):

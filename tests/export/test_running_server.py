@@ -15,6 +15,7 @@ from launch_plans import base
 from rigright.base.words import tell
 from rigright.export.commands import command_of
 from rigright.export.text import flat
+from rigright.faces.cli.main import main
 from rigright.facts.launching import flags, programs, switches
 from rigright.options.read import read_wish
 from rigright.report.pages import validate as pages
@@ -76,6 +77,14 @@ def test_the_doctor_tells_which_flags_of_a_running_server_differ_and_what_each_c
         (line,) = lines
         assert line.startswith(f"--parallel: planned {slots}, running 99; ")
         assert "TTFT" in line
+        (found,) = (
+            one
+            for _, one in doctor(only=("server_flags",), plan=str(file)).findings
+            if one.about == f"pid {pid}"
+        )
+        export = shlex.split(found.fix[0].command)
+        assert main(export[1:]) == 0
+        assert main(shlex.split(found.verify)[1:]) == 1  # the flag is still another
     with running(tmp_path, ["llama-server", *planned[1:]]) as pid:
         result = doctor(only=("server_flags",), plan=str(file))
         assert f"pid {pid}" not in {one.about for _, one in result.findings}

@@ -41,12 +41,13 @@ def shell(words: Words, *, indent: str = "  ", first: str = "") -> str:
     return f" \\\n{indent}".join(first * (place == 0) + line for place, line in enumerate(lines))
 
 
-def script(words: Words, *, head: Iterable[str], environment: Mapping[str, str]) -> str:
-    """A script that becomes the command."""
+def script(words: Words, *, head: Iterable[str], environment: Mapping[str, str], last: Words = ()) -> str:
+    """A script that becomes the command; `last` stands behind what its caller adds."""
     filled = {word: None for group in words for word in group if isinstance(word, Variable)}
     asked = "".join(f': "${{{name}:?{ASKED[name]}}}"\n' for name in filled)
     exported = asked + "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
-    return f'#!/bin/sh\n{comments(head)}set -eu\n\n{exported}\n{shell(words, first="exec ")} "$@"\n'
+    end = f" {shell(last)}" if last else ""
+    return f'#!/bin/sh\n{comments(head)}set -eu\n\n{exported}\n{shell(words, first="exec ")} "$@"{end}\n'
 
 
 def flat(words: Words) -> list[str]:

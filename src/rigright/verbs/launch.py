@@ -121,12 +121,20 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
     program = programs()[target]
     if program not in fitting:
         asked = program.runs[0]
-        flag = "--engine" if program.kind == "serve" else "--trainer"
-        raise AskError(
-            say("the plan runs with {engine}, not with {target}", engine=runs, target=target),
-            hint=say("plan with {flag} {asked}, or export {fitting}", flag=flag, asked=asked,
-                     fitting=", ".join(one.id for one in fitting)),
-        )  # fmt: skip
+        trains = program.kind == "train"
+        flag = "--trainer" if trains else "--engine"
+        known = ", ".join(one.id for one in fitting)
+        if trains != isinstance(work, Training):
+            flag = f"--mode {'finetune' if trains else 'serve'} {flag}"
+            told = (
+                say("{target} trains, and the plan is one for serving", target=target)
+                if trains
+                else say("{target} serves, and the plan is one for training", target=target)
+            )
+        else:
+            told = say("the plan runs with {engine}, not with {target}", engine=runs, target=target)
+        hint = say("plan with {flag} {asked}, or export {fitting}", flag=flag, asked=asked, fitting=known)
+        raise AskError(told, hint=hint)
     return work, program
 
 

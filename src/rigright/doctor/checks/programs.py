@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.happened import events, quieter
 from rigright.doctor.log_lines import none_told, told, unseen
-from rigright.doctor.record import Case, Evidence, Fine, Verdict, check, seen
+from rigright.doctor.record import Case, Evidence, Fine, Verdict, Wanted, check, seen
 from rigright.doctor.stack import setting
 from rigright.machine.system import Event
 
@@ -81,7 +81,8 @@ def server_flags(case: Case) -> Iterator[Verdict]:
 
     Warning: at least one differs. Source: the flags of each engine's own parser, data/launch_flags.csv.
     """
-    for pid, flags in case.wanted.servers if case.wanted else ():
+    wanted = case.wanted or Wanted()
+    for pid, flags in wanted.servers:
         wrong = [one for one in flags if not one.is_kept]
         about = f"pid {pid}"
         lines = tuple(
@@ -98,7 +99,9 @@ def server_flags(case: Case) -> Iterator[Verdict]:
             for one in wrong
         )
         if wrong:
-            yield advise("programs.server_differs", about=about, count=len(wrong), pid=pid, lines=lines)
+            told = {"count": len(wrong), "pid": pid, "lines": lines}
+            asked = {"target": wanted.target, "file": wanted.file}
+            yield advise("programs.server_differs", told | asked, about=about)
         else:
             yield Fine(says=say("every flag as planned"), about=about)
 

@@ -17,7 +17,7 @@ def export(launch: Launch) -> dict[str, str]:
     if launch.program.id != vllm.NAME:
         raise AskError(
             say("Ray Serve runs vLLM, and the plan runs with {engine}", engine=launch.program.label),
-            hint=say("plan with --engine vllm"),
+            hint=say("plan with --mode serve --engine vllm"),
         )
     # the same flags as the command has, by their names in Python; Ray places the ranks itself
     own = {"--host", "--port"}

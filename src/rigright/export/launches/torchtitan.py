@@ -15,8 +15,12 @@ _SHARDED = {"fsdp", "hsdp", "zero3"}
 def export(launch: Launch) -> dict[str, str]:
     """The launch of its trainer."""
     folder = f"the tokenizer lies in the folder {launch.model}: hf download fetches it there with --local-dir"
-    head = (*launch.head, folder, "what you add goes to torchtitan, after the activation checkpointing")
-    return {"train.sh": script(command(launch), head=head, environment=launch.environment)}
+    more = "options added to this script go to torchtitan: ./train.sh --training.steps 10"
+    head = (*launch.head, folder, more)
+    # the last word opens a parser of its own, to which everything behind it belongs
+    words = command(launch)
+    text = script(words[:-1], head=head, environment=launch.environment, last=words[-1:])
+    return {"train.sh": text}
 
 
 def command(launch: Launch) -> Words:

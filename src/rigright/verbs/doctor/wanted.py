@@ -68,7 +68,7 @@ def with_servers(wanted: Wanted, plan: str) -> Wanted:
         launch = launch_of(read_plan(plan), None)
     except AskError:
         return wanted
-    return replace(wanted, servers=tuple(servers_of(launch)))
+    return replace(wanted, servers=tuple(servers_of(launch)), target=launch.program.id, file=plan)
 
 
 def _json(path: Path) -> Any:

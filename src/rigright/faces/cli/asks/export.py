@@ -146,9 +146,14 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _watched(options: argparse.Namespace) -> dict[str, str]:
-    """The files of those who watch."""
+    """The files of those who watch; a plan is nothing to them."""
     from rigright.verbs.export import export
 
+    if options.plan_file is not None or options.model is not None:
+        raise AskError(
+            say("{target} watches machines and takes no plan", target=options.target),
+            hint=say("rigright export {target} --watched node1:9477", target=options.target),
+        )
     return export(
         options.target,
         watched=tuple(options.watched or ()),

@@ -41,7 +41,9 @@ def log(*lines, times=1):
 def serves(context):
     """A server that was given some context, where 8,192 tokens were planned."""
     held = FlagHeld(flag="--max-model-len", planned="8192", running=context)
-    return {"wanted": Wanted(chips=(), engine="vllm", servers=((4242, (held,)),))}
+    return {
+        "wanted": Wanted(chips=(), engine="vllm", servers=((4242, (held,)),), target="vllm", file="plan.json")
+    }
 
 
 def python(**changed):

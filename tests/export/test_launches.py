@@ -129,7 +129,7 @@ def test_a_plan_of_the_other_kind_is_refused_with_what_fits_it(target, program, 
 
 def test_what_watches_takes_no_plan(tmp_path, capsys):
     assert main(["export", "prometheus", "--from", str(tmp_path / "plan.json")]) != 0
-    assert "prometheus watches machines and takes no plan" in capsys.readouterr().err
+    assert "prometheus takes no plan: it watches machines" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_plan_is_one_sentence(tmp_path):

@@ -151,7 +151,7 @@ def _watched(options: argparse.Namespace) -> dict[str, str]:
 
     if options.plan_file is not None or options.model is not None:
         raise AskError(
-            say("{target} watches machines and takes no plan", target=options.target),
+            say("{target} takes no plan: it watches machines", target=options.target),
             hint=say("rigright export {target} --watched node1:9477", target=options.target),
         )
     return export(

@@ -99,8 +99,8 @@ class Wanted:
     tp: int = 1  # cards that exchange at every layer
     training: bool = False
     servers: tuple[tuple[int, tuple[FlagHeld, ...]], ...] = ()  # that run here: process id, flags
-    target: str = ""  # that `export` writes their files for
-    file: str = ""  # of the plan
+    target: str = ""  # of `export`: the program of the plan
+    file: str = ""  # that holds the plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

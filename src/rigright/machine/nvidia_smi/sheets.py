@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from rigright.machine.nvidia_smi.cards import TABLE, Told, device_of, software_of
 from rigright.machine.record import Read
@@ -11,6 +12,7 @@ from rigright.machine.told.values import read_value
 
 _MOST_ROWS, _MOST_HEADS = 512, 200
 _MARKS = ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "index")
+_LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
 _NO_HEADER = re.compile(
     r"nvidia-smi(?:\.exe)? [^\n]{0,200}?--query-gpu=([\w.,-]{1,2000})(?=[^\n]{0,200}\bnoheader)[^\n]{0,400}\n"
 )
@@ -39,7 +41,7 @@ def is_sheet(text: str) -> bool:
 
 def read_sheet(text: str) -> Read:
     """The cards of a CSV with its line of heads."""
-    lines = [line for line in text.strip().splitlines() if line.strip()][: _MOST_ROWS + 1]
+    lines = _first_lines(text, _MOST_ROWS + 1)
     heads = _heads(lines[0]) if lines else []
     rows = [dict(zip(heads, _cells(line), strict=False)) for line in lines[1:] if line != lines[0]]
     first_of: dict[str, dict[str, str]] = {}  # asked in a loop, each card comes again and again
@@ -54,10 +56,15 @@ def read_sheet(text: str) -> Read:
     return Read(fields={"devices": devices, "software": software})
 
 
+def _first_lines(text: str, most: int) -> list[str]:
+    """The first lines that say something; a flood is not cut into all of its lines for their sake."""
+    return [found[0] for found in islice(_LINE.finditer(text), most)]
+
+
 def headed(told: str) -> str:
     """The text with the line of heads that `noheader` left out: of its command, else by its cells."""
     told = _NO_HEADER.sub(lambda match: f"{match[0]}{match[1].replace(',', ', ')}\n", told)
-    lines = [line for line in told.strip().splitlines() if line.strip()][:_MOST_ROWS]
+    lines = _first_lines(told, _MOST_ROWS)
     cells = [_cells(line) for line in lines]
     if (
         len({len(row) for row in cells}) != 1

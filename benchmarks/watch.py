@@ -47,7 +47,7 @@ def view():
     from rigright.report.live.state import View
     from rigright.report.live.view import draw
     from rigright.report.screen import Screen
-    from rigright.report.watched import Detail, Moment
+    from rigright.verbs.watch.watched import Detail, Moment
 
     known = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
     programs, ports, recent = ProgramReader(here()), PortReader(here()), Recent()
@@ -139,7 +139,7 @@ def day():
     from rigright.machine.history.store import open_history
     from rigright.machine.world import here
     from rigright.report.live.recent import Recent
-    from rigright.report.watched import Moment
+    from rigright.verbs.watch.watched import Moment
 
     with tempfile.TemporaryDirectory() as folder, open_history(Path(folder) / "history.db") as history:
         tally, recent = Tally(here(), Settings()), Recent()

@@ -12,8 +12,8 @@ from lab.page import left_out, pictures, tables, traces, worst
 from lab.page.held import OWN, POWERS, RUNS, SPEEDS, TITLES, Run, speed_runs, validated
 from lab.page.points import points
 from rigright.facts.corrections import corrections
-from rigright.report.validation import Validation
 from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.validation import Validation
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "accuracy.md"

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from rigright import __version__
+from rigright.base.page import Commands, Line, Table
 from rigright.base.words import CHINESE, ENGLISH, tell
 from rigright.faces.cli.front import front_page, verbs
 from rigright.faces.cli.main import verb_parser
 from rigright.faces.cli.parser import translate
-from rigright.report.page import Commands, Line, Table
 
 FOLDERS = {ENGLISH: "man1", CHINESE: "zh_CN/man1"}
 MADE = '.\\" made by scripts/docs; do not edit'

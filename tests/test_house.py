@@ -14,7 +14,7 @@ import pytest
 import housetree as house
 
 FLOORS = {
-    "": 9, "__main__": 9, "faces": 8, "verbs": 7, "report": 6, "export": 6,
+    "": 10, "__main__": 10, "faces": 9, "report": 8, "verbs": 7, "export": 6,
     "search": 5, "sim": 5, "build": 5, "choice": 4, "cost": 3, "doctor": 3, "options": 3,
     "facts": 2, "arch": 2, "demand": 2, "machine": 2, "base": 1,
 }  # fmt: skip
@@ -128,6 +128,23 @@ def test_rooms_import_only_what_they_may():
         if allowed is not None and there not in allowed | {module.room}:
             offenders.append(f"{module.path} -> {target}")
     refuse("rooms", offenders, "This room asks another for that, it does not reach past it:")
+
+
+def test_pages_read_records_and_ask_no_verb():
+    offenders = [
+        f"{module.path} -> {target}"
+        for module, target in edges()
+        if module.room == "report" and target.startswith("rigright.verbs.") and is_verb(target)
+    ]
+    refuse("records", offenders, "A page is made of a record; the face asks the verb:")
+
+
+def is_verb(name):
+    """Whether a module bears a function of its own name, or the one of its folder."""
+    own = name.rpartition(".")[2]
+    return own == "frame" or any(
+        isinstance(node, ast.FunctionDef) and node.name == own for node in house.modules()[name].tree.body
+    )
 
 
 def test_no_circle_of_modules():

@@ -21,16 +21,16 @@ from rigright.facts.chips import by_id
 from rigright.facts.nodes import find_node
 from rigright.options.read import fill, values_of
 from rigright.options.row import ALL, TRAINS
-from rigright.report.explained import Explained
 from rigright.report.pages.plan_next import next_commands
-from rigright.report.planned import Planned
 from rigright.search.record import Plan
 from rigright.search.single import single
 from rigright.verbs.compare import compare
 from rigright.verbs.explain import explain, explain_case
 from rigright.verbs.fit import FitWish, _fitting, fit
 from rigright.verbs.plan import plan as plan_of
+from rigright.verbs.planning.planned import Planned
 from rigright.verbs.serving.cards import worst
+from rigright.verbs.serving.explained import Explained
 
 pytestmark = pytest.mark.hypothesis
 COUNT = 25 if THOROUGH else 6

@@ -18,8 +18,8 @@ from rigright.faces.cli.main import verb_parser
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.far.parcel import program
 from rigright.machine.record import Machine
-from rigright.report.nodes import Differs, Fleet, NodeTold, Spread, Straggler
 from rigright.report.pages import fleet, health
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Spread, Straggler
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 WORD = say("{text}", text="x")

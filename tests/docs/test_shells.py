@@ -12,9 +12,9 @@ import sys
 import pytest
 
 from docs.test_typed_lines import SHOWN_LINES
+from rigright.base.page import Commands
 from rigright.faces.cli.front import front_page, verbs
 from rigright.faces.cli.main import verb_parser
-from rigright.report.page import Commands
 
 LIGHT = ("look-up", "completion", "export", "--help", "--version")  # answered at once, on any machine
 CALLED = re.compile(r"^(?:\./rig|rigright)\b")

@@ -13,8 +13,8 @@ from rigright.doctor.happened import is_before_boot
 from rigright.facts.monitoring import alerts
 from rigright.facts.slowdowns import slowdowns
 from rigright.facts.xids import xids
-from rigright.report.binding import Diagnosed
 from rigright.report.pages import diagnose, doctor, upgrade
+from rigright.verbs.diagnosed import Diagnosed
 from rigright.verbs.fleet.health import sure_faults
 from rigright.verbs.upgrade.frame import upgraded
 

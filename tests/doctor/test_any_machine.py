@@ -11,6 +11,7 @@ from boxes import box, eight, h100, rtx4090, xid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rigright.base.plain import dumps
 from rigright.base.words import CHINESE, LANGUAGES, Sentence, tell
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Finding, NotSeen, Wanted
@@ -20,7 +21,6 @@ from rigright.machine.system import Event
 from rigright.report.fix_script import script
 from rigright.report.formats import html, markdown, text
 from rigright.report.pages import doctor as pages
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
 
 SPOKEN = ("", "?", "nvidia", "amd", "NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 4090", "10de:2330", "ok")

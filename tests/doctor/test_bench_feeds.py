@@ -23,8 +23,8 @@ from rigright.machine.device import Device
 from rigright.machine.host import Disk, Mount
 from rigright.machine.record import Machine
 from rigright.machine.tick import DeviceTick, HostTick, Tick
-from rigright.report.benched import Benched
 from rigright.report.pages.bench import page, plain
+from rigright.verbs.bench.benched import Benched
 from rigright.verbs.diagnose import _drifts
 from rigright.verbs.upgrade.standing import standing_of
 

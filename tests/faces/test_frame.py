@@ -17,7 +17,7 @@ GREET = '''
 """Greets."""
 from rigright.base.words import say, tell
 from rigright.faces.cli.answer import Answer
-from rigright.report.page import Line, Page
+from rigright.base.page import Line, Page
 
 STAGE = "plan"
 SUMMARY = say("there is no file {file}", file="greeting")

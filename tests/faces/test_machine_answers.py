@@ -17,6 +17,7 @@ from test_answers_in_every_form import ENGLISH, NAMES, Tags, cells
 from desk import STARVED, Desk, fill, kept, probed, result, ticks
 from rigright.base import shelf
 from rigright.base.errors import AskError
+from rigright.base.plain import dumps
 from rigright.base.words import LANGUAGES
 from rigright.faces.cli.front import ASKS
 from rigright.faces.cli.main import main, verb_parser
@@ -24,7 +25,6 @@ from rigright.machine.stored import plain
 from rigright.machine.system import Event
 from rigright.report.formats import csv as csv_format
 from rigright.report.formats import html, markdown, text
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
 
 FAULTY = "row_remap_pending"

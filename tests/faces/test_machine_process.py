@@ -227,7 +227,7 @@ def test_upgrade_ranks_its_changes_without_the_planners_arrays():
 
 
 def test_a_measured_command_waits_for_nothing_that_only_its_page_needs():
-    needless = "{'rigright.report.page', 'rigright.report.pages.measure', 'rigright.machine.host', 'numpy'}"
+    needless = "{'rigright.base.page', 'rigright.report.pages.measure', 'rigright.machine.host', 'numpy'}"
     code = (
         "import sys, rigright.faces.cli.main, rigright.faces.cli.asks.measure, rigright.verbs.measure.frame\n"
         f"print(*{needless} & set(sys.modules))"

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, RigError
+from rigright.base.plain import dumps
 from rigright.base.units import GIB, TERA
 from rigright.faces.cli.main import main
 from rigright.report.formats.text import render
 from rigright.report.pages.look_up import page, plain
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
 from rigright.verbs.look_up.conditions import find_field, read_condition
 from rigright.verbs.look_up.frame import Wish, find_kind, kind_names, kind_summaries, look_up

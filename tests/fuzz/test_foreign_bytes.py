@@ -30,9 +30,9 @@ from rigright.machine.smbios import modules, slots
 from rigright.machine.smbios import text as dmidecode
 from rigright.machine.stored import plain
 from rigright.machine.world import World
-from rigright.report.measured import Measured
 from rigright.verbs.bench.files import read_results
 from rigright.verbs.fleet.hosts import hosts_of, read_hosts
+from rigright.verbs.measure.measured import Measured
 from rigright.verbs.measure.planned import hold
 from rigright.verbs.measure.saved import run_row
 from rigright.verbs.runs.planned import read_plan

@@ -21,7 +21,7 @@ from rigright.report.live.recent import Recent
 from rigright.report.live.state import View
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 EVERY_S, LOOKS = 30, 2880  # a day; benchmarks/watch.py does it every second
 

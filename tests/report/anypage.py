@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from rigright.base.words import say
-from rigright.report.page import (
+from rigright.base.page import (
     Bar,
     Bars,
     Column,
@@ -21,6 +20,7 @@ from rigright.report.page import (
     Strips,
     Table,
 )
+from rigright.base.words import say
 from rigright.report.screen import Screen
 
 LETTERS = "abcXYZ 019-_.,:|<>&`*[]\\#'\"$%{}()！，。显存模型权重（）“”é́😀\u202e\x1b\t\n"

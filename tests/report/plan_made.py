@@ -7,8 +7,8 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.find import find_chip
-from rigright.report.planned import Planned
 from rigright.search.record import Found, Plan, Rejection, Supply
+from rigright.verbs.planning.planned import Planned
 
 GIB = 2**30
 

@@ -5,9 +5,10 @@ from anypage import LETTERS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rigright.base.words import clean
 from rigright.report.draw import cells
 
-TEXT = st.text(alphabet=LETTERS, max_size=80).map(cells.clean)
+TEXT = st.text(alphabet=LETTERS, max_size=80).map(clean)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +55,9 @@ def test_a_word_longer_than_the_line_is_broken():
 
 @given(st.text(max_size=60))
 def test_nothing_that_steers_a_terminal_comes_through(text):
-    assert cells.clean(text).isprintable() or not any(ord(letter) < 32 for letter in cells.clean(text))
-    assert "\x1b" not in cells.clean(text)
-    assert "\u202e" not in cells.clean(text)
+    assert clean(text).isprintable() or not any(ord(letter) < 32 for letter in clean(text))
+    assert "\x1b" not in clean(text)
+    assert "\u202e" not in clean(text)
 
 
 @given(TEXT)

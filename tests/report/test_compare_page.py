@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 from plan_made import REJECTED, plan
 
+from rigright.base.plain import dumps
 from rigright.demand import PlanWish
-from rigright.report.compared import Compared, Contender, Pass, Roof, winners
 from rigright.report.draw.cells import width
 from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.text import render
 from rigright.report.pages import compare as pages
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
+from rigright.verbs.comparing.compared import Compared, Contender, Pass, Roof, winners
 
 ROOF = Roof(
     peak_flops_per_s=200e12,

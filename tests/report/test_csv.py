@@ -10,10 +10,9 @@ from anypage import pages, screens
 from hypothesis import given
 
 from rigright.base.errors import AskError
-from rigright.base.words import tell
-from rigright.report.draw.cells import clean
+from rigright.base.page import Column, Line, Page, Table
+from rigright.base.words import clean, tell
 from rigright.report.formats.csv import render
-from rigright.report.page import Column, Line, Page, Table
 from rigright.report.screen import Screen
 
 

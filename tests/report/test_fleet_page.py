@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from rigright.base.plain import dumps
 from rigright.base.words import LANGUAGES, say
 from rigright.doctor.examine import Examined, case_of
 from rigright.doctor.record import Checked, Finding
@@ -15,10 +16,9 @@ from rigright.machine.record import Machine
 from rigright.machine.system import Software
 from rigright.report.fleet_rows import rows_of, shared_findings
 from rigright.report.formats import csv, html, markdown, text
-from rigright.report.nodes import Differs, Fleet, NodeTold, Spread, Straggler
 from rigright.report.pages import fleet as pages
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Spread, Straggler
 
 
 def machine(driver="550.1"):

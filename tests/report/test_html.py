@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 from anypage import pages, screens
 from hypothesis import given
 
+from rigright.base.page import Bar, Bars, Line, Page, Piece, Table
 from rigright.report.formats.html import render
-from rigright.report.page import Bar, Bars, Line, Page, Piece, Table
 from rigright.report.screen import Screen
 
 EMPTY = {"meta", "link", "br"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rigright.base.page import Commands
 from rigright.demand import PlanWish
-from rigright.report.page import Commands
 from rigright.report.pages.plan import page
 from rigright.verbs.plan import plan as plan_verb
 

@@ -19,7 +19,7 @@ from rigright.report.live.recent import Recent
 from rigright.report.live.state import View
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 GB = 1e9
 CARD = DeviceTick(index=0, vendor="nvidia", name="NVIDIA H100", links_active=2)

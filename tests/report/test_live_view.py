@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rigright.base.page import Table
 from rigright.base.words import say
 from rigright.machine.device import Program
 from rigright.machine.host import NodePower
@@ -19,10 +20,9 @@ from rigright.report.live import log
 from rigright.report.live.recent import EVENTS, KEPT, Recent
 from rigright.report.live.state import PANES, View
 from rigright.report.live.view import draw
-from rigright.report.page import Table
 from rigright.report.pages import watch as pages
 from rigright.report.screen import Screen
-from rigright.report.watched import Detail, Moment
+from rigright.verbs.watch.watched import Detail, Moment
 
 CARD = DeviceTick(
     index=0, name="NVIDIA H100 80GB HBM3", vendor="nvidia", busy_share=0.97, mem_used_bytes=62.5 * 2**30,

@@ -8,12 +8,13 @@ import pytest
 
 from rigright.base.words import say
 from rigright.doctor.examine import EXIT_WARNING, case_of, examine
+from rigright.doctor.wires import bus_cards
 from rigright.machine.device import Device
 from rigright.machine.host import Path, PciDevice, Port
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.system import System, Toolkit
 from rigright.report.formats.text import render
-from rigright.report.named import bus_cards, machine_name
+from rigright.report.named import machine_name
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import probe as probe_page
 from rigright.report.screen import Screen

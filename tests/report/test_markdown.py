@@ -4,8 +4,8 @@ import pytest
 from anypage import pages, screens
 from hypothesis import given
 
+from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Piece, Table
 from rigright.report.formats.markdown import escape, render
-from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Piece, Table
 from rigright.report.screen import Screen
 
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 import pytest
 from plan_made import REJECTED, figure, memory, plan, planned, tuned
 
+from rigright.base.page import Bars
+from rigright.base.plain import dumps
 from rigright.base.words import say
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import verb_parser
@@ -19,10 +21,8 @@ from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.markdown import render as render_markdown
 from rigright.report.formats.text import render
-from rigright.report.page import Bars
 from rigright.report.pages import plan as pages
 from rigright.report.pages import plan_data as data
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
 from rigright.search.record import Supply
 

@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+from rigright.base.page import Strips
 from rigright.base.words import say
 from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.judgement import Judgement
@@ -22,14 +23,13 @@ from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.report.binding import Diagnosed
 from rigright.report.formats.text import render
-from rigright.report.measured import Course, Measured
-from rigright.report.page import Strips
 from rigright.report.pages import diagnose as diagnose_page
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import measure as measure_page
 from rigright.report.screen import Screen
+from rigright.verbs.diagnosed import Diagnosed
+from rigright.verbs.measure.measured import Course, Measured
 from rigright.verbs.probe import save
 from rigright.verbs.setup.frame import SetupWish, setup
 from rigright.verbs.watch.frame import Watch, WatchWish

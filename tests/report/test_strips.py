@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rigright.base.page import Strip, Strips
 from rigright.base.words import say
 from rigright.report.draw.cells import width
 from rigright.report.draw.strips import blocks, draw_strips, thinned
-from rigright.report.page import Strip, Strips
 from rigright.report.screen import Screen
 
 values = st.lists(st.none() | st.floats(0, 1e12), max_size=400).map(tuple)

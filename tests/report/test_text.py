@@ -5,9 +5,9 @@ import re
 from anypage import pages, screens
 from hypothesis import example, given
 
+from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Piece, Points, Strip, Strips, Table
 from rigright.report.draw.cells import width
 from rigright.report.formats.text import render
-from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Piece, Points, Strip, Strips, Table
 from rigright.report.screen import Screen
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

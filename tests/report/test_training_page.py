@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from rigright.base.page import Bars, Commands, Points, Table
 from rigright.base.words import CHINESE, ENGLISH, say, tell
 from rigright.demand import Layout, Training
-from rigright.report.explained import Reason, Remedy
 from rigright.report.formats import html, markdown, text
-from rigright.report.page import Bars, Commands, Points, Table
 from rigright.report.pages import training as training_page
 from rigright.report.pages import validate as validate_page
 from rigright.report.screen import Screen
-from rigright.report.trained import RankUse, Reach, Trained
-from rigright.report.validation import Judged, Prediction, Score, Validation
+from rigright.verbs.serving.explained import Reason, Remedy
+from rigright.verbs.training.trained import RankUse, Reach, Trained
+from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
 
 GIB = 2**30
 

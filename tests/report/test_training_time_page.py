@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from rigright.base import telling
+from rigright.base.page import Table
 from rigright.base.words import CHINESE, tell
 from rigright.cost.estimate import Estimate
 from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
-from rigright.report.page import Table
 from rigright.report.pages import training as pages
 from rigright.report.pages.training_time import BOUNDS, NAMES, speed_facts, step_rows, time_table
-from rigright.report.trained import StepUse
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.training.speed import LINKS, PARTS, bound_of
+from rigright.verbs.training.trained import StepUse
 
 MODEL = "meta-llama/Llama-3.1-8B"
 

@@ -11,7 +11,7 @@ import pytest
 
 from rigright.machine.record import Machine
 from rigright.machine.system import System
-from rigright.report.typed import is_root, of_host, typed
+from rigright.report.typed import of_host, typed
 
 PAIRS = [
     ("nvidia-smi -pm 1", "sudo nvidia-smi -pm 1"),
@@ -87,7 +87,7 @@ LIVE = Machine(origin="live", system=System(as_root=True))
     ],
 )
 def test_only_who_is_root_on_the_very_machine_needs_no_sudo(machine, root):
-    assert is_root(machine) is root
+    assert machine.typed_by_root is root
 
 
 def test_what_a_container_hides_is_typed_on_its_host():

@@ -16,8 +16,8 @@ from rigright.report.formats.text import render
 from rigright.report.pages.diagnose import shown_gain
 from rigright.report.pages.upgrade import page
 from rigright.report.screen import Screen
-from rigright.report.upgraded import Upgraded
 from rigright.verbs.probe import save
+from rigright.verbs.upgrade.upgraded import Upgraded
 from scenes import scene
 
 NOTHING = Upgraded(

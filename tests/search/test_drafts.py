@@ -12,6 +12,7 @@ from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.options.read import read_wish
 from rigright.report.pages import plan_words
+from rigright.search import named
 from rigright.search.drafts import NONE, Drafts, drafts_of, head_bytes, paid_tok
 from rigright.search.question import ask
 from rigright.search.score import score
@@ -41,7 +42,7 @@ def test_a_lone_user_reads_faster_with_the_models_own_head(deepseek, market):
     assert drafted.drafts.drafted_tok == 1, "the model was taught to look one token further"
     assert drafted.figures["tpot_s"].value < 0.8 * plain.figures["tpot_s"].value
     assert "with its own MTP head" in str(plan_words.engine(drafted))
-    assert plan_words.plan_told(drafted, "en")["drafts"]["accepted_tok"] == pytest.approx(0.85)
+    assert named.plan_told(drafted, "en")["drafts"]["accepted_tok"] == pytest.approx(0.85)
     assert any("MTP head" in str(note) for note in drafted.notes)
 
 

@@ -18,11 +18,12 @@ from rigright.cost.speed.work import work_of
 from rigright.demand import Layout, PlanWish, ServingWish, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
-from rigright.report.pages import plan_data, plan_next, plan_words
-from rigright.report.planned import Planned
+from rigright.report.pages import plan_next, plan_words
+from rigright.search import named
 from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving, wider
+from rigright.verbs.planning.planned import Planned, row_of
 from rigright.verbs.simulate.frame import simulate
 from rigright.verbs.simulate.wish import PlayWish
 
@@ -60,10 +61,10 @@ def test_few_runs_mean_a_wider_band(tight, llama70, market):
 
 def test_the_plan_is_told_in_json_and_commands(tight):
     plan = tight.plans[0]
-    told = plan_words.plan_told(plan, "en")
+    told = named.plan_told(plan, "en")
     assert told["prefill"]["tp"] == plan.prefill.tp
     assert told["prefill"]["dp"] == plan.prefill.dp
-    assert plan_data.row_of(plan)["prefill"] == plan_words.pool(plan.prefill)
+    assert row_of(plan)["prefill"] == named.pool(plan.prefill)
     result = Planned(
         model="m", params=1, active_params=1, licence=None, wish=PlanWish(**TIGHT), found=tight,
         today="2026-11-21", model_asked="llama-3.1-70b",

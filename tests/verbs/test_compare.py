@@ -10,8 +10,8 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish
 from rigright.facts.find import find_chip
-from rigright.report.compared import LESS, MORE
 from rigright.verbs.compare import compare as compare_verb
+from rigright.verbs.comparing.compared import LESS, MORE
 from rigright.verbs.comparing.roof import _touched, stated_flops_per_s
 
 USERS = PlanWish(prompt_tok=1024, output_tok=256, users=8)

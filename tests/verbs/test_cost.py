@@ -10,9 +10,9 @@ from rigright.base.errors import AskError
 from rigright.demand import CostWish, PlanWish
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
-from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
 from rigright.report.pages import cost as pages
 from rigright.verbs.cost import cost as cost_verb
+from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
 
 HOURS = 730.5  # of a month
 

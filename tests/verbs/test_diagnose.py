@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from desk import AROUND, STARVED, fill, ticks
 from examples import few
 from rigright.base.errors import RigError
+from rigright.base.plain import dumps
 from rigright.base.words import CHINESE, sentences
 from rigright.doctor.binding.judge import causes, judge
 from rigright.doctor.examine import case_of
@@ -22,7 +23,6 @@ from rigright.machine.record import Machine
 from rigright.report.formats import html, markdown, text
 from rigright.report.pages import diagnose as pages
 from rigright.report.pages import upgrade as upgrade_pages
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
 from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.upgrade.frame import upgraded

@@ -13,11 +13,11 @@ from rigright.base.words import tell
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
-from rigright.report.explained import PARTS
 from rigright.report.pages import explain as pages
 from rigright.search.single import single
 from rigright.verbs.explain import explain
 from rigright.verbs.serving.cards import worst
+from rigright.verbs.serving.explained import PARTS
 from rigright.verbs.serving.limits import largest, largest_batch, largest_context
 
 

@@ -10,7 +10,7 @@ import pytest
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import main
-from rigright.report.pages.plan_words import machine_flag
+from rigright.search.named import machine_flag
 from rigright.verbs.compare import compare as compare_verb
 from rigright.verbs.explain import explain as explain_verb
 from rigright.verbs.plan import plan as plan_verb
@@ -271,7 +271,7 @@ def _bare(wish):
 
 def test_unlike_cards_are_named_and_asked_for_as_they_stand():
     from rigright.facts.nodes import find_node
-    from rigright.report.pages.plan_words import machine, machine_flag
+    from rigright.search.named import machine, machine_flag
 
     found = plan_verb("llama-3.1-70b", wish=PlanWish(on="2x 3090 + 1x 4090", work="chat"), why=True)
     mixed = [plan for plan in found.found.plans if plan.n_chips == 3]

@@ -21,6 +21,7 @@ LANGUAGES = (ENGLISH, CHINESE)
 CHINESE_LETTERS = "\u4e00"  # from this one on
 
 
+_STEERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _JOINTS = "with|of|in|from|that|and|or|on|to|for|has|have"  # behind them nothing is counted
 _COUNTED = re.compile(  # "{count} bad cards are"; in "{count} of {all} cards are" the verb agrees with count
     rf"(?<!{{){{(\w+)}}( of {{\w+}})? ((?:(?!(?:{_JOINTS})\b)[a-z][a-z-]* ){{0,2}}?)"
@@ -161,3 +162,10 @@ def pick_language(wish: str | None = None) -> str:
 
         told = locale.getlocale()[0]
     return CHINESE if (told or "").lower().startswith(("zh", "chinese")) else ENGLISH
+
+
+def clean(text: str) -> str:
+    """Foreign text without what could steer a terminal; line ends and tabs become spaces."""
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    return _STEERS.sub("\ufffd", re.sub(r"\s", " ", text)).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -100,6 +101,21 @@ def hides_cards(machine: Machine) -> bool:
     """Whether cards are on the bus, not handed on to a virtual machine, and no driver lists any."""
     here = (one for one in machine.pci or () if computes(one) and one.driver not in HANDED_ON)
     return not machine.devices and any(here)
+
+
+def bus_cards(machine: Machine) -> str:
+    """The accelerators that the bus shows, whatever drivers say, by the names of the facts."""
+    names: dict[str, list[str]] = {}
+    for chip in chips():
+        for number in chip.pci_ids:
+            names.setdefault(number, []).append(chip.name)
+    held = [one for one in machine.pci or () if computes(one)]
+    return counted(Counter(" / ".join(names.get(one.id, ())) or one.name or one.id for one in held), ", ")
+
+
+def counted(kinds: Mapping[str, int], between: str) -> str:
+    """Cards in a few words: "2x RTX 4090 + 1x L4"."""
+    return between.join(f"{count}x {name}" for name, count in kinds.items())
 
 
 def left_out(case: Case) -> list[PciDevice]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.bounded import bounded_json
+from rigright.base.plain import dumps
 from rigright.base.record import dataclass
 from rigright.base.units import KIB, MIB
 from rigright.base.words import LANGUAGES, Sentence, sentences, tell
@@ -16,7 +17,6 @@ from rigright.faces import tools
 from rigright.faces.reply import FORMS, Printed, reply
 from rigright.options.row import SAMPLES, TEXT, Option
 from rigright.options.rows import GROUPS, kinds_of, modes, options_of
-from rigright.report.plain import dumps
 from rigright.verbs.export import every_launch
 from rigright.verbs.offered import offered
 

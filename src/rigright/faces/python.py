@@ -17,7 +17,7 @@ from rigright.faces import question
 from rigright.faces.cli.main import answering
 
 if TYPE_CHECKING:
-    from rigright.report.page import Bars, Page, Plot, Strips
+    from rigright.base.page import Bars, Page, Plot, Strips
     from rigright.report.screen import Screen
 
 FRAMES = ("pandas", "polars")
@@ -51,7 +51,7 @@ class Reply:
 
     def to_dict(self) -> Any:
         """What `--json` prints, as dicts and lists."""
-        from rigright.report.plain import settle
+        from rigright.base.plain import settle
 
         return settle(self._data, self._language)
 
@@ -83,7 +83,7 @@ class Reply:
     @cached_property
     def pictures(self) -> tuple[Picture, ...]:
         """The bars, plots and strips of the page, each of which a notebook shows."""
-        from rigright.report.page import Bars, Plot, Strips
+        from rigright.base.page import Bars, Plot, Strips
 
         drawn = (part for part in self._page.parts if isinstance(part, Bars | Plot | Strips))
         return tuple(Picture(part, self._screen) for part in drawn)

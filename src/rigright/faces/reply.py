@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rigright.base import shelf
+from rigright.base.plain import dumps
 from rigright.base.record import dataclass
 from rigright.faces import question, tools
 from rigright.faces.cli.main import answering
 from rigright.faces.cli.trouble import trouble
-from rigright.report.plain import dumps
 from rigright.report.screen import Screen
 
 FORMS = ("json", "html", "csv", "markdown")

@@ -17,14 +17,13 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA
-from rigright.base.words import LANGUAGES, pick_language, say, tell
+from rigright.base.words import LANGUAGES, clean, pick_language, say, tell
 from rigright.faces import question
 from rigright.faces.cli.main import answering
 from rigright.faces.cli.trouble import trouble
 from rigright.options import readers
 from rigright.options.read import unknown_option
 from rigright.options.rows import options_of
-from rigright.report.draw.cells import clean
 
 TOOLS = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe", "doctor", "validate")
 _FILES = {"from": {"probe", "doctor"}, "before": {"doctor"}, "baseline": {"doctor"}, "files": {"validate"}}
@@ -128,7 +127,7 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
     try:
         read = question.read(tool, named=allowed(tool, said, root=root))
         with answering(tool.replace("_", "-"), read) as answer:
-            from rigright.report.plain import settle
+            from rigright.base.plain import settle
 
             title, data = answer.page().title, answer.data(read.language)
             return Told(line=clean(tell(title, read.language)), data=settle(data, read.language))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from rigright.base.plugin_tables import ADDED, read_facts
@@ -265,3 +266,11 @@ def memory_share(vendor: str, segment: str, *, mem_bytes: float) -> MemoryShare:
         and share.segment in {None, segment}
         and (share.max_bytes is None or mem_bytes <= share.max_bytes)
     )
+
+
+_MAKER = re.compile(r"\b(?:GeForce|Radeon|Apple|NVIDIA|AMD|Intel) (?=[A-Z0-9])")
+
+
+def short(name: str) -> str:
+    """Cards as people call them: "2x RTX 5090"."""
+    return _MAKER.sub("", name)

@@ -55,6 +55,12 @@ class Machine:
         """Whether only what a capture holds is known: the rest is not in it, and nobody was asked."""
         return bool(self.read_as)
 
+    @property
+    def typed_by_root(self) -> bool:
+        """Whether who reads of it types commands as they are: as root, or where no sudo is."""
+        is_windows = "windows" in f"{self.system.os_id} {self.system.os_name}".lower()
+        return is_windows or (self.origin == "live" and self.system.as_root is True)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, clean, say, tell
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Step
-from rigright.report.diagnosed import groups
-from rigright.report.draw.cells import clean, wrap
+from rigright.report.draw.cells import wrap
+from rigright.report.findings import groups
 from rigright.report.named import machine_name
-from rigright.report.typed import is_root, typed
+from rigright.report.typed import typed
 
 _WIDE = 96
 _HEAD = (
@@ -31,7 +31,7 @@ def script(examined: Examined, language: str) -> str:
         lines += _remark(say("Nothing to fix."), language)
     for place, group in enumerate(found, 1):
         # one finding: what it is, why it matters, then its steps
-        by_root = is_root(examined.case.machine)
+        by_root = examined.case.machine.typed_by_root
         group_found: list[str] = []
         first = group.first
         title = say("{place}. {says}", place=place, says=first.title)

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from rigright.base.page import Shown, Tone
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import RANKS
 from rigright.doctor.record import Finding
 from rigright.machine.record import Machine
-from rigright.report.nodes import Fleet, NodeTold
-from rigright.report.page import Shown, Tone
+from rigright.verbs.fleet.nodes import Fleet, NodeTold
 
 SILENT, INCOMPLETE, WELL = "silent", "incomplete", "well"
 STATES = (SILENT, "fault", "warning", INCOMPLETE, "note", WELL)  # worst first

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from rigright.base.page import Shown
 from rigright.base.words import Sentence, say
-from rigright.doctor.wires import computes
-from rigright.facts.chips import chips
+from rigright.doctor.wires import counted
 from rigright.machine.record import Machine
-from rigright.report.page import Shown
 
 MOST_FORMS, MOST_UNREAD = 12, 3
 
@@ -21,7 +20,7 @@ def machine_name(machine: Machine) -> Shown:
     place = PurePath(machine.origin).name if machine.is_capture else machine.origin
     host = machine.system.host or (say("this machine") if machine.origin == "live" else place)
     if kinds:
-        return say("{host}: {cards}", host=host, cards=_counted(kinds, " + "))
+        return say("{host}: {cards}", host=host, cards=counted(kinds, " + "))
     # a capture may hold nothing of accelerators at all
     return host if machine.is_capture else say("{host}, no GPU found", host=host)
 
@@ -42,17 +41,3 @@ def understood(machine: Machine) -> Iterator[Shown]:
 def partly(names: Sequence[str]) -> Sentence:
     """What was read only in part."""
     return say("read only in part, cut off or too large: {names}", names=", ".join(names[:MOST_UNREAD]))
-
-
-def bus_cards(machine: Machine) -> str:
-    """The accelerators that the bus shows, whatever drivers say, by the names of the facts."""
-    names: dict[str, list[str]] = {}
-    for chip in chips():
-        for number in chip.pci_ids:
-            names.setdefault(number, []).append(chip.name)
-    held = [one for one in machine.pci or () if computes(one)]
-    return _counted(Counter(" / ".join(names.get(one.id, ())) or one.name or one.id for one in held), ", ")
-
-
-def _counted(kinds: Counter[str], between: str) -> str:
-    return between.join(f"{count}x {name}" for name, count in kinds.items())

@@ -8,12 +8,11 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rigright.base.words import Sentence, say, tell
+from rigright.base.words import Sentence, clean, say, tell
 from rigright.facts.software import version_of, written
 from rigright.facts.systems import Serves, serving
-from rigright.report.draw.cells import clean
-from rigright.report.set_up import WINDOWS, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
+from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep
 
 WIDTH = 96
 _NOBLE_FROM = (12, 6)  # the first CUDA with images of Ubuntu 24.04

@@ -21,12 +21,6 @@ _OF_HOST = {  # programs that a container lets see nothing
 }
 
 
-def is_root(machine: Machine) -> bool:
-    """Whether who reads the page of this machine types commands as they are: as root, or where no sudo is."""
-    is_windows = "windows" in f"{machine.system.os_id} {machine.system.os_name}".lower()
-    return is_windows or (machine.origin == "live" and machine.system.as_root is True)
-
-
 def of_host(command: str, machine: Machine) -> bool:
     """Whether a command shows nothing inside this container, and must be typed on its host."""
     return machine.system.is_contained and command.partition(" ")[0] in _OF_HOST

@@ -13,7 +13,7 @@ from rigright.doctor.examine import Examined, case_of, examine
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 from rigright.verbs.bench.files import read_results
-from rigright.verbs.benched import results_of
+from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
 
 ONLY = ("baseline",)  # the group of checks

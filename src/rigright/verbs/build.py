@@ -25,7 +25,7 @@ from rigright.facts.chips import by_id
 from rigright.facts.formats import Mix, find_format, ggml_types
 from rigright.facts.hosts import CPU_ID
 from rigright.facts.nodes import Node, find_node
-from rigright.report.assembled import Assembled, CheckedList
+from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
 
 STDIN = "-"
@@ -80,11 +80,11 @@ def build(
     node = _cards_in(what)
     if node is not None:
         return _assembled(around_node(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
-    from rigright.report.pages.plan_data import plain
     from rigright.verbs.plan import plan
+    from rigright.verbs.planning.planned import as_data
 
     bought = wish if wish.buy is not None else replace(wish, buy=True)
-    return around_plan(plain(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
+    return around_plan(as_data(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
 
 
 def around_node(node: Node, wish: PlanWish, *, circuit: Circuit | None = None) -> BuildWish:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rigright.cost.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback, scaled
 from rigright.cost.money import power_usd_per_h, tariff_in
 from rigright.demand import PlanWish, Serving
-from rigright.report.compared import Compared, Contender, winners
 from rigright.search.find import takes_images
 from rigright.verbs.clock import today
+from rigright.verbs.comparing.compared import Compared, Contender, winners
 from rigright.verbs.plan import arch_of, market_of, understood
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from rigright.demand import CostWish, PlanWish
 from rigright.facts.nodes import BOX_CARDS, Node
 from rigright.facts.prices import is_stale
 from rigright.facts.tariffs import carbon_at, currency_at, find_place
-from rigright.report.costed import (
+from rigright.verbs.clock import today
+from rigright.verbs.costed import (
     API,
     BUY,
     OWN,
@@ -47,7 +48,6 @@ from rigright.report.costed import (
     CostWay,
     Output,
 )
-from rigright.verbs.clock import today
 from rigright.verbs.costing import Asset, subject_of
 from rigright.verbs.plan import market_of, own_notes, tariff_notes
 

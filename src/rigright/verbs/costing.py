@@ -132,10 +132,10 @@ def _check_alone(wish: PlanWish, *, what: str) -> None:
 
 def _planned(model: str, wish: PlanWish) -> Asset:
     """The machine of the best plan, and what it makes."""
-    from rigright.report.pages.plan_data import plain
-    from rigright.report.pages.plan_words import machine_flag
+    from rigright.search.named import machine_flag
     from rigright.verbs.build import wanted_by
     from rigright.verbs.plan import plan
+    from rigright.verbs.planning.planned import as_data
     from rigright.verbs.runs.planned import run_of
 
     found = plan(model, wish=wish)
@@ -145,7 +145,7 @@ def _planned(model: str, wish: PlanWish) -> Asset:
             say("no machine found for {model}", model=model),
             hint=say("`rigright plan {model}` tells why", model=model),
         )
-    run = run_of(plain(found, ENGLISH))
+    run = run_of(as_data(found, ENGLISH))
     notes = () if found.fits else (say("the machine misses a limit: see `rigright plan`"),)
     return Asset(
         node=find_node(machine_flag(first)),

@@ -22,7 +22,7 @@ from rigright.machine.record import Machine
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
 from rigright.machine.world import here
-from rigright.report.binding import Diagnosed, Drift
+from rigright.verbs.diagnosed import Diagnosed, Drift
 from rigright.verbs.probe import probe
 
 LIVE_S, EVERY_S = 20.0, 0.5

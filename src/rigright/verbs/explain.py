@@ -10,11 +10,11 @@ from rigright.choice.case import Case
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
 from rigright.facts.backends import backend_label
-from rigright.report.explained import Explained
 from rigright.search.single import single
 from rigright.verbs.here import the_node
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.serving.cards import card_uses, deal_notes, worst
+from rigright.verbs.serving.explained import Explained
 from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.ram import ram_use

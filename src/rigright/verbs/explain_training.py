@@ -8,7 +8,6 @@ from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import TrainingWish
-from rigright.report.trained import Trained
 from rigright.verbs.here import the_node
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.training.case import Case, build_case
@@ -17,6 +16,7 @@ from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import remedies
 from rigright.verbs.training.samples import learning_speed
 from rigright.verbs.training.speed import step_use
+from rigright.verbs.training.trained import Trained
 
 
 def explain_training(

@@ -26,8 +26,8 @@ from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node
-from rigright.report.fitted import Fitted, Fitting
 from rigright.search.single import single
+from rigright.verbs.fitted import Fitted, Fitting
 from rigright.verbs.here import the_node
 from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.limits import context_limit

@@ -16,8 +16,8 @@ from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
 from rigright.facts.tariffs import HOME, find_place, places
-from rigright.report.planned import Planned
 from rigright.verbs.clock import today
+from rigright.verbs.planning.planned import Planned
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch

@@ -17,10 +17,10 @@ from rigright.facts.own_prices import Flaw
 from rigright.facts.part_prices import PartPrice, all_part_prices
 from rigright.facts.prices import NEW, OWN_RENT, USED, Price, dated, is_stale, newest_prices
 from rigright.facts.prices import prices as known_prices
-from rigright.report.priced import ChipPrices, Priced, PriceList
 from rigright.search.market import Market
 from rigright.verbs.clock import today
 from rigright.verbs.plan import market_of
+from rigright.verbs.priced import ChipPrices, Priced, PriceList
 
 CALLED = {  # what people call kinds of parts
     "memory": "ram", "内存": "ram", "ssd": "disk", "硬盘": "disk", "supply": "psu", "电源": "psu",

@@ -14,8 +14,8 @@ from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.cost.lifetime import scaled
 from rigright.demand import PlanWish
-from rigright.report.decided import Candidate, Decided
 from rigright.verbs.clock import today
+from rigright.verbs.decided import Candidate, Decided
 
 MOST_BYTES = 16 * MIB
 MOST_LISTED, MOST_LETTERS = 12, 400
@@ -35,12 +35,12 @@ def report(
         raise AskError(say("name one plan: a file of `plan --json`, or a model with the options of `plan`"))
     if from_file is not None:
         return decided(plan_in(from_file), file=from_file)
-    from rigright.report.pages.plan_data import plain
-    from rigright.report.plain import settle
+    from rigright.base.plain import settle
     from rigright.verbs.plan import plan
+    from rigright.verbs.planning.planned import as_data
 
     found = plan(model or "", wish=wish or PlanWish())
-    return decided(settle(plain(found, language), language), file=SAVED, asked=asked)
+    return decided(settle(as_data(found, language), language), file=SAVED, asked=asked)
 
 
 def plan_in(file: str) -> Mapping[str, Any]:

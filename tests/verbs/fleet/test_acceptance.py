@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from played_fleet import Played, with_
 
 from rigright.base.errors import AskError
-from rigright.report.accepted import Met
 from rigright.report.pages.accept import page
+from rigright.verbs.fleet.accept.accepted import Met
 from rigright.verbs.fleet.accept.frame import AcceptWish, accepted
 from rigright.verbs.fleet.accept.meetings import pairings, rounds, slow_between, split, wanted
 

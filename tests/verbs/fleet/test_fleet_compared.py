@@ -14,7 +14,7 @@ from rigright.machine.host import Memory, Port
 from rigright.machine.record import Machine
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
-from rigright.report.nodes import NodeTold
+from rigright.verbs.fleet.nodes import NodeTold
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import spread_of
 

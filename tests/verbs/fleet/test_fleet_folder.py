@@ -18,12 +18,12 @@ from rigright.machine.far.envelope import lines
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.report.benched import Benched
-from rigright.report.nodes import NodeTold
+from rigright.verbs.bench.benched import Benched
 from rigright.verbs.bench.files import save_results
 from rigright.verbs.doctor.frame import doctor
 from rigright.verbs.fleet.came import Came
 from rigright.verbs.fleet.frame import FleetWish, _save, fleet
+from rigright.verbs.fleet.nodes import NodeTold
 
 MACHINE = Machine(
     devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),), system=System(host="n1")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, DataError, RigError
-from rigright.report.node_names import folded
 from rigright.verbs.fleet.hosts import expand, hosts_of, read_hosts
+from rigright.verbs.fleet.node_names import folded
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from slurm_cluster import two_nodes
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench.session import Wish
 from rigright.machine.far.parcel import Ask, Bench
-from rigright.report.node_names import folded
 from rigright.verbs.fleet.came import Errand, Way
 from rigright.verbs.fleet.frame import FleetWish, fleet
 from rigright.verbs.fleet.hosts import expand
+from rigright.verbs.fleet.node_names import folded
 from rigright.verbs.fleet.runners import slurm as runner
 
 pytestmark = pytest.mark.live

@@ -11,7 +11,7 @@ import pytest
 
 from rigright.cost.power import busy_in, draw_w
 from rigright.facts.chips import by_id
-from rigright.report.measured import Course, Measured
+from rigright.verbs.measure.measured import Course, Measured
 from rigright.verbs.measure.planned import hold, unheld
 from rigright.verbs.runs.planned import read_plan
 

@@ -15,13 +15,13 @@ from rigright.options.rows import options_of
 from rigright.report.formats.text import render
 from rigright.report.pages import sweep as pages
 from rigright.report.screen import Screen
-from rigright.report.swept import Answered, Cells, Question
 from rigright.verbs.plan import plan as plan_verb
 from rigright.verbs.sweep import answer as answering
 from rigright.verbs.sweep import frame, journal
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.grid import MOST_QUESTIONS, read_grid
 from rigright.verbs.sweep.runners import ray as ray_runner
+from rigright.verbs.sweep.swept import Answered, Cells, Question
 
 GRID = "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x rtx 4090 | 1x h100,1024,256,4\n"
 

@@ -10,7 +10,7 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, tell
 
 if TYPE_CHECKING:
-    from rigright.report.page import Page
+    from rigright.base.page import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def noted(answer: Answer, key: str, *, note: Callable[[], Sentence | None]) -> A
     def page() -> Page:
         from dataclasses import replace
 
-        from rigright.report.page import Commands, Line
+        from rigright.base.page import Commands, Line
 
         made = answer.page()
         said = note()

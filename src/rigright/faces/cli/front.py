@@ -10,7 +10,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 
 if TYPE_CHECKING:
-    from rigright.report.page import Page, Shown, Table
+    from rigright.base.page import Page, Shown, Table
 
 ASKS = "rigright.faces.cli.asks"
 TAGLINE = say("The right rig for your model, and your rig set right.")
@@ -28,7 +28,7 @@ def verbs() -> tuple[str, ...]:
 
 def front_page() -> Page:
     """Help on the whole."""
-    from rigright.report.page import Commands, Line, Page
+    from rigright.base.page import Commands, Line, Page
 
     return Page(
         title=f"rigright {__version__}",
@@ -50,7 +50,7 @@ def front_page() -> Page:
 
 
 def _table(title: Sentence, rows: tuple[tuple[Shown, ...], ...]) -> Table:
-    from rigright.report.page import Column, Table
+    from rigright.base.page import Column, Table
 
     return Table(title=title, columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
 

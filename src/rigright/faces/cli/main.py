@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rigright import __version__
 from rigright.base import shelf
-from rigright.base.words import ENGLISH, LANGUAGES, Sentence, pick_language, say, tell
+from rigright.base.words import ENGLISH, LANGUAGES, Sentence, clean, pick_language, say, tell
 from rigright.faces.cli import own_runs
 from rigright.faces.cli.answer import Answer, noted
 from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
 from rigright.faces.cli.parser import Parser, add_output, split_command
 from rigright.faces.cli.terminal import hush, open_mouth, screen
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
-from rigright.report.draw.cells import clean
 
 if TYPE_CHECKING:
-    from rigright.report.page import Page
+    from rigright.base.page import Page
 
 MACHINE = "machine"  # the stage whose figures are read or measured; a verb of it that can say why adds that
 DETAILED = {
@@ -129,7 +128,7 @@ def _plugged(answer: Answer) -> Answer:
         tables: Any = sys.modules.get("rigright.base.plugin_tables")  # a verb that has no facts loads none
         if tables is None or not tables.facts():
             return None
-        from rigright.report.plain import dumps
+        from rigright.base.plain import dumps
 
         said: Sentence | None = tables.used(dumps(answer.plain(ENGLISH), ENGLISH))
         return said
@@ -181,7 +180,7 @@ def _show(answer: Answer, options: argparse.Namespace, *, language: str) -> None
 def _shown(answer: Answer, options: argparse.Namespace, *, language: str, stream: TextIO) -> str:
     """The answer in the form asked for; only that one is made."""
     if options.form == "json":
-        from rigright.report.plain import dumps
+        from rigright.base.plain import dumps
 
         return dumps(answer.data(language), language) + "\n"
     if answer.text is not None and options.form == "text":
@@ -212,7 +211,7 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
         hush(sys.stderr)
     try:
         if form == "json":
-            from rigright.report.plain import dumps
+            from rigright.base.plain import dumps
 
             sys.stdout.write(dumps(found.record(language), language) + "\n")
         sys.stdout.flush()

@@ -11,8 +11,7 @@ from rigright import __version__
 from rigright.base.errors import RigError
 from rigright.base.files import EXIT_SYSTEM
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence, say, tell
-from rigright.report.draw.cells import clean
+from rigright.base.words import Sentence, clean, say, tell
 
 DEBUG = "RIGRIGHT_DEBUG"
 EXIT_BUG, EXIT_INTERRUPT, EXIT_PIPE = 70, 130, 141

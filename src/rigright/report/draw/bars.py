@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from rigright.base.words import tell
-from rigright.report.draw.cells import clean, cut, pad, width, wrap
+from rigright.base.page import Bar, Bars, Piece, Shown, Tone
+from rigright.base.words import clean, tell
+from rigright.report.draw.cells import cut, pad, width, wrap
 from rigright.report.draw.ink import dye, fill, toned
-from rigright.report.page import Bar, Bars, Piece, Shown, Tone
 from rigright.report.screen import Screen
 
 _WIDEST, _SHORTEST = 56, 16  # cells of the bar itself

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from itertools import pairwise
 
 _HUGS_LEFT = "，。、；：！？）》」』】”’…％,.;:!?)]}%"  # never starts a line
 _HUGS_RIGHT = "（《「『【“‘([{"  # never ends a line
 _JOINTS = "/-_.:@#&="
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def clean(text: str) -> str:
-    """Foreign text without what could steer a terminal; line ends and tabs become spaces."""
-    if text.isascii() and text.isprintable():
-        return text.strip()
-    return _CONTROL.sub("\ufffd", re.sub(r"\s", " ", text)).strip()
 
 
 def width(text: str) -> int:

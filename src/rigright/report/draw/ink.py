@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.report.page import Tone
+from rigright.base.page import Tone
 from rigright.report.screen import Screen
 
 _TONES = {"plain": "", "good": "32", "warn": "33", "bad": "31", "dim": "2", "strong": "1"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from rigright.base.words import tell
-from rigright.report.draw.cells import clean, cut, pad, width, wrap
+from rigright.base.page import Plot, Shown
+from rigright.base.words import clean, tell
+from rigright.report.draw.cells import cut, pad, width, wrap
 from rigright.report.draw.ink import dye, toned
 from rigright.report.draw.scales import Place, Scales, scales_of
-from rigright.report.page import Plot, Shown
 from rigright.report.screen import Screen
 
 _WIDEST = 72  # cells of the drawing

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from rigright.base.page import Plot
 from rigright.base.record import dataclass
-from rigright.report.page import Plot
 
 Place = tuple[float, float]
 _LEAST_SPAN = 0.3  # decades: a plot of one value still has a width

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rigright.base.words import tell
-from rigright.report.draw.cells import clean, cut, pad, width, wrap
+from rigright.base.page import Shown, Strip, Strips
+from rigright.base.words import clean, tell
+from rigright.report.draw.cells import cut, pad, width, wrap
 from rigright.report.draw.ink import toned
-from rigright.report.page import Shown, Strip, Strips
 from rigright.report.screen import Screen
 
 _WIDEST, _SHORTEST = 60, 12  # cells of the picture itself

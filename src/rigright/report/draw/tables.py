@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from rigright.base.words import tell
-from rigright.report.draw.cells import clean, longest_word, pad, width, wrap
+from rigright.base.page import Shown, Table, Tone
+from rigright.base.words import clean, tell
+from rigright.report.draw.cells import longest_word, pad, width, wrap
 from rigright.report.draw.ink import toned
-from rigright.report.page import Shown, Table, Tone
 from rigright.report.screen import NARROW_CELLS, Screen
 
 _GAP = "  "

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 
 from rigright.base.errors import AskError
 from rigright.base.files import safe_cell
-from rigright.base.words import say, tell
-from rigright.report.draw.cells import clean
-from rigright.report.page import Page, Shown, Table
+from rigright.base.page import Page, Shown, Table
+from rigright.base.words import clean, say, tell
 from rigright.report.screen import Screen
 
 

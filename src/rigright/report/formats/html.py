@@ -6,14 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from html import escape
 
-from rigright.base.tables import DATA
-from rigright.base.words import tell
-from rigright.report.draw.bars import legend_entries, piece_orders, total
-from rigright.report.draw.cells import clean
-from rigright.report.draw.ink import mark
-from rigright.report.draw.scales import Scales, scales_of
-from rigright.report.draw.strips import scale_of, thinned
-from rigright.report.page import (
+from rigright.base.page import (
     Bar,
     Bars,
     Commands,
@@ -27,6 +20,12 @@ from rigright.report.page import (
     Strips,
     Table,
 )
+from rigright.base.tables import DATA
+from rigright.base.words import clean, tell
+from rigright.report.draw.bars import legend_entries, piece_orders, total
+from rigright.report.draw.ink import mark
+from rigright.report.draw.scales import Scales, scales_of
+from rigright.report.draw.strips import scale_of, thinned
 from rigright.report.screen import Screen
 
 _LANGUAGE = {"en": "en", "zh": "zh-Hans"}

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from rigright.base.words import tell
+from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table
+from rigright.base.words import clean, tell
 from rigright.report.draw.bars import draw_bars
-from rigright.report.draw.cells import clean
 from rigright.report.draw.ink import mark
 from rigright.report.draw.plots import draw_plot
 from rigright.report.draw.strips import draw_strips
-from rigright.report.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table
 from rigright.report.screen import Screen
 
 _BAR_CELLS = 100  # a code block scrolls; it needs no narrow screen

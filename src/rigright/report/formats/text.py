@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rigright.base.words import tell
+from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
+from rigright.base.words import clean, tell
 from rigright.report.draw.bars import draw_bars
-from rigright.report.draw.cells import clean, width, wrap
+from rigright.report.draw.cells import width, wrap
 from rigright.report.draw.ink import mark, toned
 from rigright.report.draw.plots import draw_plot
 from rigright.report.draw.strips import draw_strips
 from rigright.report.draw.tables import draw_table
-from rigright.report.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
 from rigright.report.screen import Screen
 
 _MARKED: frozenset[Tone] = frozenset({"good", "warn", "bad"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from rigright.base.page import Tone
 from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
 from rigright.machine.tick import DeviceTick
@@ -23,9 +24,8 @@ from rigright.report.live.pieces import (
     told,
 )
 from rigright.report.live.recent import Recent
-from rigright.report.page import Tone
 from rigright.report.screen import Screen
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 _ROOMY = 72  # cells from which cards may be drawn large, and a table has a picture
 _LEAST_WRONG = 26  # cells of what is wrong with a card

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rigright.base.words import Sentence, say, tell
-from rigright.report.draw.cells import clean
+from rigright.base.words import Sentence, clean, say, tell
 from rigright.report.live import words
 from rigright.report.live.recent import clock
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 
 def readings(moment: Moment, language: str) -> Iterator[str]:

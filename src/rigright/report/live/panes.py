@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from rigright.base.page import Tone
 from rigright.base.units import GIGA, show_seconds
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.device import Device
@@ -17,9 +18,8 @@ from rigright.report.live import links, programs, words
 from rigright.report.live.pieces import GridColumn, Words, cut_to, grid, line_of, told
 from rigright.report.live.recent import Recent
 from rigright.report.live.state import HELP, View
-from rigright.report.page import Tone
 from rigright.report.screen import Screen
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 PROFILED = "dcgmi dmon -e 1002,1003,1004,1005"  # SMs, their warps, tensor cores, DRAM
 SEVERITY: Mapping[str, Tone] = {"fault": "bad", "warning": "warn", "note": "dim"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rigright.base.words import CHINESE, Sentence, tell
-from rigright.report.draw.cells import clean, cut, pad, width
+from rigright.base.page import Strip, Tone
+from rigright.base.words import CHINESE, Sentence, clean, tell
+from rigright.report.draw.cells import cut, pad, width
 from rigright.report.draw.ink import dye, toned
 from rigright.report.draw.strips import blocks
-from rigright.report.page import Strip, Tone
 from rigright.report.screen import Screen
 
 LEAST_PICTURE, MOST_PICTURE = 8, 60

@@ -16,7 +16,7 @@ from rigright.report.live import words
 from rigright.report.live.pieces import GridColumn, grid
 from rigright.report.live.state import RISING, View
 from rigright.report.screen import Screen
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 _UNKNOWN = ProgramUse()
 

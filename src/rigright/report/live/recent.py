@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, LinkTick
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 KEPT, EVENTS = 300, 50
 Values = deque[float | None]

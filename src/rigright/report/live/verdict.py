@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rigright.base.page import Tone
 from rigright.base.units import show_seconds, show_watts
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.doctor.record import Finding
@@ -11,8 +12,7 @@ from rigright.machine.tick import DeviceTick
 from rigright.report.live import words
 from rigright.report.live.programs import cards_of
 from rigright.report.live.recent import Recent
-from rigright.report.page import Tone
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 _TONES: Mapping[str, Tone] = {"fault": "bad", "warning": "warn"}
 _LEAST_S = 5.0  # that something lasts, before it is told since when

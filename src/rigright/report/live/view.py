@@ -18,7 +18,7 @@ from rigright.report.live.recent import Recent, clock
 from rigright.report.live.state import PANES, Frame, View
 from rigright.report.live.verdict import verdict
 from rigright.report.screen import Screen
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 _LEAST_ROWS = 4  # of a pane with its tabs and head, before cards give way
 NAMES: Mapping[str, Words] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from rigright.base.page import Tone
 from rigright.base.units import GIB, MEGA, show_bytes
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, HostTick
-from rigright.report.page import Tone
 
 NONE = "-"
 STATES: dict[str, tuple[Sentence, Tone]] = {

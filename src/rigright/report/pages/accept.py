@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Page, Part, Points, Shown, Table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
-from rigright.report.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
 from rigright.report.fleet_rows import cards_of
-from rigright.report.node_names import folded
-from rigright.report.page import Column, Commands, Page, Part, Points, Shown, Table
+from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
+from rigright.verbs.fleet.node_names import folded
 
 MOST_NAMES, MOST_ROWS = 70, 30
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rigright.base.page import Column, Commands, Page, Part, Shown, Table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
-from rigright.report.accepted import Accepted, NodeJudged
-from rigright.report.page import Column, Commands, Page, Part, Shown, Table
+from rigright.verbs.fleet.accept.accepted import Accepted, NodeJudged
 
 _FOUND: dict[str, Sentence] = {
     "values": say("every value was compared"),

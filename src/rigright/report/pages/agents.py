@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rigright.base.page import Column, Commands, Page, Table
 from rigright.base.words import say
-from rigright.report.page import Column, Commands, Page, Table
 
 
 def page(listed: Mapping[str, Mapping[str, Any]]) -> Page:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Table, Tone
 from rigright.base.record import dataclass
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
@@ -14,7 +15,6 @@ from rigright.doctor.record import Finding, NotSeen
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
 from rigright.report.named import machine_name
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Table, Tone
 
 _TONES: dict[str, Tone] = {"fault": "bad", "warning": "warn", "note": "plain"}
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
 from rigright.doctor.held import Held
 from rigright.doctor.record import Finding, Fine
-from rigright.report.benched import Benched, PartList
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.verbs.bench.benched import Benched, PartList
 
 CELLS = 10  # of the bar of what was reached
 MOST_NOTED = 12

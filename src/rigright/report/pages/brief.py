@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from rigright.base.money import USD, currency_of, show_money
+from rigright.base.page import Bar, Bars, Line, Piece, Shown
 from rigright.base.units import KIB, KILO, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.work import USUAL_TOK_PER_S, works
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
-from rigright.report.page import Bar, Bars, Line, Piece, Shown
 
 ASSUMED = "assumed: {parts}"  # the sentence of everything that nobody said
 MOST_NOTES = 3
@@ -34,12 +33,6 @@ TRAINED = {
 }
 REST = say("overhead")
 VRAM = say("VRAM")
-_MAKER = re.compile(r"\b(?:GeForce|Radeon|Apple|NVIDIA|AMD|Intel) (?=[A-Z0-9])")
-
-
-def short(name: str) -> str:
-    """Cards as people call them: "2x RTX 5090"."""
-    return _MAKER.sub("", name)
 
 
 def model_name(name: str) -> str:

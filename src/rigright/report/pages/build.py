@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from rigright.base import telling
 from rigright.base.money import show_money
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.units import show_watts, to_gib
 from rigright.base.words import Sentence, say
 from rigright.build.machine import SAFE_SHARE
 from rigright.build.proposals.order import called
 from rigright.build.proposals.record import CHEAPEST, GROWING, RECOMMENDED, Item, Proposal
 from rigright.cost.estimate import Estimate
-from rigright.report.assembled import Assembled
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.report.pages.build_check import ruling_line
+from rigright.verbs.assembled import Assembled
 
 KINDS = {
     "gpu": say("GPU"), "machine": say("machine"), "board": say("board"), "cpu": say("CPU"),

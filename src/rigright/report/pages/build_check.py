@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import telling
+from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
 from rigright.build.judge import NOUNS
 from rigright.build.machine import Rig
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
-from rigright.report.assembled import CheckedList
-from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.verbs.assembled import CheckedList
 
 _TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rigright.base import telling
+from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table
 from rigright.base.words import Sentence, say
-from rigright.report.calibrated import Anchored, AnchorMade
-from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table
+from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
 
 MOST_FAULTS = 8
 _ANCHORS = (

@@ -8,26 +8,27 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
 from rigright.base.units import TERA, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
 from rigright.demand import Serving, Training
+from rigright.facts.chips import short
 from rigright.facts.formats import find_format
-from rigright.report.compared import LESS, Compared, Contender, Pass, Roof
-from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
     model_name,
     months_between,
     months_shown,
     note_lines,
-    short,
     short_format,
 )
 from rigright.report.pages.plan_details import ROWS
 from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import plans_table
 from rigright.report.pages.speed import TIME_NAMES
+from rigright.search import named
+from rigright.verbs.comparing.compared import LESS, Compared, Contender, Pass, Roof
 
 LETTERS = "ABCDEFGH"
 HEADS = dict(ROWS)
@@ -74,7 +75,7 @@ def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
 
 
 def _name(one: Contender) -> str:
-    return short(one.asked) if one.plan is None else words.machine(one.plan).removeprefix("1x ")
+    return short(one.asked) if one.plan is None else named.machine(one.plan).removeprefix("1x ")
 
 
 def _verdict(result: Compared) -> Line:
@@ -218,7 +219,7 @@ def _table(result: Compared) -> Table:
     rows.append((say("based on"), *_each(things, words.basis)))
     if not all(one.fits for one in things):
         rows.append((say("limits missed"), *(one.broken[0].reason if one.broken else "" for one in things)))
-    names = [one.asked if one.plan is None else words.machine(one.plan) for one in things]
+    names = [one.asked if one.plan is None else named.machine(one.plan) for one in things]
     rows.insert(0, (say("machine"), *names))
     heads = [Column(head=LETTERS[place], flexible=True) for place in range(len(things))]
     return Table(
@@ -309,4 +310,4 @@ def _said(result: Compared) -> Sentence | str:
     return _verdict(result).said
 
 
-plain = telling.Told(Compared, words.plan_told, verdict=_said)
+plain = telling.Told(Compared, named.plan_told, verdict=_said)

@@ -9,21 +9,21 @@ import numpy as np
 
 from rigright.base import telling
 from rigright.base.money import CNY, currency_of, show_money
+from rigright.base.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
 from rigright.base.units import KILO, MEGA, show_short
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
+from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
-from rigright.report.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, ToldWay
-from rigright.report.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Table
 from rigright.report.pages.brief import (
     amount,
     model_name,
     months_between,
     months_shown,
     note_lines,
-    short,
     symbol,
 )
+from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT, Costed, CostWay, ToldWay
 
 SURE, LIKELY = 0.995, 0.5  # shares of cases
 MOST_CURVES = 3  # of one screen

@@ -6,15 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
-from rigright.base.words import Sentence, say
-from rigright.doctor.binding.judgement import JudgedCause
-from rigright.doctor.binding.record import Bound
-from rigright.doctor.record import Step
-from rigright.machine.parts.node_power import beside_cards
-from rigright.report.binding import Diagnosed
-from rigright.report.judged import first_of
-from rigright.report.named import partly
-from rigright.report.page import (
+from rigright.base.page import (
     Bar,
     Bars,
     Column,
@@ -28,6 +20,14 @@ from rigright.report.page import (
     Strips,
     Table,
 )
+from rigright.base.words import Sentence, say
+from rigright.doctor.binding.judgement import JudgedCause
+from rigright.doctor.binding.record import Bound
+from rigright.doctor.record import Step
+from rigright.machine.parts.node_power import beside_cards
+from rigright.report.judged import first_of
+from rigright.report.named import partly
+from rigright.verbs.diagnosed import Diagnosed
 
 MOST_TOLD = 3  # causes that are told in full
 BUSY_ENOUGH = 0.85

@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Checked, Finding, Fine, NotSeen, Step
-from rigright.doctor.wires import hides_cards
+from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.record import Machine
-from rigright.report.diagnosed import Blind, Group, blind, fine, groups
-from rigright.report.named import bus_cards, machine_name, understood
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
-from rigright.report.typed import is_root, of_host, typed
+from rigright.report.findings import Blind, Group, blind, fine, groups
+from rigright.report.named import machine_name, understood
+from rigright.report.typed import of_host, typed
 
 MOST_COMMANDS = 4
 LEAST_SHARE = 1 / 3  # of the checks, for a tick
@@ -49,7 +49,7 @@ def page(result: Examined, *, everything: bool = False, why: bool = False) -> Pa
             tone = _TONES[group.first.severity]
             parts.append(Line(said=_headline(group), tone=tone, apart=True))
         in_full = everything or why or not place
-        parts.append(_finding(group, by_root=is_root(result.case.machine), why=why, in_full=in_full))
+        parts.append(_finding(group, by_root=result.case.machine.typed_by_root, why=why, in_full=in_full))
     notes = tuple(_headline(group) for group in found if group.first.severity == "note")
     partly = result.case.machine.is_capture and not everything
     beside = tuple(_not_there(result)) if partly else ()
@@ -220,7 +220,7 @@ def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
             rows.append(("", f"$ {see}"))
             continue
         rows.append(("-", say("{titles} ({why})", titles=titles, why=one.why)))
-        rows += [("", f"$ {typed(see, by_root=is_root(machine))}")] if see else []
+        rows += [("", f"$ {typed(see, by_root=machine.typed_by_root)}")] if see else []
     dim: Tone = "dim"
     return Table(title=say("not observed"), columns=_BLANK, rows=tuple(rows), tones=(dim,) * len(rows))
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rigright.base import telling
+from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
-from rigright.report.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
-from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.report.pages.brief import (
     again,
     deciding,
@@ -20,7 +20,6 @@ from rigright.report.pages.brief import (
     model_name,
     note_lines,
     overloaded,
-    short,
     short_format,
     show_tokens,
     strained,
@@ -33,7 +32,8 @@ from rigright.report.pages.samples import (
 )
 from rigright.report.pages.speed import figures_table, limited_by, speed_lines, speed_table
 from rigright.report.pages.why import reasons_table
-from rigright.report.timed import Speed
+from rigright.verbs.serving.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
+from rigright.verbs.serving.timed import Speed
 
 NAMES = {
     "weights": say("weights"),

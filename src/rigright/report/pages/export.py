@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rigright.base import telling
+from rigright.base.page import Column, Page, Points, Table
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.facts.launching import FlagHeld
-from rigright.report.page import Column, Page, Points, Table
 
 
 def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:

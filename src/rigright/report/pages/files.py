@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rigright.base.page import Column, Page, Table
 from rigright.base.words import say
-from rigright.report.page import Column, Page, Table
 
 
 def page(files: Mapping[str, str]) -> Page:

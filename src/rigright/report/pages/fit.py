@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Page, Part, Shown, Table
 from rigright.base.units import show_bytes, show_count, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
-from rigright.report.fitted import Fitted, Fitting
-from rigright.report.page import Column, Commands, Page, Part, Shown, Table
-from rigright.report.pages.brief import model_name, note_lines, short, short_format, show_tokens
+from rigright.facts.chips import short
+from rigright.report.pages.brief import model_name, note_lines, short_format, show_tokens
 from rigright.report.pages.speed import between
+from rigright.verbs.fitted import Fitted, Fitting
 
 MOST_ROWS = 12
 TIGHT = 0.05  # of the memory: less is left

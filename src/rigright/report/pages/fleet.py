@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.report.fleet_rows import (
@@ -20,9 +21,8 @@ from rigright.report.fleet_rows import (
     silences,
     state_of,
 )
-from rigright.report.node_names import file_of, folded
-from rigright.report.nodes import Differs, Fleet, NodeTold, Straggler
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.verbs.fleet.node_names import file_of, folded
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Straggler
 
 MOST_ROWS = 20
 _FILES = "files"  # the way of answers that are kept already

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rigright.base import telling
+from rigright.base.page import Line, Page, Part, Points, Tone
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.doctor.examine import EXIT_FAULT, Examined
-from rigright.report.page import Line, Page, Part, Points, Tone
 
 
 def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Page:

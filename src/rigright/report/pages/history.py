@@ -8,13 +8,13 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table
 from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
 from rigright.machine.tick import DeviceTick
 from rigright.report.live import words
-from rigright.report.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table
-from rigright.report.watched import CardSpan, Figures, Past, Span
+from rigright.verbs.watch.watched import CardSpan, Figures, Past, Span
 
 _HOUR_S = 3600.0
 _FEW = 2  # cards that are shown with every picture

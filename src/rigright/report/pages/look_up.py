@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.words import Sentence, say, tell
-from rigright.report.listing import Field, Findings, Kind, Listing
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.verbs.look_up.listing import Field, Findings, Kind, Listing
 
 UNKNOWN = "-"
 MOST_COMMANDS = 3  # commands a page of findings ends with

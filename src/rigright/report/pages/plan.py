@@ -7,10 +7,11 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base.money import show_money
+from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Shown, Table
 from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
-from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Shown, Table
+from rigright.facts.chips import short
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
     TRAINED,
@@ -21,7 +22,6 @@ from rigright.report.pages.brief import (
     model_name,
     note_lines,
     overloaded,
-    short,
     strained,
 )
 from rigright.report.pages.explain import NAMES
@@ -29,8 +29,9 @@ from rigright.report.pages.plan_details import detailed, memory_parts
 from rigright.report.pages.plan_next import next_commands, on_instead
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.report.pages.why import reasons_table
-from rigright.report.planned import Planned
+from rigright.search import named
 from rigright.search.record import Plan
+from rigright.verbs.planning.planned import Planned
 
 LONG_DAYS = 366  # nobody trains for so long
 ENOUGH = 0.9  # of the requests keep a limit, where nobody says for how many it holds
@@ -130,7 +131,7 @@ def verdict(result: Planned) -> Line:
     figures = with_commas(
         [words.speed(first), words.context(first, result.wish), words.money_of(first, result.wish)]
     )
-    told = {"machine": words.machine(first), "model": model_name(result.model), "figures": figures}
+    told = {"machine": named.machine(first), "model": model_name(result.model), "figures": figures}
     if isinstance(first.work, Serving):
         said = say("{machine} runs {model} in {format}: {figures}", format=words.formats(first), **told)
     else:
@@ -140,7 +141,7 @@ def verdict(result: Planned) -> Line:
             "{machine} transcribes {speed} ({details})",
             speed=words.speed(first),
             details=with_commas([model_name(result.model), words.formats(first), words.load(first)]) or "",
-            machine=words.machine(first),
+            machine=named.machine(first),
         )
         said = with_commas([heard, words.money_of(first, result.wish)]) or heard
     doubts = list(_doubts(result, first))
@@ -178,7 +179,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
 
 def _missed(result: Planned, first: Plan) -> Sentence:
     """What comes closest, and the limits it breaks."""
-    broken, wish, machine = result.found.broken, result.wish, words.machine(first)
+    broken, wish, machine = result.found.broken, result.wish, named.machine(first)
     reached = {one.limit: one.nearest for one in broken}
     endless = any(value is not None and not math.isfinite(value) for value in reached.values())
     rate = next((name for name in ("requests_per_s", *words.SAMPLES) if name in reached), None)
@@ -221,7 +222,7 @@ def _refused(result: Planned) -> Sentence:
     if other is None:
         return said
     figures = with_commas([words.speed(other), words.money_of(other, result.wish)])
-    return say("{said}; {machine} does, in {format}: {figures}", said=said, machine=words.machine(other),
+    return say("{said}; {machine} does, in {format}: {figures}", said=said, machine=named.machine(other),
                format=words.formats(other), figures=figures)  # fmt: skip
 
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from rigright.base import telling
+from rigright.base.page import Column, Page, Table
 from rigright.base.words import Sentence
-from rigright.demand import Serving
-from rigright.report.page import Column, Page, Table
 from rigright.report.pages import plan as pages
-from rigright.report.pages import plan_words as words
-from rigright.report.planned import Planned
-from rigright.search.record import Plan
-
-CUTS = ("tp", "pp", "dp", "ep", "cp")
+from rigright.verbs.planning.planned import Planned, as_data, row_of
 
 
 def _said(result: Planned) -> Sentence | str:
@@ -24,7 +19,7 @@ def _tone(result: Planned) -> str:
     return pages.verdict(result).tone
 
 
-plain = telling.Told(Planned, words.plan_told, verdict=_said, tone=_tone)
+plain = telling.Told(Planned, as_data, verdict=_said, tone=_tone)
 
 
 def sheet(result: Planned) -> Page:
@@ -36,26 +31,3 @@ def sheet(result: Planned) -> Page:
         rows=tuple(tuple(row.get(head, "") for head in heads) for row in rows),
     )
     return Page(title=result.model, parts=(table,))
-
-
-def row_of(plan: Plan) -> dict[str, str]:
-    """A plan as flat cells: what it is, then each figure with its low and high."""
-    work = plan.work
-    row: dict[str, object] = {
-        "chip": plan.chip.id,
-        "n_chips": plan.n_chips,
-        "n_nodes": plan.n_nodes,
-        "how": plan.supply.how,
-        "supply": plan.supply.label,
-        **{name: getattr(plan.layout, name) for name in CUTS},
-        "prefill": "" if plan.prefill is None else words.pool(plan.prefill),
-        "engine": work.engine if isinstance(work, Serving) else work.trainer,
-        "weights": work.weights if isinstance(work, Serving) else work.method,
-        "kv": work.kv if isinstance(work, Serving) else "",
-        "concurrency": "" if plan.concurrency is None else f"{plan.concurrency:g}",
-        "bound": plan.bound,
-    }
-    for name, one in plan.figures.items():
-        row |= {name: f"{one.value:.6g}", f"{name}_low": f"{one.low:.6g}", f"{name}_high": f"{one.high:.6g}"}
-    row |= {"price_as_of": plan.supply.as_of or "", "price_stale": "yes" if plan.supply.stale else "no"}
-    return {name: str(value) for name, value in row.items()}

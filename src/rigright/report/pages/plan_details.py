@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.money import show_money
+from rigright.base.page import Bar, Bars, Column, Line, Part, Piece, Points, Shown, Table
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Training
-from rigright.report.explained import PARTS
-from rigright.report.page import Bar, Bars, Column, Line, Part, Piece, Points, Shown, Table
+from rigright.facts.chips import short
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import TRAINED, memory_bar, model_name, short
+from rigright.report.pages.brief import TRAINED, memory_bar, model_name
 from rigright.report.pages.explain import NAMES
 from rigright.report.pages.plan_table import OF_TOKENS
-from rigright.report.planned import Planned
+from rigright.search import named
 from rigright.search.record import Plan, Rejection
+from rigright.verbs.planning.planned import Planned
+from rigright.verbs.serving.explained import PARTS
 
 ROWS = (
     ("audio_h_per_h", say("audio h/h")),
@@ -123,7 +125,7 @@ def full_table(result: Planned) -> Table:
         rows.append((say("price as of"), *(plan.supply.as_of or "" for plan in plans)))
     if any(plan.reasons for plan in plans):
         rows.append((say("why"), *(with_commas(plan.reasons) or "" for plan in plans)))
-    names = [words.machine(plan) for plan in plans]
+    names = [named.machine(plan) for plan in plans]
     heads = names
     if len(plans) > 1:
         heads = [str(place) for place in range(1, len(plans) + 1)]

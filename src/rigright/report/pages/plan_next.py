@@ -10,8 +10,9 @@ from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.nodes import find_node
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import again
-from rigright.report.planned import Planned
+from rigright.search import named
 from rigright.search.record import Plan
+from rigright.verbs.planning.planned import Planned
 
 LENGTHS = frozenset({"--prompt", "--output", "--context"})  # fixed where windows of sound are heard
 
@@ -25,7 +26,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     plays = isinstance(first.work, Serving) and not (words.takes_samples(first) or words.transcribes(first))
     if plays and _alike_workers(first) is not None and not first.drafts.drafted_tok:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
-    machines = list(dict.fromkeys(words.machine_flag(plan) for plan in result.shown))
+    machines = list(dict.fromkeys(named.machine_flag(plan) for plan in result.shown))
     if len(machines) > 1:
         yield shlex.join(["rigright", "compare", *machines[:3], "--for", model, *_work_flags(result)])
     if not result.reasons:
@@ -34,7 +35,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
 
 def on_instead(result: Planned, plan: Plan) -> str:
     """The same question of a machine that does."""
-    machine = words.machine_flag(plan)
+    machine = named.machine_flag(plan)
     return again(result.asked, f"--on {shlex.quote(machine)}")
 
 
@@ -96,7 +97,7 @@ def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
 
 def explain_flags(plan: Plan, *, wish: PlanWish | None = None) -> list[str]:
     """The plan as `explain` is asked for it, under the load that it was planned for."""
-    flags, wish = ["--on", words.machine_flag(plan)], wish or PlanWish()
+    flags, wish = ["--on", named.machine_flag(plan)], wish or PlanWish()
     if not isinstance(plan.work, Serving):
         return [*flags, *_training_flags(plan, plan.work)]
     work, layout = plan.work, plan.layout

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rigright.base.page import Column, Shown, Table
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
-from rigright.report.page import Column, Shown, Table
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import amount, symbol
 from rigright.search.record import Plan

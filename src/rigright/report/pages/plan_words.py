@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rigright.base import telling
 from rigright.base.money import show_money
+from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, PlanWish, Serving, Training
-from rigright.facts.chips import by_id
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.hosts import CPU
-from rigright.report.page import Shown
-from rigright.report.pages.brief import amount, limit_time, short, show_tokens, symbol
+from rigright.report.pages.brief import amount, limit_time, show_tokens, symbol
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
+from rigright.search import named
 from rigright.search.record import Plan
 
 DAY_S = 86400
@@ -58,45 +57,6 @@ WORKS = {
 }
 
 
-def is_mixed(plan: Plan) -> bool:
-    """Whether its cards are unlike: their chip then bears all their names."""
-    return " + " in plan.chip.name
-
-
-def machine(plan: Plan) -> str:
-    """The cards of a plan as people call them: "8x H100 SXM5 80GB", "2 x (8x H200)"."""
-    name, cables = short(plan.chip.name), _cables(plan)
-    if plan.host is not None:
-        cables += f" + {plan.host.shown}"
-    if is_mixed(plan):
-        return name
-    each = -(-plan.n_chips // max(plan.n_nodes, 1))
-    if plan.n_nodes <= 1 or each * plan.n_nodes != plan.n_chips:
-        return f"{plan.n_chips}x {name}{cables}"
-    return f"{plan.n_nodes} x ({each}x {name}){cables}"
-
-
-plan_told = telling.Told(Plan, machine=machine)
-
-
-def _cables(plan: Plan) -> str:
-    """What was said of bridges, slots and network."""
-    return f", {plan.chip.cabling.shown}" if plan.chip.cabling and plan.chip.cabling.shown else ""
-
-
-def machine_flag(plan: Plan) -> str:
-    """The same as --on takes it."""
-    if plan.host is not None:
-        return f"{machine_flag(replace(plan, host=None))} + {plan.host.said}"
-    if is_mixed(plan):
-        return plan.chip.name
-    cards = -(-plan.n_chips // by_id().get(plan.chip.id, plan.chip).devices)  # a card may show as two
-    each = -(-cards // max(plan.n_nodes, 1))
-    if plan.n_nodes > 1 and each * plan.n_nodes == cards:
-        return f"{plan.n_nodes} nodes of {each}x {plan.chip.id}{_cables(plan)}"
-    return f"{cards}x {plan.chip.id}{_cables(plan)}"
-
-
 def supply(plan: Plan) -> Sentence:
     """Where the cards come from."""
     own = plan.supply
@@ -108,24 +68,19 @@ def supply(plan: Plan) -> Sentence:
 def source(plan: Plan) -> Shown:
     """The machine: whether its cards are used, and of a rented one who rents it out."""
     if plan.supply.how != "rent":
-        return say("{machine}, used", machine=machine(plan)) if plan.supply.used else machine(plan)
+        return (
+            say("{machine}, used", machine=named.machine(plan)) if plan.supply.used else named.machine(plan)
+        )
     cloud = plan.supply.label.removeprefix(f"{plan.supply.n_units}x ").partition(" ")[0]
-    return say("{machine}, {cloud}", machine=machine(plan), cloud=cloud_shown(cloud))
+    return say("{machine}, {cloud}", machine=named.machine(plan), cloud=cloud_shown(cloud))
 
 
 def workers(plan: Plan) -> Sentence | str:
     """How the work is cut, in workers of two sorts where it is: "prefill 2x tp2 + decode 1x tp4"."""
     if plan.prefill is None:
         return layout(plan.layout)
-    prefill, decode = (pool(one) for one in (plan.prefill, plan.layout))
+    prefill, decode = (named.pool(one) for one in (plan.prefill, plan.layout))
     return say("prefill {prefill} + decode {decode}", prefill=prefill, decode=decode)
-
-
-def pool(found: Layout) -> str:
-    """Workers alike: "2x tp4"."""
-    cuts = [f"{name}{getattr(found, name)}" for name in ("tp", "pp", "ep") if getattr(found, name) > 1]
-    cuts += ["dp attention"] if found.attention_dp else []
-    return " ".join([f"{found.dp}x", *(cuts or ["tp1"])])
 
 
 def layout(found: Layout) -> Sentence | str:

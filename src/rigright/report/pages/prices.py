@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from rigright.base import telling
 from rigright.base.money import from_currency, show_money
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.base.words import Sentence, say, with_commas
+from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.own_prices import Flaw
 from rigright.facts.prices import Price
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
-from rigright.report.pages.brief import amount, short, symbol
-from rigright.report.priced import ChipPrices, Priced, PriceList
+from rigright.report.pages.brief import amount, symbol
+from rigright.verbs.priced import ChipPrices, Priced, PriceList
 
 MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
 KINDS = {

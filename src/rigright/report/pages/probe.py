@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_commas
+from rigright.doctor.wires import bus_cards
 from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.room import free_bytes, total_bytes
-from rigright.report.named import bus_cards, machine_name, understood
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.report.named import machine_name, understood
 from rigright.report.pages.probe_host import host_rows
 from rigright.report.pages.probe_state import state_of
-from rigright.report.typed import is_root, of_host, typed
+from rigright.report.typed import of_host, typed
 
 if TYPE_CHECKING:
     from rigright.machine.bundle.write import Bundled
@@ -246,7 +247,7 @@ def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine)
         return say("{what}: {why}", what=names, why=why)
     if of_host(see, machine):
         return say("{what}: {why}; see `{see}` on the host", what=names, why=why, see=see)
-    see = typed(see, by_root=is_root(machine))
+    see = typed(see, by_root=machine.typed_by_root)
     return say("{what}: {why}; see `{see}`", what=names, why=why, see=see)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from rigright.base.page import Shown
 from rigright.base.units import GIGA, show_bytes, show_seconds
 from rigright.base.words import say, with_commas
 from rigright.machine.host import Cpu, Disk, Memory, Port
@@ -12,7 +13,6 @@ from rigright.machine.nvml.codes import as_sentence
 from rigright.machine.parts.node_power import beside_cards, of_sensors
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, Software
-from rigright.report.page import Shown
 
 MOST_LINES = 4  # of disks and of ports
 _FEW_NAMES = 2  # of ports that are all told

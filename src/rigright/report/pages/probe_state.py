@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.base.page import Shown, Tone
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.device import Device
 from rigright.report.live.words import reason
-from rigright.report.page import Shown, Tone
 
 _HARMLESS = frozenset({"idle", "app_clocks", "sync_boost", "display_clocks"})
 _GONE = {

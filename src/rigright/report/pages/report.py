@@ -8,16 +8,17 @@ from typing import Any
 
 from rigright.base import telling
 from rigright.base.money import show_money
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.units import KILO, show_bytes, show_seconds, show_short
 from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
 from rigright.cost.estimate import Estimate
-from rigright.report.decided import Candidate, Decided
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
+from rigright.facts.chips import short
 from rigright.report.pages import build as building
 from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import amount, limit_time, model_name, short, short_format, symbol
+from rigright.report.pages.brief import amount, limit_time, model_name, short_format, symbol
 from rigright.report.pages.build_check import ruling_line
+from rigright.verbs.decided import Candidate, Decided
 
 RATES: dict[str, Sentence] = {  # what a plan makes, the first that it has
     "output_tok_per_s": say("tok/s"), "audio_h_per_h": say("audio h/h"), "train_tok_per_s": say("tok/s"),

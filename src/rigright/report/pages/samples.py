@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.base.page import Column, Table
 from rigright.base.units import KILO, show_bytes, show_short
 from rigright.base.words import Sentence, say
-from rigright.report.page import Column, Table
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
-from rigright.report.timed import SampleSpeed
+from rigright.verbs.serving.timed import SampleSpeed
 
 STARTING = say("kernel launches")
 

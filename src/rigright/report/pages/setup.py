@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.words import Sentence, say
-from rigright.report.page import Column, Commands, Line, Page, Part, Points, Shown, Table
-from rigright.report.set_up import WINDOWS, Installed, Pick, SetUp, SetupStep
 from rigright.report.typed import typed
+from rigright.verbs.setup.set_up import WINDOWS, Installed, Pick, SetUp, SetupStep
 
 _BLANK = (Column(head=""), Column(head="", flexible=True))
 

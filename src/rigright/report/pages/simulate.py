@@ -7,9 +7,7 @@ from dataclasses import fields
 from math import isnan
 
 from rigright.base import telling
-from rigright.base.units import KILO, show_seconds, show_short
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
-from rigright.report.page import (
+from rigright.base.page import (
     Bar,
     Bars,
     Column,
@@ -22,9 +20,12 @@ from rigright.report.page import (
     Table,
     Tone,
 )
-from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded, short
-from rigright.report.simulated import Against, Simulated
+from rigright.base.units import KILO, show_seconds, show_short
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.facts.chips import short
+from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded
 from rigright.sim.tally import Moment, Spread
+from rigright.verbs.simulate.simulated import Against, Simulated
 
 ROWS = 16  # of the picture of the time
 SHARES = 100

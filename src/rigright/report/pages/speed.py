@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.base.page import Column, Line, Shown, Table
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.report.page import Column, Line, Shown, Table
-from rigright.report.timed import TIME_PARTS, Speed
+from rigright.verbs.serving.timed import TIME_PARTS, Speed
 
 TIME_NAMES = {
     "memory": say("memory bandwidth"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import telling
+from rigright.base.page import Column, Line, Page, Part, Points, Table
 from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
-from rigright.report.page import Column, Line, Page, Part, Points, Table
-from rigright.report.pages.brief import short, short_format
-from rigright.report.swept import Swept
+from rigright.facts.chips import short
+from rigright.report.pages.brief import short_format
+from rigright.verbs.sweep.swept import Swept
 
 MOST_ROWS = 20
 FEW_ROWS = 12  # of one screen
@@ -102,26 +103,9 @@ def _shown(cell: str, scale: float | None) -> str:
 
 def sheet(result: Swept) -> Page:
     """Every question with its answer, for a spreadsheet."""
-    heads, rows = table(result)
+    heads, rows = result.table
     columns = tuple(Column(head=head) for head in heads)
     return Page(title=result.file, parts=(Table(columns=columns, rows=tuple(rows)),))
-
-
-def table(result: Swept) -> tuple[tuple[str, ...], Iterator[tuple[str, ...]]]:
-    """The heads of that sheet, and its rows one by one."""
-    asked = tuple(dict.fromkeys(name for one in result.questions for name in one.words))
-    given = tuple(dict.fromkeys(name for one in result.answers for name in one.cells))
-
-    def rows() -> Iterator[tuple[str, ...]]:
-        for one, answer in zip(result.questions, result.answers, strict=True):
-            cells = dict(answer.cells.items())
-            yield (
-                *(one.words.get(name, "") for name in asked),
-                *(cells.get(name, "") for name in given),
-                answer.why,
-            )
-
-    return (*asked, *given, "why"), rows()
 
 
 plain = telling.Told(Swept)

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rigright.base import telling
-from rigright.base.units import show_bytes, show_count, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
-from rigright.report.explained import Remedy
-from rigright.report.page import (
+from rigright.base.page import (
     Bar,
     Bars,
     Column,
@@ -23,11 +20,15 @@ from rigright.report.page import (
     Table,
     Tone,
 )
-from rigright.report.pages.brief import TRAINED, again, deciding, memory_bar, model_name, note_lines, short
+from rigright.base.units import show_bytes, show_count, show_short, to_gib
+from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.facts.chips import short
+from rigright.report.pages.brief import TRAINED, again, deciding, memory_bar, model_name, note_lines
 from rigright.report.pages.samples import learning_lines, sample_table
 from rigright.report.pages.training_time import BOUNDS, speed_facts, step_rows, time_table
 from rigright.report.pages.training_time import NAMES as TIMES
-from rigright.report.trained import RankUse, Trained
+from rigright.verbs.serving.explained import Remedy
+from rigright.verbs.training.trained import RankUse, Trained
 
 NAMES = {
     "frozen": say("frozen weights"),

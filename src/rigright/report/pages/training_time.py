@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.base.page import Column, Part, Shown, Table, Tone
 from rigright.base.units import GIGA, show_count, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.report.page import Column, Part, Shown, Table, Tone
-from rigright.report.trained import StepUse
+from rigright.verbs.training.trained import StepUse
 
 HOUR_S = 3600
 NAMES = {

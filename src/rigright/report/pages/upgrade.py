@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Iterator
 
 from rigright.base import telling
+from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
 from rigright.base.units import show_usd
 from rigright.base.words import Sentence, say, with_commas
 from rigright.build.record import Change, Fit, Worth
 from rigright.cost.estimate import Estimate
 from rigright.report.judged import first_of
 from rigright.report.named import partly
-from rigright.report.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Table, Tone
 from rigright.report.pages.diagnose import bound, shown_gain, verdict
-from rigright.report.upgraded import OLD_DAYS, Upgraded, Wave
+from rigright.verbs.upgrade.upgraded import OLD_DAYS, Upgraded, Wave
 
 _NO_CENTS_USD = 100.0  # from which the usual form has none either
 

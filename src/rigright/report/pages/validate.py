@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
+from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table
 from rigright.base.words import Sentence, say
-from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table
-from rigright.report.validation import Judged, Prediction, Score, Validation
+from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
 
 MOST_ROWS = 8  # of a table; the rest is told in `--json`
 MOST_REASONS = 8

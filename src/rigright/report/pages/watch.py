@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rigright.base import telling
+from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.base.words import say, with_commas
 from rigright.report.live import words
 from rigright.report.live.recent import clock
-from rigright.report.page import Column, Line, Page, Part, Points, Shown, Table, Tone
-from rigright.report.watched import Moment
+from rigright.verbs.watch.watched import Moment
 
 
 def page(moment: Moment | None) -> Page:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rigright.base.page import Column, Shown, Table
 from rigright.base.words import say
-from rigright.report.explained import Reason
-from rigright.report.page import Column, Shown, Table
+from rigright.verbs.serving.explained import Reason
 
 
 def reasons_table(reasons: Sequence[Reason], names: Mapping[str, Shown]) -> Table:

@@ -19,7 +19,7 @@ from rigright.machine.opened import read_machine
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
-from rigright.report.benched import Benched
+from rigright.verbs.bench.benched import Benched
 
 SCHEMA = 1
 MOST_BYTES = 64 * MIB

@@ -23,7 +23,7 @@ from rigright.machine.bench.speaking import base_of
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.world import here
-from rigright.report.benched import Benched, PartList
+from rigright.verbs.bench.benched import Benched, PartList
 from rigright.verbs.bench.files import read_results, save_results
 from rigright.verbs.bench.rows import write_rows
 from rigright.verbs.bench.stop import Stop

@@ -24,12 +24,12 @@ from rigright.cost.memory_anchors import SERVING, TRAINING
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id
-from rigright.report.calibrated import Anchored, AnchorMade
-from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.belief import Belief, Cell, beliefs
+from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
 from rigright.verbs.runs.setup import NOTHING_SAID, Setup
 from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
 TAIL = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 WILD = 1.5  # logarithm: an own run further off than that is another thing than was predicted

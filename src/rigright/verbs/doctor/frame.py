@@ -11,8 +11,8 @@ from rigright.base.files import unwritten, write_whole
 from rigright.base.words import say
 from rigright.doctor.baseline import load
 from rigright.doctor.examine import Examined, case_of, chosen, examine
-from rigright.verbs.benched import before_of, results_of
 from rigright.verbs.doctor.wanted import wanted_of, with_servers
+from rigright.verbs.last_results import before_of, results_of
 from rigright.verbs.probe import probe
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
-from rigright.report.nodes import Differs
+from rigright.verbs.fleet.nodes import Differs
 
 FEW_SHARE = 0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
 BARE = ""

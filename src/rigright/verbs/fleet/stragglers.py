@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 from rigright.machine.bench.record import Result
-from rigright.report.nodes import NodeTold, Spread, Straggler
+from rigright.verbs.fleet.nodes import NodeTold, Spread, Straggler
 
 BEHIND_SHARE = 0.05
 ROBUST_Z = 3.5  # Iglewicz and Hoaglin's limit for a modified z-score

@@ -9,8 +9,8 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.machine.history.store import History, open_history
 from rigright.machine.tick import Tick
-from rigright.report.watched import Of, Past
 from rigright.verbs.history.spans import span_of
+from rigright.verbs.watch.watched import Of, Past
 
 KINDS: tuple[Of, ...] = ("ticks", "bench", "machines", "events")
 MOST_ROWS = 3600  # moments of a sheet, unless more are asked for

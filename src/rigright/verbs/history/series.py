@@ -14,7 +14,7 @@ from typing import cast
 
 from rigright.machine.history.columns import AT, PEAK
 from rigright.machine.history.store import Columns
-from rigright.report.watched import Figures
+from rigright.verbs.watch.watched import Figures
 
 Numbers = Sequence[float | None]
 BINS = 120  # stretches of a picture

@@ -7,8 +7,8 @@ from itertools import compress
 from pathlib import Path
 
 from rigright.machine.history.store import History
-from rigright.report.watched import CardSpan, Figures, Span
 from rigright.verbs.history.series import Series, energy_j, figures, series
+from rigright.verbs.watch.watched import CardSpan, Figures, Span
 
 OF_CARD = ("busy_share", "mem_used_bytes", "power_w", "gpu_c", "mem_c", "sm_hz")
 OF_HOST = (

@@ -11,7 +11,7 @@ from typing import Any
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.report.listing import Field
+from rigright.verbs.look_up.listing import Field
 
 _MOST_SHOWN = 12  # words of a field that a note lists
 _CONDITION = re.compile(r"\s*([A-Za-z][\w .-]*?)\s*(>=|<=|!=|==|=|>|<|~)\s*(.*?)\s*\Z")

@@ -8,10 +8,10 @@ from datetime import date
 from typing import Any
 
 from rigright.base.errors import AskError
+from rigright.base.page import Shown
 from rigright.base.units import GIB, GIGA, parse_bytes
 from rigright.base.words import Sentence, say
-from rigright.report.listing import Field
-from rigright.report.page import Shown
+from rigright.verbs.look_up.listing import Field
 
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
 _ADVERTISED = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:g|gb|gib)?\s*\Z", re.IGNORECASE)

@@ -10,9 +10,9 @@ from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.report.listing import Asked, Kind, Listing
 from rigright.verbs import clock
 from rigright.verbs.look_up.conditions import Condition, never_met, read_condition, sort_records
+from rigright.verbs.look_up.listing import Asked, Kind, Listing
 
 FOLDER = "rigright.verbs.look_up.kinds"
 

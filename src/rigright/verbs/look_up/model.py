@@ -21,8 +21,8 @@ from rigright.cost.memory_kv import cross_tok, entries, entry_bytes, lanes, stat
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout
 from rigright.facts.formats import formats, mixes
-from rigright.report.listing import Asked
-from rigright.report.model_card import FilesCard, LayerKind, ModelCard, TowerCard
+from rigright.verbs.look_up.listing import Asked
+from rigright.verbs.look_up.model_card import FilesCard, LayerKind, ModelCard, TowerCard
 
 CONTEXTS = tuple(tok * KIB for tok in (2, 8, 32, 128, 256, 1024))
 TEXT_TOWERS = frozenset({"text", "decoder"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rigright.arch.sources import zoo
 from rigright.arch.sources.find import find
 from rigright.arch.sources.spelling import spell
-from rigright.report.listing import Asked
-from rigright.report.model_card import ModelCard
+from rigright.verbs.look_up.listing import Asked
 from rigright.verbs.look_up.model import short_card
+from rigright.verbs.look_up.model_card import ModelCard
 
 
 def list_models(asked: Asked) -> tuple[ModelCard, ...]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
-from rigright.report.listing import Asked, Findings, Kind, Listing
 from rigright.verbs import clock
 from rigright.verbs.look_up.frame import find_kind, kind_names
+from rigright.verbs.look_up.listing import Asked, Findings, Kind, Listing
 from rigright.verbs.look_up.words import speaking_of
 
 MOST_CHARS = 1000  # of a question

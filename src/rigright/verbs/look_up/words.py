@@ -8,11 +8,11 @@ from datetime import date
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
+from rigright.base.page import Shown
 from rigright.base.words import Sentence, say, tell
 from rigright.facts.prices import is_stale
-from rigright.report.listing import Asked, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import confidence_shown, source_of
+from rigright.verbs.look_up.listing import Asked, Kind
 
 Record = TypeVar("Record")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rigright.base.units import MIB
 from rigright.machine.tick import DeviceTick, Tick
-from rigright.report.measured import Course
+from rigright.verbs.measure.measured import Course
 from rigright.verbs.measure.quantities import Quantity, of_devices, of_host
 from rigright.verbs.measure.series import MeasuredSeries
 

@@ -16,8 +16,8 @@ from rigright.machine import command as run
 from rigright.machine.sampling.driver import WAIT_S
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.world import here
-from rigright.report.measured import Measured
 from rigright.verbs.measure.book import Book
+from rigright.verbs.measure.measured import Measured
 
 if TYPE_CHECKING:
     from rigright.verbs.runs.planned import PlannedRun

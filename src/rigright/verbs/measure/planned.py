@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.report.measured import Held, Measured
+from rigright.verbs.measure.measured import Held, Measured
 from rigright.verbs.measure.power import held_power, why_no_power
 from rigright.verbs.runs.planned import PlannedRun
 

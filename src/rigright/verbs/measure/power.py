@@ -9,8 +9,8 @@ from rigright.base.words import Sentence, say
 from rigright.cost.power import Draw, busy_in, draw_w
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.find import find_chips
-from rigright.report.measured import Held, Measured
 from rigright.search.figures import PHASES
+from rigright.verbs.measure.measured import Held, Measured
 
 METER = 0.05  # of a reading: as near as NVIDIA's manual says its meters are
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rigright.base.errors import AskError, RigError
 from rigright.base.units import KILO
 from rigright.base.words import say
-from rigright.report.measured import Held, Measured
+from rigright.verbs.measure.measured import Held, Measured
 from rigright.verbs.measure.saved import save
 from rigright.verbs.runs.document import Run, number
 from rigright.verbs.runs.files import gather

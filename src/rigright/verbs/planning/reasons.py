@@ -19,10 +19,10 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Card, find_node
-from rigright.report.explained import Reason
 from rigright.search.drafts import paid_tok
 from rigright.search.market import Market
 from rigright.search.record import Plan
+from rigright.verbs.serving.explained import Reason
 from rigright.verbs.serving.speed import speed
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 

@@ -18,10 +18,10 @@ from rigright.demand import PlanWish, Serving
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Node, find_node
-from rigright.report.planned import Addition
 from rigright.search.find import find
 from rigright.search.market import Market
 from rigright.search.record import Found, Plan
+from rigright.verbs.planning.planned import Addition
 
 DESK, SERVER = (2, 3, 4), (2, 4, 8)  # cards of one machine
 FASTER = 1.3  # a step that brings less is none

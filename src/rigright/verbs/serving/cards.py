@@ -18,7 +18,7 @@ from rigright.cost.speed.dealt import Dealt, deal
 from rigright.cost.speed.work import work_of
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
-from rigright.report.explained import PARTS, CardUse
+from rigright.verbs.serving.explained import PARTS, CardUse
 
 Kind = tuple[str, float, float | None]  # chip, total and free bytes
 

@@ -11,8 +11,8 @@ from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Numbers
 from rigright.facts.kv_formats import find_kv_format
-from rigright.report.explained import CardUse, Limits
 from rigright.verbs.serving.cards import is_even, spare_bytes, worst
+from rigright.verbs.serving.explained import CardUse, Limits
 
 MOST_CONTEXT_TOK = 2**24
 MOST_BATCH = 2**17

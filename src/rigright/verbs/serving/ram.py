@@ -10,7 +10,7 @@ from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.step import ALONE, Pass, step
 from rigright.cost.speed.work import parted, work_of
 from rigright.facts.hosts import host_chip
-from rigright.report.explained import RamUse
+from rigright.verbs.serving.explained import RamUse
 from rigright.verbs.serving.speed import traffic_of
 
 

@@ -17,9 +17,9 @@ from rigright.cost.speed.told import at, case_of, tell
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.hosts import CPU
-from rigright.report.timed import Speed, TimeParts
 from rigright.search.room import whole_rates
 from rigright.verbs.serving.cards import dealt_of, memories
+from rigright.verbs.serving.timed import Speed, TimeParts
 
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
 OUTPUT_SHARE = 0.25  # and never more of it than this

@@ -15,7 +15,7 @@ from rigright.cost.speed.told import HYBRID, STREAMS, least_known, subject_of, t
 from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
 from rigright.facts.hosts import CPU, Host, host_chip
-from rigright.report.timed import TIME_PARTS, Speed, TimeParts
+from rigright.verbs.serving.timed import TIME_PARTS, Speed, TimeParts
 
 DIGITS = 6  # of a second: less is the noise of sums
 BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}

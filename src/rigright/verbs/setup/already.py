@@ -7,7 +7,7 @@ from rigright.doctor.record import Finding
 from rigright.facts.engine_needs import engine_needs
 from rigright.machine.record import Machine
 from rigright.machine.system import Python
-from rigright.report.set_up import Installed
+from rigright.verbs.setup.set_up import Installed
 
 GROUPS = ("driver", "software")  # of the doctor's checks
 _BAD = {"fault", "warning"}

@@ -29,7 +29,7 @@ from rigright.facts.software import (
     written,
 )
 from rigright.facts.systems import glibc_floor
-from rigright.report.set_up import Pick
+from rigright.verbs.setup.set_up import Pick
 
 TORCH, TENSORFLOW = "torch", "tensorflow"
 _CALLED = {

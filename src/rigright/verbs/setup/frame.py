@@ -13,12 +13,12 @@ from rigright.base.words import Sentence, say
 from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM, Branch, DriverPackages, branches, newest_branch
 from rigright.facts.software import Capability
 from rigright.facts.systems import release_of
-from rigright.report.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.already import installed
 from rigright.verbs.setup.choice import TORCH, VERSION, find_name, picks, python_for, toolkit_for
 from rigright.verbs.setup.others import on_jetson, without_nvidia
+from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.target import look, target_of
 from rigright.verbs.setup.told import glibc_notes, newer, notes_of, unknown_of, without_package
 from rigright.verbs.setup.ways import (

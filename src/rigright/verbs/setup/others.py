@@ -8,9 +8,9 @@ from rigright.base.words import say
 from rigright.facts.drivers import ARM, DriverPackages
 from rigright.facts.engine_needs import torch_indexes
 from rigright.facts.makers import MakerPackages, maker_way
-from rigright.report.set_up import WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import TORCH, builds, python_for
+from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.ways import IN_WINDOWS
 
 NEWEST = "latest"

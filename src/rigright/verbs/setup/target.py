@@ -10,17 +10,16 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.doctor.examine import case_of
 from rigright.doctor.stack import capabilities, driver
+from rigright.doctor.wires import bus_cards
 from rigright.facts.chips import Chip
 from rigright.facts.chips import chips as every_chip
 from rigright.facts.drivers import OPEN_ONLY_FROM, driver_packages
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import find_node
 from rigright.machine.record import Machine
-from rigright.report.named import bus_cards
-from rigright.report.set_up import MACOS, WINDOWS, Target
-from rigright.report.typed import is_root
 from rigright.verbs.here import is_place
 from rigright.verbs.probe import probe
+from rigright.verbs.setup.set_up import MACOS, WINDOWS, Target
 
 MOST_KINDS = 8
 WSL = "wsl"
@@ -136,7 +135,7 @@ def _seen(machine: Machine) -> Target:
         open_kernel=machine.software.open_kernel,
         secure_boot=system.secure_boot,
         seen=True,
-        by_root=is_root(machine),
+        by_root=machine.typed_by_root,
     )
 
 

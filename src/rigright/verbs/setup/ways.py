@@ -15,7 +15,7 @@ from rigright.facts.drivers import (
 )
 from rigright.facts.software import version_of, written
 from rigright.facts.systems import SystemRelease, release_of
-from rigright.report.set_up import Pick, Target
+from rigright.verbs.setup.set_up import Pick, Target
 from rigright.verbs.setup.target import OF_WSL, WSL
 
 IN_WINDOWS = ("wsl1", "wsl2")

@@ -17,7 +17,6 @@ from rigright.cost.memory_kv import generates
 from rigright.cost.speed.rates import SUBJECT
 from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.nodes import Node
-from rigright.report.simulated import Against, Simulated
 from rigright.search.single import single
 from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import Fleet
@@ -30,6 +29,7 @@ from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.setup import read_setup, refuse_both
 from rigright.verbs.simulate.shops import ENDLESS_BLOCKS, policy_of
+from rigright.verbs.simulate.simulated import Against, Simulated
 from rigright.verbs.simulate.wish import CLOSED, PlayWish, check
 
 FULL, CROWDED = 0.97, 0.5  # of the cache or the time in use; requests that wait for each that is at work

@@ -6,10 +6,10 @@ from rigright.base.errors import RigError
 from rigright.base.words import ENGLISH, tell
 from rigright.options.read import read_wish
 from rigright.options.rows import options_of
-from rigright.report.pages.plan_data import row_of
-from rigright.report.swept import Answered, Question
 from rigright.verbs.plan import plan
+from rigright.verbs.planning.planned import row_of
 from rigright.verbs.sweep.played import PLAY, SEED, played_cells, requests_of
+from rigright.verbs.sweep.swept import Answered, Question
 
 MODEL = "model"
 OPTIONS = frozenset(name for option in options_of("plan") for name in (option.name, *option.aliases))

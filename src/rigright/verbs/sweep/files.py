@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
-from rigright.base.files import write_whole
-from rigright.report.formats.csv import written
-from rigright.report.pages.sweep import table
-from rigright.report.screen import Screen
-from rigright.report.swept import Swept
+from rigright.base.files import safe_cell, write_whole
+from rigright.base.words import clean
+from rigright.verbs.sweep.swept import Swept
 
 
 def write_answers(result: Swept, out: str) -> None:
     """The whole sheet."""
-    heads, rows = table(result)
-    write_whole(Path(out), written(heads, rows, screen=Screen()))
+    heads, rows = result.table
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n").writerow
+    for row in (heads, *rows):
+        write([safe_cell(clean(cell)) for cell in row])
+    write_whole(Path(out), text.getvalue())

@@ -10,12 +10,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from rigright.report.swept import Answered, Cells, Question, Swept
 from rigright.verbs.sweep import journal
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.files import write_answers
 from rigright.verbs.sweep.grid import read_grid
 from rigright.verbs.sweep.runners import local, ray
+from rigright.verbs.sweep.swept import Answered, Cells, Question, Swept
 
 Progress = Callable[[int, int], None]
 

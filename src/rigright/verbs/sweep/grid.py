@@ -10,8 +10,8 @@ from rigright.base.errors import DataError
 from rigright.base.tables import open_rows
 from rigright.base.units import MEGA
 from rigright.base.words import say
-from rigright.report.swept import Question
 from rigright.verbs.runs.files import read_text
+from rigright.verbs.sweep.swept import Question
 
 BETWEEN = "|"
 MOST_QUESTIONS = int(MEGA)

@@ -11,7 +11,7 @@ from typing import IO
 
 from rigright import __version__
 from rigright.base.bounded import bounded_json
-from rigright.report.swept import Answered, Cells, Question
+from rigright.verbs.sweep.swept import Answered, Cells, Question
 
 ENDING = ".part"
 

@@ -7,9 +7,9 @@ from rigright.base.errors import AskError
 from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.demand import Serving, Traffic
-from rigright.report.planned import Planned
 from rigright.search.record import Plan
 from rigright.sim.tally import Targets
+from rigright.verbs.planning.planned import Planned
 from rigright.verbs.simulate.play import play
 
 PLAY, SEED = "play", "seed"

@@ -10,8 +10,8 @@ from rigright.cost.training_memory import PARTS, training_memory
 from rigright.cost.training_stages import stage_edge
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Numbers
-from rigright.report.trained import RankUse, Reach
 from rigright.verbs.training.case import Case
+from rigright.verbs.training.trained import RankUse, Reach
 
 MOST_BATCH = 4096
 MOST_TOK = MIB

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say, with_semicolons
-from rigright.report.explained import Remedy
+from rigright.verbs.serving.explained import Remedy
 from rigright.verbs.training.case import Case
 
 LEAST_SHARE = 0.002  # of a card: what saves less is not told

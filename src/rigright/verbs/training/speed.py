@@ -13,8 +13,8 @@ from rigright.cost.wires import wire_of_fabrics
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import Node
-from rigright.report.trained import StepUse
 from rigright.verbs.training.case import Case
+from rigright.verbs.training.trained import StepUse
 
 PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
 LINKS = ("tp", "dp", "pp", "ep", "cp")

@@ -17,14 +17,14 @@ from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.binding.record import FULL, WORKING
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Case
-from rigright.report.binding import Diagnosed
-from rigright.report.upgraded import Upgraded
-from rigright.verbs.benched import results_of
 from rigright.verbs.clock import today
 from rigright.verbs.diagnose import diagnose, in_file
+from rigright.verbs.diagnosed import Diagnosed
+from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
 from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
+from rigright.verbs.upgrade.upgraded import Upgraded
 
 CHANGES = "rigright.build.changes"
 MOST_SHOWN = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rigright.report.upgraded import Wave
+from rigright.verbs.upgrade.upgraded import Wave
 
 _SHARES = (0.05, 0.25, 1.0)  # of the machines that have the change after each wave; one machine comes first
 

@@ -13,10 +13,10 @@ from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.weights import weights_bytes
 from rigright.facts.find import find_chip
-from rigright.report.validation import Prediction
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.foreign import ReadAs
 from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.validation import Prediction
 
 SURE = 1.15  # widened by less, a row is of what it names
 UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read

@@ -9,7 +9,7 @@ from pathlib import Path
 from rigright.base.errors import AskError
 from rigright.base.files import safe_cell, write_whole
 from rigright.base.words import ENGLISH, say, tell
-from rigright.report.validation import Prediction, Validation
+from rigright.verbs.validate.validation import Prediction, Validation
 
 HEADER = ("id", "metric", "predicted", "low", "high", "answered", "why")
 

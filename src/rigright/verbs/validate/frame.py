@@ -10,13 +10,13 @@ from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
 from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
-from rigright.report.validation import Judged, Prediction, Validation
 from rigright.verbs.runs.files import STDIO, Text, gather, known
 from rigright.verbs.runs.setup import NOTHING_SAID, Setup, completed
 from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.record import Kind
 from rigright.verbs.validate.scores import scores
+from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
 FOLDER = "rigright.verbs.validate.kinds"
 MOST_NAMES = 3  # of several files, in a title

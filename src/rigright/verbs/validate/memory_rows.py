@@ -24,9 +24,9 @@ from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
 from rigright.facts.formats import Format, Mix, find_format
 from rigright.facts.kv_formats import find_kv_format
-from rigright.report.validation import Basis
 from rigright.verbs.validate.memory_told import Told, told_of
 from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.validation import Basis
 
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
 USUAL_MOST_SHARE = 0.95  # of a card, that people give an engine which finds no room

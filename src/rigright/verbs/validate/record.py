@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rigright.base.tables import CellReader, Row
 from rigright.base.words import Sentence
-from rigright.report.validation import Basis, Prediction
+from rigright.verbs.validate.validation import Basis, Prediction
 
 __all__ = ["Basis", "Kind", "Prediction"]
 

@@ -12,7 +12,7 @@ from rigright.machine.sampling.ports import PortReader
 from rigright.machine.sampling.programs import ProgramReader
 from rigright.machine.tick import Tick
 from rigright.machine.world import World
-from rigright.report.watched import Detail
+from rigright.verbs.watch.watched import Detail
 
 JUDGED_S = 30.0  # from one examination to the next
 _PROBED_S = 600.0  # until the whole machine is read anew

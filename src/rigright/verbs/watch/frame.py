@@ -21,10 +21,10 @@ from rigright.machine.sampling.log import LogReader
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
 from rigright.machine.world import World, here
-from rigright.report.watched import Moment
 from rigright.verbs.watch.closely import Close
 from rigright.verbs.watch.keeper import Keeper
 from rigright.verbs.watch.news import from_driver
+from rigright.verbs.watch.watched import Moment
 
 LEAST_S, MOST_S = 0.1, 3600.0
 _BETWEEN_S = 0.3  # two looks that rates are told from

@@ -73,8 +73,8 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _checked(options: argparse.Namespace) -> Answer:
     """Judge the list."""
-    from rigright.report.assembled import EXITS
     from rigright.report.pages import build_check as pages
+    from rigright.verbs.assembled import EXITS
     from rigright.verbs.build import check
 
     result = check(options.check, room=options.room)

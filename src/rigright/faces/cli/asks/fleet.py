@@ -145,8 +145,10 @@ def _fleet(options: argparse.Namespace) -> Answer:
 
 
 def _accept(options: argparse.Namespace) -> Answer:
+    from rigright.report.formats.markdown import render
     from rigright.report.pages import accept as pages
     from rigright.report.pages import accept_report
+    from rigright.report.screen import Screen
     from rigright.verbs.fleet.accept.folder import keep_reports
     from rigright.verbs.fleet.accept.frame import BURN_S, AcceptWish, accept
 
@@ -168,7 +170,8 @@ def _accept(options: argparse.Namespace) -> Answer:
             is_last=so_far[0] == so_far[1],
         ),
     )
-    result = keep_reports(result, lambda one: accept_report.page(one, result), language=options.language)
+    screen = Screen(language=options.language)
+    result = keep_reports(result, lambda one: render(accept_report.page(one, result), screen))
     return Answer(
         page=lambda: pages.page(result, everything=options.everything),
         plain=lambda language: pages.plain(result, language),

@@ -100,6 +100,6 @@ def _prepare(options: argparse.Namespace) -> None:
 
     sentences(options.language)
     if options.form == "json":
-        import rigright.report.plain  # noqa: F401
+        import rigright.base.plain  # noqa: F401
     else:
         shelf.take("rigright.report.formats", options.form, bears="render")

@@ -11,7 +11,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.machine_options import add_from
 
 if TYPE_CHECKING:
-    from rigright.report.set_up import SetUp
+    from rigright.verbs.setup.set_up import SetUp
 
 STAGE = "machine"
 SUMMARY = say("matching driver, CUDA, framework and engine, with install commands")

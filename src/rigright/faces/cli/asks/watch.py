@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError
 from rigright.base.units import parse_seconds
-from rigright.base.words import say, tell
+from rigright.base.words import clean, say, tell
 from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.machine_options import add_baseline
-from rigright.report.draw.cells import clean
 
 if TYPE_CHECKING:
     from rigright.verbs.watch.frame import Watch

@@ -21,12 +21,9 @@ from rigright.base.files import read_bounded, save_text, unwritten
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.stored import plain, restored
-from rigright.report.accepted import DRAIN, Accepted, Met, NodeJudged
-from rigright.report.formats.markdown import render
-from rigright.report.node_names import file_of
-from rigright.report.page import Page
-from rigright.report.screen import Screen
+from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
 from rigright.verbs.fleet.came import Came
+from rigright.verbs.fleet.node_names import file_of
 
 SCHEMA = 1
 KEPT = ("results", "skipped", "seconds")  # beside the machine
@@ -117,7 +114,7 @@ def _shown(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def keep_reports(result: Accepted, page: Callable[[NodeJudged], Page], *, language: str) -> Accepted:
+def keep_reports(result: Accepted, text: Callable[[NodeJudged], str]) -> Accepted:
     """A report of each node that fails, and their names; those of an earlier verdict are removed."""
     folder = Path(result.folder)
     failing = result.named("fail")
@@ -131,6 +128,6 @@ def keep_reports(result: Accepted, page: Callable[[NodeJudged], Page], *, langua
     reports = []
     for one in failing:
         file = (folder / REPORTS / file_of(one.node)).with_suffix(".md")
-        save_text(file, render(page(one), Screen(language=language)))
+        save_text(file, text(one))
         reports.append(str(file))
     return replace(result, reports=tuple(reports))

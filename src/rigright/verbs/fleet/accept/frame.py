@@ -21,14 +21,14 @@ from rigright.machine.bench.session import Wish as BenchWish
 from rigright.machine.bench.session import pick
 from rigright.machine.far.parcel import Ask, Bench
 from rigright.machine.stored import plain
-from rigright.report.accepted import Accepted, Met
-from rigright.report.node_names import by_number
-from rigright.report.nodes import NodeTold
+from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
 from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Way
 from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told
+from rigright.verbs.fleet.node_names import by_number
+from rigright.verbs.fleet.nodes import NodeTold
 from rigright.verbs.fleet.odd import kinds
 
 PARTS = (

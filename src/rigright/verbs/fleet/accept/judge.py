@@ -19,9 +19,9 @@ from rigright.doctor.held import held_all, wrong_values
 from rigright.doctor.record import Case
 from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
-from rigright.report.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
-from rigright.report.nodes import Differs, NodeTold
+from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
 from rigright.verbs.fleet.accept.meetings import Pairings, pairings, slow_between
+from rigright.verbs.fleet.nodes import Differs, NodeTold
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import ENOUGH, LESS_IS_BETTER, spread_of
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from rigright.report.accepted import Between, Met
+from rigright.verbs.fleet.accept.accepted import Between, Met
 from rigright.verbs.fleet.stragglers import ENOUGH, NORMAL, ROBUST_Z
 
 ROUNDS = 3  # partners of each node

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rigright.base.words import Sentence, say
 from rigright.facts.bench import Reference, references
-from rigright.report.listing import Asked, Field, Kind
 from rigright.verbs.look_up.fields import doubt, figure, provenance, told
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 

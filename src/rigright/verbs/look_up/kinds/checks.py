@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rigright.base.errors import AskError
+from rigright.base.page import Line, Part
 from rigright.base.words import say
 from rigright.doctor.examine import checks, chosen, group_of
 from rigright.doctor.record import Check
-from rigright.report.listing import Asked, Field, Kind
-from rigright.report.page import Line, Part
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 
 
 def _find(asked: Asked) -> tuple[Check, ...]:

@@ -8,8 +8,8 @@ from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.naming import read_tokens
-from rigright.report.listing import Asked, Field, Kind
 from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, moment, provenance, told, yes_no
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
 

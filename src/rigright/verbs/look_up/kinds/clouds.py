@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from rigright.base.errors import AskError
+from rigright.base.page import Shown
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import say
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import BITS, Offer, offers, providers_of
 from rigright.facts.find import find_chips
-from rigright.report.listing import Asked, Field, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import figure, memory, moment, provenance, told
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 from rigright.verbs.look_up.words import doubt_notes, price_date_shown, source_shown, stale_notes
 
 _MONEY = "{:,.2f}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from rigright.base.page import Shown
 from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.facts.cpus import Cpu, cpus
-from rigright.report.listing import Asked, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, provenance, told
+from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.words import doubt_notes, matching, price_date_shown, source_shown, stale_notes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.base.words import say
 from rigright.facts.engines import Engine, engines, find_engine
-from rigright.report.listing import Asked, Field, Kind
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 
 _POOLS = {
     "share": say("takes a share of the card"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.facts.formats import Format, Mix, find_format, formats, ggml_types, mixes
-from rigright.report.listing import Asked, Field, Kind
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 
 BITS = 8
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError
+from rigright.base.page import Shown
 from rigright.base.units import show_bytes, show_count
 from rigright.base.words import say
-from rigright.report.listing import Asked, Field, Kind
-from rigright.report.model_card import ModelCard
-from rigright.report.page import Shown
-from rigright.report.pages.model import context_shown, exact_count, model_parts
 from rigright.verbs.look_up.fields import figure, told
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 from rigright.verbs.look_up.model import find_models
+from rigright.verbs.look_up.model_card import ModelCard
+from rigright.verbs.look_up.model_parts import context_shown, exact_count, model_parts
 
 
 def _find(asked: Asked) -> tuple[ModelCard, ...]:

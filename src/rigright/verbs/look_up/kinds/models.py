@@ -6,9 +6,9 @@ import re
 
 from rigright.base.units import GIGA, parse_count, show_bytes, show_count
 from rigright.base.words import say
-from rigright.report.listing import Field, Kind
-from rigright.report.pages.model import context_shown
 from rigright.verbs.look_up.fields import figure, told
+from rigright.verbs.look_up.listing import Field, Kind
+from rigright.verbs.look_up.model_parts import context_shown
 from rigright.verbs.look_up.models import list_models
 
 _BILLIONS = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*[bB]")

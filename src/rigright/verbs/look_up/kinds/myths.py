@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rigright.base.words import Sentence, say
 from rigright.facts.myths import Myth, find_myth, myths
-from rigright.report.listing import Asked, Field, Kind
 from rigright.verbs.look_up.figure import show
 from rigright.verbs.look_up.figures import compute
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 
 
 def right(myth: Myth) -> Sentence:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rigright.base.words import say
 from rigright.facts.platforms import Platform, platforms
-from rigright.report.listing import Asked, Field, Kind
 from rigright.verbs.look_up.fields import doubt, figure, memory, provenance, told
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 

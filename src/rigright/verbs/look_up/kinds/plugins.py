@@ -11,8 +11,8 @@ from rigright.base.plugins import CHECKS, FACTS, TARGETS, Plugin, left_out, load
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.doctor.examine import checks
-from rigright.report.listing import Asked, Field, Kind
 from rigright.verbs.export import added
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

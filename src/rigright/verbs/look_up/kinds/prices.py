@@ -11,8 +11,8 @@ from rigright.base.words import Sentence, say
 from rigright.facts.chips import by_id
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.prices import Price, dated, is_stale, prices
-from rigright.report.listing import Asked, Field, Kind
 from rigright.verbs.look_up.fields import confidence_shown, figure, moment, told
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 from rigright.verbs.look_up.words import doubt_notes, source_shown, stale_notes
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rigright.base.errors import AskError
+from rigright.base.page import Shown
 from rigright.base.words import say
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
@@ -27,9 +28,8 @@ from rigright.facts.software import (
     version_of,
     written,
 )
-from rigright.report.listing import Asked, Kind
-from rigright.report.page import Shown
 from rigright.verbs.look_up.fields import doubt, provenance, told
+from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
 _PRODUCTS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.errors import AskError
 from rigright.base.words import say, tell
 from rigright.facts.xids import Xid, xids
-from rigright.report.listing import Asked, Field, Kind
+from rigright.verbs.look_up.listing import Asked, Field, Kind
 
 _MOST_DIGITS = 6
 

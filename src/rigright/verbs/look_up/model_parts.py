@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from rigright.base.page import Bar, Bars, Column, Part, Piece, Points, Shown, Table
 from rigright.base.units import KIB, MEGA, show_bytes, show_count
 from rigright.base.words import Sentence, say
-from rigright.report.model_card import FilesCard, ModelCard, TowerCard
-from rigright.report.page import Bar, Bars, Column, Part, Piece, Points, Shown, Table
+from rigright.verbs.look_up.model_card import FilesCard, ModelCard, TowerCard
 
 # what people weigh against each other first; --json has every format
 USUAL_FORMATS = (

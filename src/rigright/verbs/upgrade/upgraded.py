@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rigright.base.words import Sentence
 from rigright.build.record import Change, Worth
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
-from rigright.report.binding import Diagnosed
+from rigright.verbs.diagnosed import Diagnosed
 
 OLD_DAYS = 7  # from which a recording may no longer be what stands there
 

@@ -11,8 +11,8 @@ from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 
 if TYPE_CHECKING:
-    from rigright.report.assembled import Assembled
-    from rigright.report.costed import Costed, CostWay
+    from rigright.verbs.assembled import Assembled
+    from rigright.verbs.costed import Costed, CostWay
 
 LIKELY = 0.5
 

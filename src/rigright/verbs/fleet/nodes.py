@@ -9,10 +9,9 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
 from rigright.doctor.record import Finding
-from rigright.doctor.wires import hides_cards
+from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
-from rigright.report.named import bus_cards
 
 EXIT_INTERRUPT = 130
 

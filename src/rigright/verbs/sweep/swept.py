@@ -75,3 +75,20 @@ class Swept:
     def pairs(self) -> tuple[tuple[Question, Answered], ...]:
         """Each question with its answer."""
         return tuple(zip(self.questions, self.answers, strict=True))
+
+    @property
+    def table(self) -> tuple[tuple[str, ...], Iterator[tuple[str, ...]]]:
+        """Heads of everything that was asked and answered, and its rows one by one."""
+        asked = tuple(dict.fromkeys(name for one in self.questions for name in one.words))
+        given = tuple(dict.fromkeys(name for one in self.answers for name in one.cells))
+
+        def rows() -> Iterator[tuple[str, ...]]:
+            for one, answer in zip(self.questions, self.answers, strict=True):
+                cells = dict(answer.cells.items())
+                yield (
+                    *(one.words.get(name, "") for name in asked),
+                    *(cells.get(name, "") for name in given),
+                    answer.why,
+                )
+
+        return (*asked, *given, "why"), rows()

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
+from rigright.base.page import Part, Shown, Tone
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
-from rigright.report.page import Part, Shown, Tone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, Training
-from rigright.report.explained import Reason, Remedy
-from rigright.report.timed import SampleSpeed
+from rigright.verbs.serving.explained import Reason, Remedy
+from rigright.verbs.serving.timed import SampleSpeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from rigright.base import telling
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
-from rigright.demand import PlanWish
-from rigright.report.explained import Reason
+from rigright.demand import PlanWish, Serving
+from rigright.search.named import plan_told, pool
 from rigright.search.record import Found, Plan
+from rigright.verbs.serving.explained import Reason
+
+CUTS = ("tp", "pp", "dp", "ep", "cp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +73,29 @@ class Planned:
         """The plans of the table."""
         nearest = self.found.nearest
         return self.found.plans or (() if nearest is None else (nearest,))
+
+
+as_data = telling.Told(Planned, plan_told)  # what `--json` tells, but for the verdict of the page
+
+
+def row_of(plan: Plan) -> dict[str, str]:
+    """A plan as flat cells: what it is, then each figure with its low and high."""
+    work = plan.work
+    row: dict[str, object] = {
+        "chip": plan.chip.id,
+        "n_chips": plan.n_chips,
+        "n_nodes": plan.n_nodes,
+        "how": plan.supply.how,
+        "supply": plan.supply.label,
+        **{name: getattr(plan.layout, name) for name in CUTS},
+        "prefill": "" if plan.prefill is None else pool(plan.prefill),
+        "engine": work.engine if isinstance(work, Serving) else work.trainer,
+        "weights": work.weights if isinstance(work, Serving) else work.method,
+        "kv": work.kv if isinstance(work, Serving) else "",
+        "concurrency": "" if plan.concurrency is None else f"{plan.concurrency:g}",
+        "bound": plan.bound,
+    }
+    for name, one in plan.figures.items():
+        row |= {name: f"{one.value:.6g}", f"{name}_low": f"{one.low:.6g}", f"{name}_high": f"{one.high:.6g}"}
+    row |= {"price_as_of": plan.supply.as_of or "", "price_stale": "yes" if plan.supply.stale else "no"}
+    return {name: str(value) for name, value in row.items()}

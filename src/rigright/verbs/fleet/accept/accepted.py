@@ -8,7 +8,7 @@ from typing import Literal
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING
 from rigright.machine.bench.record import Result
-from rigright.report.nodes import EXIT_INTERRUPT, Differs, NodeTold
+from rigright.verbs.fleet.nodes import EXIT_INTERRUPT, Differs, NodeTold
 
 DRAIN = "drain.txt"  # in the folder: nodes that fail, one a line
 Source = Literal["values", "doctor", "baseline", "reference", "cards", "peers", "traits", "network"]

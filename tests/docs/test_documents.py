@@ -64,6 +64,23 @@ def test_the_readme_begins_with_the_two_commands():
     assert [line.split()[0:2] for line in first.splitlines()] == [["./rig", "plan"], ["make", "test"]]
 
 
+def test_the_readmes_give_the_accuracy_that_was_measured():
+    """Rows, median error, with the source left out, share in the band: as the page of accuracy has them."""
+    rows = re.findall(
+        r"^\| (.+?) \|$", (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    cells = [row.split(" | ") for row in rows if row.endswith((" %", " -"))]
+    measured = {tuple(row[at] for at in (1, 3, 4, 8)) for row in cells if len(row) == 10}
+    english, chinese = (path.read_text(encoding="utf-8") for path in (README, CHINESE))
+    given = [
+        re.findall(r"^\| .+ \| (\d+) \| (\S+%) \| (\S+%) \| (\S+%) \|$", one, re.MULTILINE)
+        for one in (english, chinese)
+    ]
+    assert given[0] == given[1]
+    assert len(given[0]) == 5
+    assert set(given[0]) <= measured
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(path):
     for target in re.findall(r"\]\((?!https?://)([^)#]+)", path.read_text(encoding="utf-8")):

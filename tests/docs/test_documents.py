@@ -87,6 +87,16 @@ def test_links_lead_somewhere(path):
         assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+@pytest.mark.parametrize(
+    "path", [one for one in DOCUMENTS if one.name.endswith(".zh-CN.md")], ids=lambda one: one.name
+)
+def test_a_chinese_page_links_to_chinese_pages(path):
+    """But for the switch to the same page in English."""
+    links = re.findall(r"\]\((?!https?://)([^)#]+)\.md", path.read_text(encoding="utf-8"))
+    twin = path.name.removesuffix(".zh-CN.md")
+    assert [one for one in links if one != twin and (path.parent / f"{one}.zh-CN.md").exists()] == []
+
+
 def test_locks_hold_names_versions_and_hashes_alone():
     line = re.compile(r"([a-z0-9-]+==[0-9][\w.]*( ; [\w =\"]+)?|    --hash=sha256:[0-9a-f]{64})( \\)?\Z")
     for lock in ("constraints.txt", "constraints-dev.txt"):

@@ -28,7 +28,7 @@ VIEWS = ("plan", "explain", "fit", "compare", "build", "cost", "doctor", "here",
 WORDS = {"en": ("Plan", "This machine"), "zh": ("规划", "本机")}
 SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
 ANSWERED = """!!document.querySelector(
-  "#progress[hidden] ~ #answer:not(.old) :is(h1, .error), #question .drop + button, #question pre")"""
+  "#progress[hidden] ~ #answer:not(.old) :is(h1, .error), #question > .drop, #question pre")"""
 LOCAL = "const local = await import('./local.js')"
 BOX = {"schema": 1, "devices": [{"index": 0, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3"}]}
 
@@ -238,7 +238,7 @@ def test_the_command_and_the_link_that_are_copied_lead_to_the_same_answer(shared
     assert seen.run(COPIED) == [command, link, head]
 
 
-STOPS = ".sentence, .purse, .pareto, tr, .tools"
+STOPS = ".sentence, .knobs, .pareto, tr, .tools"
 
 
 def test_it_is_used_by_keys_alone(served, seen):
@@ -258,7 +258,7 @@ def test_it_is_used_by_keys_alone(served, seen):
     for _ in range(80):
         press("Tab", 9)
         reached.add(seen.run(f"document.activeElement.closest('{STOPS}')?.classList[0] ?? ''"))
-    assert {"sentence", "purse", "pareto", "pick", "tools"} <= reached
+    assert {"sentence", "knobs", "pareto", "pick", "tools"} <= reached
 
 
 def test_files_that_start_a_plan_are_made_in_the_browser_too(local, capsys):

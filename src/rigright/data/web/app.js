@@ -1,10 +1,11 @@
 // Views, the state in the address, and the question that is being answered.
 import * as net from "./net.js";
 import { accuracy } from "./accuracy.js";
-import { drawn, el, fielded } from "./draw.js";
+import { drawn, el, fielded, marked } from "./draw.js";
 import { copying, download, exports } from "./export.js";
-import { DETAILS, FIRST, MONEY, PLACED, addressed, command, fields, isMoney, isOf, offers, purse, said, sentence } from "./forms.js";
+import { DETAILS, KNOBS, MONEY, PLACED, SENTENCES, addressed, brief, command, fields, isMoney, isOf, knobs, offers, said, sentence } from "./forms.js";
 import { label } from "./labels.js";
+import { live } from "./live.js";
 import { planned } from "./plan.js";
 import { LANGUAGES, speak, spoken, t } from "./words.js";
 
@@ -15,10 +16,20 @@ const START = {
   fit: { machine: "rtx 4090" },
   compare: { things: "4090, 5090", for: "qwen3-8b" },
   build: { what: "2x rtx 4090" },
-  cost: { what: "2x rtx 4090" },
+  cost: { what: "2x rtx 4090", years: "3" },
 };
-const REST_MS = 250, EVERY_MS = 2000, PAST_TURNS = 15;
+const EXAMPLES = {
+  plan: [{ model: "llama-3.1-70b", mode: "serve", concurrency: "64", where: "8x h100" }, { model: "gpt-oss-120b", mode: "agent", concurrency: "4", where: "8000usd" },
+    { model: "llama-3.1-8b", mode: "finetune", tokens: "10M", where: "rtx 4090" }],
+  explain: [{ model: "gpt-oss-120b", on: "rtx 4090 + 64gb ddr5-6000" }, { model: "llama-3.1-8b", on: "rtx 4090", train: "qlora" }, { model: "deepseek-v3", on: "8x h200" }],
+  fit: [{ machine: "24gb" }, { machine: "2x rtx 3090" }, { machine: "m4 max" }],
+  compare: [{ things: "h100, mi300x, b200", for: "llama-3.1-70b" }, { things: "4090, aws:g6e.xlarge", for: "qwen3-8b", concurrency: "8" }],
+  build: [{ what: "4x rtx 5090", room: "230V 16A" }, { what: "llama-3.1-70b" }],
+  cost: [{ what: "8x h100", years: "4" }, { what: "qwen3-32b", years: "3", api: "0.15/0.60" }],
+};
+const REST_MS = 250;
 const at = (id) => document.getElementById(id);
+const left = {}; // how each view was left, by which it is opened again
 let isReady = net.isServed, known = {}, schemas = {}, view = "plan", values = {}, running = null, timer = 0;
 
 const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
@@ -31,30 +42,45 @@ function read() {
   if (lang) speak(lang);
   view = VIEWS[name] ? name : "plan";
   const own = Object.fromEntries(MONEY.map((one) => [one, stored(one)]).filter(([one, value]) => value && schemas[view]?.properties[one]));
-  values = query && Object.keys(rest).length ? rest : { ...START[view], ...own };
+  values = Object.keys(rest).length ? rest : { ...START[view], ...own };
+  if (view === "plan") values.mode ||= "serve"; // as the command takes it
   if (view === "plan" && values.on) {
     values = { ...values, where: values.on };
     delete values.on;
   }
 }
 
-const address = () => `#${view}?${new URLSearchParams({ ...Object.fromEntries(Object.entries(values).filter(([, one]) => one)), lang: spoken() })}`;
+// The whole question, and what was emptied of what a view starts with.
+const query = (more = {}) => new URLSearchParams({ ...Object.fromEntries(Object.entries(values).filter(([name, one]) => one || name in (START[view] ?? {}))), ...more });
+const address = () => `#${view}?${query({ lang: spoken() })}`;
+
+function keep() {
+  left[view] = `./#${view}?${query()}`;
+  history.replaceState(null, "", address());
+  document.title = `${brief(values) || t(VIEWS[view])} - rigright`;
+}
 
 function changed(name, value) {
   values[name] = value;
+  delete values.pick;
   if (MONEY.includes(name)) store(name, value);
   if (name === "mode") {
     at("question").replaceChildren(...question());
     at("question").querySelector(`[name="${name}"]`).focus();
   }
-  history.replaceState(null, "", address());
+  keep();
   clearTimeout(timer);
   timer = setTimeout(answer, REST_MS);
 }
 
+function chosen(changes) {
+  Object.assign(values, changes);
+  keep();
+}
+
 function asked() {
   if (view === "myths") return ["look_up", { kind: "myths" }];
-  if (view === "doctor") return ["doctor", {}];
+  if (view === "doctor") return ["doctor", said(schemas.doctor, values)];
   const { where = "", ...rest } = values;
   const suits = ([name]) => name === "mode" || isOf(schemas[view].properties[name], values.mode);
   const place = view !== "plan" || !where.trim() ? {} : isMoney(where) ? { budget: where } : { on: where };
@@ -65,26 +91,33 @@ async function answer() {
   clearTimeout(timer);
   if (view === "accuracy") {
     const choose = (changes) => {
-      Object.assign(values, changes);
-      history.replaceState(null, "", address());
+      chosen(changes);
       answer();
     };
-    await show(async () => [...await accuracy(values, choose), el("div", { class: "tools" }, linking(), printing())]);
+    await show(async () => headed(await accuracy(values, choose), [linking(), printing()]));
     return;
   }
   const [verb, told] = asked();
   if (schemas[verb].required.some((name) => !told[name]?.length)) {
     running?.abort();
-    at("answer").replaceChildren(el("p", { class: "dim" }, t("Fill in the fields marked *.")));
+    at("answer").replaceChildren(el("p", { class: "dim" }, t("Fill in the sentence, or start from one of these:")), examples(Object.values({ first: START[view], ...EXAMPLES[view] })));
     return;
   }
   await show(async (signal) => {
     const form = view === "plan" ? "json" : "html";
     const text = await net.ask(verb, told, { form, lang: spoken(), details: form === "html" && values[DETAILS] === "true", signal });
     const exported = (number) => exports(() => net.exported(told, { number, lang: spoken() }));
-    const parts = [form === "json" ? planned(JSON.parse(text), { currencies: known.currencies, exported, named }) : drawn(text)].flat();
-    return [...named(parts), tools(verb, told)];
+    const pick = (number) => chosen({ pick: number > 1 ? String(number) : "" });
+    const parts = [form === "json" ? planned(JSON.parse(text), { currencies: known.currencies, exported, named, pick, picked: Number(values.pick) || 1 }) : drawn(text)].flat();
+    if (view === "myths") parts.splice(1, 0, finding(parts));
+    return headed(named(parts), tools(verb, told));
   });
+}
+
+// Under the verdict: what can be done with it.
+function headed(parts, buttons) {
+  const place = parts.findIndex((one) => one.nodeName === "H1") + 1;
+  return parts.toSpliced(place, 0, el("div", { class: "tools" }, buttons));
 }
 
 async function show(work) {
@@ -103,7 +136,32 @@ async function show(work) {
   }
 }
 
-const failed = (error) => el("div", { class: "error", role: "alert" }, el("p", {}, error.message || t("No answer")), error.hint ? el("p", {}, error.hint) : null);
+const failed = (error) => el("div", { class: "error", role: "alert" },
+  ...named([el("p", {}, error.message || t("No answer")), error.hint ? el("p", {}, suggested(error.hint)) : ""]),
+  net.isServed || isReady ? "" : el("p", {}, el("button", { type: "button", onclick: () => location.reload() }, t("Try again"))));
+
+// Names that a hint says are put where they belong by a click.
+function suggested(hint) {
+  const field = (name) => {
+    const own = name.split("/").pop().toLowerCase();
+    const list = known.models?.some((one) => one.toLowerCase() === own) ? ["model", "for"] : known.machines?.includes(own) ? ["where", "on", "machine", "what"] : [];
+    return list.find((one) => at("question").querySelector(`[name="${one}"]`));
+  };
+  return hint.split(/([\w.-]+(?:\/[\w.-]*\w)?)/).map((word) => {
+    const name = word.length > 2 && field(word);
+    return name ? el("button", { type: "button", class: "field", onclick: () => { at("question").querySelector(`[name="${name}"]`).value = word; changed(name, word); } }, word) : word;
+  });
+}
+
+const examples = (rows) => el("p", { class: "chips" }, rows.map((one) => el("a", { href: `#${view}?${new URLSearchParams({ ...one, lang: spoken() })}` }, brief(one))));
+
+// Rows that hold what is typed.
+function finding(parts) {
+  const rows = parts.flatMap((one) => [...one.querySelectorAll?.("tbody tr, table tr") ?? []]).filter((one) => !one.querySelector("th"));
+  const sift = () => rows.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes((values.find ?? "").toLowerCase()); });
+  sift();
+  return el("input", { class: "find", name: "find", type: "search", value: values.find ?? "", placeholder: t("Search"), "aria-label": t("Search"), oninput: (event) => { chosen({ find: event.target.value }); sift(); } });
+}
 
 // Options in what is said lead to their fields.
 function named(parts) {
@@ -122,23 +180,26 @@ function named(parts) {
 function tools(verb, told) {
   const save = (form, ending) => el("button", { type: "button", onclick: async () => {
     download(`rigright-${verb}.${ending}`, await net.ask(verb, told, { form, lang: spoken() }));
-  } }, ending.toUpperCase());
-  return el("div", { class: "tools" }, copying("Copy command", () => `${command(verb, told, PLACED[verb])}${values[DETAILS] && view !== "plan" ? " --details" : ""}`), linking(),
-    save("json", "json"), save("csv", "csv"), save("markdown", "md"), printing());
+  } }, form === "markdown" ? "Markdown" : ending.toUpperCase());
+  return [copying("Copy command", () => `${command(verb, told, PLACED[verb])}${values[DETAILS] && view !== "plan" ? " --details" : ""}`), linking(),
+    save("json", "json"), save("csv", "csv"), save("markdown", "md"), printing()];
 }
 
 const linking = () => copying("Copy link", () => new URL(address(), location.href).href);
 const printing = () => el("button", { type: "button", onclick: () => print() }, t("Print"));
 
-function drop(verb, title, about) {
-  const send = (file) => file && show(async (signal) => drawn(await net.dropped(verb, file, { form: "html", lang: spoken(), signal })));
-  const input = el("input", { type: "file", hidden: true, "aria-label": t("Choose a file"), onchange: () => send(input.files[0]) });
+function drop(verb, title, about, more = []) {
+  const send = (file) => file && show(async (signal) => {
+    const text = await net.dropped(verb, file, { form: "html", lang: spoken(), signal });
+    return headed(named(drawn(text)), [printing()]);
+  });
+  const input = el("input", { type: "file", hidden: true, "aria-label": t("Choose a file"), onchange: () => { send(input.files[0]); input.value = ""; } });
   const box = el("div", {
     class: "drop",
     ondragover: (event) => { event.preventDefault(); box.classList.add("over"); },
     ondragleave: () => box.classList.remove("over"),
     ondrop: (event) => { event.preventDefault(); box.classList.remove("over"); send(event.dataTransfer.files[0]); },
-  }, el("strong", {}, t(title)), el("p", {}, t(about)), el("p", {}, el("button", { type: "button", onclick: () => input.click() }, t("Choose a file")), input));
+  }, el("strong", {}, t(title)), el("p", {}, t(about)), el("p", {}, el("button", { type: "button", class: "strong", onclick: () => input.click() }, t("Choose a file")), input, ...more));
   return box;
 }
 
@@ -156,28 +217,26 @@ const unseen = (commands, about) => [el("p", {}, t("A browser cannot see the mac
 
 function question() {
   const schema = schemas[view];
-  if (view === "plan") {
-    const rest = Object.keys(schema.properties).filter((one) => !["model", "concurrency", "mode", "lang", "why", "on", ...MONEY].includes(one));
-    return [sentence(schema, values, changed), ...purse(schema, known, values, changed), more(schema, rest)];
-  }
-  if (FIRST[view]) {
-    const rest = Object.keys(schema.properties).filter((one) => ![...FIRST[view], ...MONEY, "lang"].includes(one));
-    return [el("h1", { class: "lead" }, t(VIEWS[view])), fields(schema, FIRST[view], values, changed), ...purse(schema, known, values, changed), more(schema, rest)];
+  if (SENTENCES[view]) {
+    const first = [...SENTENCES[view].matchAll(/{(\w+)}/g)].map(([, name]) => name);
+    const rest = Object.keys(schema.properties).filter((one) => ![...first, ...KNOBS[view], "lang", ...(view === "plan" ? ["on", "why"] : [])].includes(one));
+    const isStart = Object.entries(values).every(([name, one]) => MONEY.includes(name) || one === START[view][name]);
+    return [sentence(view, schema, START[view], values, changed), knobs(schema, KNOBS[view], known, values, changed), more(schema, rest), isStart ? examples(EXAMPLES[view]) : ""];
   }
   if (view === "doctor") {
     const kept = net.isServed ? t("The file stays on the machine that serves this page, and is deleted after the answer.") : t("The file stays in this browser.");
-    const own = net.isServed ? [el("button", { type: "button", class: "strong", onclick: answer }, t("Examine this machine"))]
-      : unseen(["rigright doctor", "rigright probe --save machine.json"], t("The first examines it; the second saves what it has to a file that can be dropped here."));
+    const own = net.isServed ? [el("button", { type: "button", onclick: answer }, t("Examine this machine"))] : [];
     return [...lead(t("What is wrong, slow or risky on a machine"), kept),
-      drop("doctor", "Drop a capture here", "nvidia-bug-report, dmesg, nvidia-smi -q, a folder as tar or zip, or `probe --save`"), ...own];
+      drop("doctor", "Drop a capture here", "nvidia-bug-report, dmesg, nvidia-smi -q, a folder as tar or zip, or `probe --save`", own),
+      ...(net.isServed ? [] : unseen(["rigright doctor", "rigright probe --save machine.json"], t("The first examines it; the second saves what it has to a file that can be dropped here.")))];
   }
   if (view === "accuracy") {
     return [...lead(t("How close predictions are"), t("Published runs that nobody here produced, each held against its prediction.")),
       el("details", {}, el("summary", {}, t("Hold your own runs against predictions")), drop("validate", "Drop measured runs here", "CSV as `validate` reads it")),
       unfolding(t("What machines should reach"), async () => drawn(await net.ask("look_up", { kind: "benchmarks" }, { form: "html", lang: spoken() })))];
   }
-  if (view === "myths") return [];
-  if (net.isServed) return lead(t("This machine"), t("The machine that serves this page, every two seconds"));
+  if (view === "myths") return lead(t("Advice that is wrong"), t("What guides and forums say of hardware for deep learning, and the right figure."));
+  if (net.isServed) return lead(t("This machine"), t("The machine that serves this page, as it is now."));
   return [...lead(t("This machine")), ...unseen(["rigright probe", "rigright watch", "rigright web"], t("What is in it; what it does now; this page with both."))];
 }
 
@@ -190,54 +249,24 @@ function more(schema, names) {
     el("fieldset", {}, group ? el("legend", {}, group) : null, fields(schema, shown.filter((one) => schema.properties[one].group === group), values, changed))));
 }
 
-async function live() {
-  const mine = (running = new AbortController());
-  const now = el("div"), past = el("div");
-  const since = el("select", { "aria-label": t("History"), onchange: () => again() }, ["1h", "24h", "7d"].map((one) => el("option", {}, one)));
-  let told = "";
-  const again = async () => {
-    try {
-      const text = await net.here({ lang: spoken(), since: since.value, signal: mine.signal });
-      if (text !== told) past.replaceChildren(...drawn(told = text).map(lower));
-    } catch (error) {
-      if (error.name !== "AbortError") past.replaceChildren(el("p", { class: "dim" }, error.message));
-    }
-  };
-  at("answer").replaceChildren(now, el("h2", {}, `${t("History")} `, since), past);
-  for (let turn = 0; mine === running && view === "here"; turn += 1) {
-    if (turn % PAST_TURNS === 0) again();
-    try {
-      const text = await net.here({ lang: spoken(), signal: mine.signal });
-      if (mine === running) now.replaceChildren(...drawn(text));
-    } catch (error) {
-      if (error.name !== "AbortError") now.replaceChildren(failed(error));
-    }
-    await new Promise((done) => { setTimeout(done, EVERY_MS); });
-  }
-}
-
-// A page inside another: its headline is one of several there.
-function lower(part) {
-  return part.nodeName === "H1" ? el("p", { class: "strong" }, part.textContent) : part;
-}
-
 function frame() {
   document.documentElement.lang = spoken() === "zh" ? "zh-Hans" : "en";
-  document.title = `${t(VIEWS[view])} - rigright`;
   at("views").setAttribute("aria-label", t("Views"));
   at("views").replaceChildren(...Object.entries(VIEWS).map(([name, title]) =>
-    el("a", { href: `./#${name}`, "aria-current": name === view ? "page" : null }, t(title))));
+    el("a", { href: (name !== view && left[name]) || `./#${name}`, "aria-current": name === view ? "page" : null }, t(title))));
   at("views").querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" });
   at("language").textContent = spoken() === "zh" ? "English" : "中文";
   const theme = document.documentElement.dataset.theme;
-  at("theme").textContent = t(theme === "dark" ? "Dark" : theme === "light" ? "Light" : "Auto");
+  const [sign, shown] = { dark: ["\u263e", "Dark"], light: ["\u2600", "Light"] }[theme] ?? ["\u25d0", "Auto"];
+  at("theme").replaceChildren(el("span", { "aria-hidden": "true" }, sign), ` ${t(shown)}`);
+  at("theme").title = t("Dark or light");
   at("skip").textContent = t("Skip to the answer");
   at("where").textContent = net.isServed ? "" : t("rigright runs in this browser: nothing you type or drop leaves it.");
   at("answer").setAttribute("aria-label", t("Answer"));
   at("question").setAttribute("aria-label", t("Question"));
 }
 
-const asks = () => view !== "here" && view !== "doctor";
+const asks = () => view !== "here" && (view !== "doctor" || (net.isServed && values.all));
 
 async function open() {
   const before = spoken();
@@ -253,8 +282,12 @@ async function open() {
     read();
   }
   at("question").replaceChildren(...question());
+  keep();
   at("answer").replaceChildren(...(isReady || !asks() ? [] : [el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 12 MB the first time."))]));
-  if (view === "here") return net.isServed && live();
+  if (view === "here" && net.isServed) {
+    const mine = (running = new AbortController());
+    live(at("answer"), { signal: mine.signal, since: values.since, failed, choose: (since) => chosen({ since }), is: () => mine === running });
+  }
   if (asks()) await answer();
 }
 

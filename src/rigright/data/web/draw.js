@@ -30,9 +30,38 @@ export function drawn(html) {
     one.style.cssText = words;
   }
   for (const one of parsed.querySelectorAll(".scroll, pre")) one.tabIndex = 0; // for the arrow keys
+  parsed.querySelectorAll("table").forEach(paired);
   for (const one of parsed.querySelectorAll("th:empty")) one.replaceWith(parsed.createElement("td"));
   parsed.querySelectorAll("table").forEach(labelled);
+  parsed.querySelectorAll("p, li, td, dd > div").forEach(coded);
+  parsed.querySelectorAll("h1").forEach(marked);
   return [...parsed.body.childNodes].map((one) => document.importNode(one, true));
+}
+
+// What stands between backticks is typed.
+function coded(part) {
+  if (part.children.length || !part.textContent.includes("`")) return;
+  part.replaceChildren(...part.textContent.split(/`([^`]+)`/).map((word, place) => (place % 2 ? el("code", {}, word) : word)));
+}
+
+// The sign of a verdict stands in its colour, the sentence in ink.
+export function marked(head) {
+  const [, sign, rest] = head.textContent.match(/^([\u2713\u2717!]) (.*)$/s) ?? [];
+  if (sign) head.replaceChildren(el("span", { class: "mark" }, sign), ` ${rest}`);
+  return head;
+}
+
+// A table without heads is a list of names and what they are; a line after "$" is typed.
+function paired(table) {
+  const [head, ...rows] = table.rows;
+  if (head?.cells.length !== 2 || head.textContent || rows.some((one) => one.cells.length !== 2)) return;
+  const list = el("dl", { class: "pairs" });
+  for (const { cells: [name, what] } of rows) {
+    if (name.textContent || !list.lastChild) list.append(el("dt", {}, ...name.childNodes), el("dd"));
+    const typed = what.textContent.match(/^\$ (.*)$/s)?.[1];
+    list.lastChild.append(typed ? el("code", {}, typed) : el("div", {}, ...what.childNodes));
+  }
+  (table.closest(".scroll") ?? table).replaceWith(list);
 }
 
 // Columns of a wide table stand under each other on a phone: each cell then says its column.
@@ -48,7 +77,7 @@ export function labelled(table) {
 export function fielded(parts, names, label, go) {
   for (const part of parts) {
     const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT, { acceptNode: (one) =>
-      (one.parentElement?.closest("pre, code, button, .error") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT) });
+      (one.parentElement?.closest("pre, code, button") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT) });
     const found = [];
     while (texts.nextNode()) if (/--[a-z]/.test(texts.currentNode.data)) found.push(texts.currentNode);
     for (const one of found) {
@@ -128,34 +157,39 @@ export function pareto(plans, { cost, speed, chosen, choose, label, costName, sp
     .filter(({ x, y }) => x?.value > 0 && y?.value > 0);
   if (points.length < 2) return null;
   const ends = (key) => points.flatMap((one) => [one[key].low ?? one[key].value, one[key].high ?? one[key].value, one[key].value]).filter((one) => one > 0);
-  const x = axis(ends("x"), 56, 540), y = axis(ends("y"), 270, 14);
-  const tip = el("p", { class: "tip" }, t("Point at a dot to read it; lines are 80% bands."));
-  const picture = svg("svg", { class: "pareto", viewBox: "0 0 560 318", role: "group", "aria-label": t("Cost and speed") });
+  const x = axis(ends("x"), 48, 552), y = axis(ends("y"), 290, 26);
+  const tip = el("div", { class: "tip", hidden: true });
+  const picture = svg("svg", { class: "pareto", viewBox: "0 0 560 336", role: "group", "aria-label": t("Cost and speed"), onmouseleave: () => { tip.hidden = true; } });
   for (const tick of x.ticks) {
-    picture.append(svg("path", { class: "grid", d: `M${x.at(tick)} 14V270` }),
-      svg("text", { x: x.at(tick), y: 287, "text-anchor": "middle" }, number(tick)));
+    picture.append(svg("path", { class: "grid", d: `M${x.at(tick)} 26V290` }), svg("text", { x: x.at(tick), y: 307, "text-anchor": "middle" }, number(tick)));
   }
   for (const tick of y.ticks) {
-    picture.append(svg("path", { class: "grid", d: `M56 ${y.at(tick)}H540` }),
-      svg("text", { x: 48, y: y.at(tick) + 4, "text-anchor": "end" }, number(tick)));
+    picture.append(svg("path", { class: "grid", d: `M48 ${y.at(tick)}H552` }), svg("text", { x: 40, y: y.at(tick) + 4, "text-anchor": "end" }, number(tick)));
   }
-  picture.append(svg("text", { x: 540, y: 309, "text-anchor": "end" }, costName), svg("text", { x: 0, y: 5 }, speedName));
+  picture.append(svg("text", { x: 552, y: 329, "text-anchor": "end" }, costName), svg("text", { x: 0, y: 12 }, speedName), svg("text", { class: "better", x: 56, y: 42 }, `\u2196 ${t("better")}`));
   const front = points.filter((one) => !points.some((other) => other !== one && other.x.value <= one.x.value && other.y.value >= one.y.value))
     .sort((one, other) => one.x.value - other.x.value);
   if (front.length > 1) picture.append(svg("path", { class: "front", d: front.map((one, place) => `${place ? "L" : "M"}${x.at(one.x.value)} ${y.at(one.y.value)}`).join("") }));
-  for (const { index, plan, x: price, y: rate } of points) {
+  const last = points.findIndex((one) => one.index === chosen); // which lies above the others
+  for (const { index, plan, x: price, y: rate } of [...points.toSpliced(last, 1), ...points.slice(last, last + 1)]) {
     const [left, top] = [x.at(price.value), y.at(rate.value)];
-    const told = `${index + 1} ${label(plan)}: ${number(rate.value)} (${number(rate.low)}-${number(rate.high)}) ${speedName}, ${number(price.value)} (${number(price.low)}-${number(price.high)}) ${costName}`;
-    const show = () => { tip.textContent = told; };
+    const told = [[rate, speedName], [price, costName]].map(([one, name]) => `${number(one.value)} (${number(one.low)}\u2013${number(one.high)}) ${name}`);
+    const show = () => {
+      tip.replaceChildren(el("strong", {}, `${index + 1}  ${label(plan)}`), ...told.map((one) => el("div", {}, one)));
+      tip.className = `tip${left > 280 ? " leftward" : ""}${top < 130 ? " below" : ""}`;
+      tip.style.left = `${left / 5.6}%`;
+      tip.style.top = `${top / 3.36}%`;
+      tip.hidden = false;
+    };
     picture.append(svg("g", {
-      class: index === chosen ? "point on" : "point", tabindex: 0, role: "button", "aria-label": told, "data-index": index,
-      onmouseenter: show, onfocus: show, onclick: () => choose(index),
+      class: index === chosen ? "point on" : "point", tabindex: 0, role: "button", "aria-label": `${index + 1} ${label(plan)}: ${told.join(", ")}`, "data-index": index,
+      onmouseenter: show, onfocus: show, onblur: () => { tip.hidden = true; }, onclick: () => choose(index),
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(index); } },
     },
     svg("path", { class: "band", d: `M${x.at(price.low || price.value)} ${top}H${x.at(price.high)}M${left} ${y.at(rate.low || rate.value)}V${y.at(rate.high)}` }),
-    svg("circle", { class: "hit", cx: left, cy: top, r: 16, fill: "transparent" }), // for fingers
-    svg("circle", { class: "dot", cx: left, cy: top, r: 7 }),
-    svg("text", { class: "name", x: left + (left > 400 ? -11 : 11), y: top - 9, "text-anchor": left > 400 ? "end" : "start" }, String(index + 1))));
+    svg("circle", { class: "hit", cx: left, cy: top, r: 18, fill: "transparent" }), // for fingers
+    svg("circle", { class: "dot", cx: left, cy: top, r: 10 }),
+    svg("text", { class: "name", x: left, y: top + 4, "text-anchor": "middle" }, String(index + 1))));
   }
-  return el("div", {}, picture, tip);
+  return el("figure", {}, el("div", { class: "plotted" }, picture, tip), el("figcaption", {}, t("Lines are 80% bands. Choose a dot to see that option.")));
 }

@@ -3,12 +3,23 @@ import { el } from "./draw.js";
 import { label, work } from "./labels.js";
 import { spoken, t } from "./words.js";
 
-export const FIRST = {
-  explain: ["model", "on", "concurrency", "context", "weights", "engine", "train"],
-  fit: ["machine", "task", "context", "min_params"],
-  compare: ["things", "for", "concurrency", "mode"],
-  build: ["what", "room", "budget", "mode"],
-  cost: ["what", "for", "years", "api"],
+// What a view asks first, and what stands beside it: the rest is under "More options".
+export const SENTENCES = {
+  plan: "Run {model} for {mode} with {concurrency} users on {where}",
+  explain: "Explain {model} on {on}",
+  fit: "What runs on {machine}",
+  compare: "Compare {things} for {for}",
+  build: "Build a machine around {what}",
+  cost: "What {what} costs over {years} years",
+};
+const ALONE = { "Run {model} for {mode} with {concurrency} users on {where}": "Run {model} for {mode} on {where}" }; // a work without users
+export const KNOBS = {
+  plan: ["prompt", "output", "ttft", "tpot", "tokens", "method", "currency", "place"],
+  explain: ["concurrency", "context", "weights", "engine", "train"],
+  fit: ["task", "context", "min_params"],
+  compare: ["mode", "concurrency", "currency", "place"],
+  build: ["room", "budget", "currency", "place"],
+  cost: ["for", "api", "currency", "place"],
 };
 export const MONEY = ["currency", "place"]; // of the reader, not of one question
 const LISTS = { model: "models", for: "models", machine: "machines", on: "machines", what: "machines", own: "machines", place: "places" };
@@ -27,33 +38,47 @@ export function fields(schema, names, values, changed) {
     const star = schema.required.includes(name) ? " *" : "";
     const help = about.description.replace(/--([a-z][a-z-]*)/g, (word, option) => (schema.properties[option.replaceAll("-", "_")] ? label(option.replaceAll("-", "_")) : word));
     const title = el("span", { title: `--${name.replaceAll("_", "-")}` }, label(name) + star);
-    box.append(el("label", { class: about.type === "boolean" ? "tick" : null }, title, input, about.enum && name === "mode" ? null : el("small", {}, help)));
+    box.append(el("label", { class: about.type === "boolean" ? "tick" : null }, title, input, help.toLowerCase() === label(name).toLowerCase() || (about.enum && name === "mode") ? null : el("small", {}, help)));
   }
   return box;
 }
 
-function entry(name, about, value, changed) {
+function entry(name, about, value, changed, empty) {
   if (about.type === "boolean") {
     return el("input", { type: "checkbox", name, checked: value === "true", onchange: (event) => changed(name, event.target.checked ? "true" : "") });
   }
   if (about.enum) {
     return el("select", { name, onchange: (event) => changed(name, event.target.value) },
-      ["", ...about.enum].map((one) => el("option", { value: one, selected: one === value }, name === "mode" && one ? work(one) : one)));
+      ["", ...about.enum].map((one) => el("option", { value: one, selected: one === value }, one ? (name === "mode" ? work(one) : one) : empty ?? "")));
   }
-  return el("input", { name, value, list: LISTS[name] && `list-${LISTS[name]}`, autocomplete: "off", spellcheck: "false", oninput: (event) => changed(name, event.target.value) });
+  return el("input", { name, value, placeholder: empty, list: LISTS[name] && `list-${LISTS[name]}`, autocomplete: "off", spellcheck: "false", oninput: (event) => changed(name, event.target.value) });
+}
+
+// Options that decide most, beside each other.
+export function knobs(schema, names, known, values, changed) {
+  const pick = (name, rows) => el("select", { name, onchange: (event) => changed(name, event.target.value) },
+    rows.map(([value, told]) => el("option", { value, selected: value === (values[name] ?? "") }, told)));
+  const control = (name, about) => {
+    if (name === "currency") return pick(name, currencies(known));
+    if (name === "place") return pick(name, places(known, values.place));
+    return entry(name, about, values[name] ?? "", changed, t("auto"));
+  };
+  const shown = names.filter((name) => schema.properties[name] && (values[name] || isOf(schema.properties[name], values.mode)));
+  return el("div", { class: "knobs" }, shown.map((name) => {
+    const about = schema.properties[name];
+    return el("label", { title: about.description }, el("span", {}, label(name)), control(name, about));
+  }));
 }
 
 // In whose money, and at whose electricity price.
-export function purse(schema, { currencies, places }, values, changed) {
-  if (!schema.properties.currency) return [];
+function currencies({ currencies: all }) {
   const names = new Intl.DisplayNames(spoken(), { type: "currency" });
-  const place = values.place && !places[values.place] ? { ...places, [values.place]: values.place } : places;
-  const pick = (name, rows) => el("label", {}, `${label(name)} `, el("select", { name, onchange: (event) => changed(name, event.target.value) },
-    rows.map(([value, told]) => el("option", { value, selected: value === (values[name] ?? "") }, told))));
-  const sorted = Object.entries(place).sort(([, one], [, other]) => one.localeCompare(other, spoken()));
-  return [el("p", { class: "purse" },
-    pick("currency", [["", t("automatic")], ...Object.keys(currencies).map((code) => [code, `${code} ${names.of(code)}`])]),
-    schema.properties.place ? pick("place", [["", t("average tariff")], ...sorted]) : "")];
+  return [["", t("auto")], ...Object.keys(all).map((code) => [code, `${code} ${names.of(code)}`])];
+}
+
+function places({ places: all }, own) {
+  const rows = Object.entries(own && !all[own] ? { ...all, [own]: own } : all);
+  return [["", t("average tariff")], ...rows.sort(([, one], [, other]) => one.localeCompare(other, spoken()))];
 }
 
 // As a command takes them: lists from commas, flags as yes.
@@ -106,17 +131,28 @@ export const PLACED = { plan: ["model"], explain: ["model"], fit: ["machine"], c
 // Whether an option says anything about a kind of work.
 export const isOf = (about, mode) => !about?.modes || !mode || about.modes.includes(mode);
 
-export function sentence(schema, values, changed) {
-  const modes = schema.properties.mode.enum;
-  const blank = (name, about, example, list) => el("input", {
-    name, value: values[name] ?? "", placeholder: example, "aria-label": t(about), list: list && `list-${list}`, autocomplete: "off", spellcheck: "false",
-    oninput: (event) => changed(name, event.target.value),
-  });
-  return el("p", { class: "sentence" }, `${t("Run")} `, blank("model", "Model", "qwen3-32b", "models"), ...(isOf(schema.properties.concurrency, values.mode) ? [` ${t("for")} `, blank("concurrency", "Concurrent requests", "1"), ` ${t("users, as")} `] : [` ${t("as")} `]),
-    el("select", { name: "mode", "aria-label": t("Kind of work"), onchange: (event) => changed("mode", event.target.value) },
-      modes.map((one) => el("option", { value: one, selected: one === (values.mode || "chat") }, work(one)))),
-    `${t(", on")} `, blank("where", "Machine or budget", t("any machine or budget"), "machines"));
+// The question as a sentence with blanks.
+export function sentence(view, schema, start, values, changed) {
+  const whole = SENTENCES[view], isAlone = ALONE[whole] && !isOf(schema.properties.concurrency, values.mode);
+  const blank = (name) => {
+    if (name === "mode") {
+      return el("select", { name, "aria-label": label(name), onchange: (event) => changed(name, event.target.value) },
+        schema.properties.mode.enum.map((one) => el("option", { value: one, selected: one === (values.mode || "chat") }, work(one))));
+    }
+    const list = name === "where" ? "machines" : LISTS[name];
+    const placeholder = name === "where" ? t("any machine or budget") : start[name] ?? t("auto");
+    return el("input", {
+      name, value: values[name] ?? "", placeholder, size: Math.max(2, placeholder.length), "aria-label": name === "where" ? t("Machine or budget") : label(name),
+      list: list && `list-${list}`, autocomplete: "off", spellcheck: "false", oninput: (event) => changed(name, event.target.value),
+    });
+  };
+  const words = t(isAlone ? ALONE[whole] : whole).split(/\{(\w+)\}/);
+  return el("h1", { class: "sentence" }, words.map((word, place) => (place % 2 ? blank(word) : word)));
 }
+
+// The same in a few words, for titles and examples.
+export const brief = (values) => [values.model, values.what, values.machine, values.things, values.for, values.mode && work(values.mode), values.train,
+  values.where, values.on].filter(Boolean).join(" \u00b7 ");
 
 // "8000usd", "$8000", "5万" are money; anything else is a machine.
 export const isMoney = (text) => /^\s*[$€£¥]|^\s*[\d.,]+\s*([kKmM万]|万?元|[a-zA-Z]{3})?\s*$/.test(text) && !/\d\s*gb\s*$/i.test(text);

@@ -10,7 +10,7 @@ const back = isServed ? server : local;
 function told({ text, failed }) {
   if (!failed) return text;
   const { error } = JSON.parse(text);
-  throw Object.assign(new Error(error.message), { hint: error.hint });
+  throw Object.assign(new Error(error.message), { hint: error.hint, kind: error.kind });
 }
 
 export const forms = async (lang) => JSON.parse(told(await back.forms(lang)));

@@ -1,5 +1,5 @@
 // The answer of `plan`: the verdict, the chosen option in figures, memory, cost against speed, all options.
-import { el, labelled, lasting, memory, number, pareto, seconds, watts } from "./draw.js";
+import { el, labelled, lasting, marked, memory, number, pareto, seconds, watts } from "./draw.js";
 import { t } from "./words.js";
 
 const MARKS = { good: "✓", warn: "!", bad: "✗" };
@@ -11,7 +11,8 @@ const format = ({ work = {} }) => [work.weights ?? work.method, work.engine ?? w
 // Dollars are what answers hold; a reader sees the currency that was asked for.
 export function purse({ sign, per_usd: rate }) {
   const mark = /[a-z]$/i.test(sign) ? `${sign} ` : sign;
-  return { sign, told: (usd) => `${mark}${number(usd * rate)}`, bare: (usd) => usd * rate };
+  const cents = (value) => (value < 10 && value >= 0.01 ? number(value).replace(/^(\d)$/, "$1.00").replace(/^(\d\.\d)$/, "$10") : number(value));
+  return { sign, told: (usd) => `${mark}${cents(usd * rate)}`, bare: (usd) => usd * rate };
 }
 
 const figures = ({ sign, told }, plans) => [
@@ -26,19 +27,23 @@ const figures = ({ sign, told }, plans) => [
   [t("Power"), (plan) => plan.figures.power_w, watts],
 ];
 
-export function planned(data, { currencies, exported, named }) {
+export function planned(data, { currencies, exported, named, pick, picked }) {
   const box = el("div");
   const money = purse(currencies[data.wish.currency] ?? currencies.USD);
   const plans = data.plans.length ? data.plans : data.nearest ? [data.nearest] : [];
   const rows = figures(money, plans).filter(([, of]) => plans.some((plan) => known(of(plan))));
-  const head = el("h1", { class: data.tone }, `${MARKS[data.tone] ?? ""} ${data.verdict}`);
+  const head = marked(el("h1", { class: data.tone }, `${MARKS[data.tone] ?? ""} ${data.verdict}`));
   const show = (chosen) => {
     const focused = document.activeElement?.dataset?.index;
-    box.replaceChildren(head, ...named(body({ data, plans, rows, money, chosen, exported }, show)));
+    box.replaceChildren(...named(body({ data, plans, rows, money, chosen, exported }, choose)));
     if (focused !== undefined) box.querySelector(`[data-index="${focused}"]`)?.focus();
   };
-  show(0);
-  return box;
+  const choose = (chosen) => {
+    pick(chosen + 1);
+    show(chosen);
+  };
+  show(plans[picked - 1] ? picked - 1 : 0);
+  return [head, box];
 }
 
 function body({ data, plans, rows, money, chosen, exported }, choose) {
@@ -60,7 +65,7 @@ function body({ data, plans, rows, money, chosen, exported }, choose) {
     if (data.plans.length) found.push(exported(chosen + 1, shown));
   }
   found.push(...titled("Ways to get there", points((data.steps ?? []).map((one) => step(one, money)))));
-  found.push(...titled("Assumed", points(data.notes)));
+  found.push(...titled("Notes", points(data.notes)));
   found.push(...titled("Passed over", points((data.why_not ?? []).map((one) => `${one.label}: ${one.reason}`))));
   return found;
 }
@@ -77,7 +82,7 @@ const points = (items) => (items?.length ? el("ul", {}, items.flat().map((one) =
 function facts(plan, rows) {
   return el("dl", { class: "facts" }, rows.filter(([, of]) => known(of(plan))).map(([name, of, told]) => {
     const { value, low, high } = of(plan);
-    const band = low < value || high > value ? el("small", {}, `${told(low)} - ${told(high)}`) : null;
+    const band = low < value || high > value ? el("small", {}, `${told(low)}\u2013${told(high)}`) : null;
     return el("div", {}, el("dt", {}, name), el("dd", {}, told(value), band));
   }));
 }
@@ -87,7 +92,7 @@ function table(plans, { rows, chosen, choose }) {
     class: "pick", "aria-selected": String(index === chosen), tabindex: 0, "data-index": `row${index}`,
     onclick: () => choose(index), onkeydown: (event) => { if (event.key === "Enter") choose(index); },
   },
-  el("td", {}, `${index + 1}  ${plan.machine}`), el("td", {}, how(plan)), el("td", {}, format(plan)),
+  el("td", {}, el("span", { class: "num" }, String(index + 1)), ` ${plan.machine}`), el("td", {}, how(plan)), el("td", {}, format(plan)),
   ...rows.map(([, of, told]) => el("td", { class: "right" }, known(of(plan)) ? told(of(plan).value) : "-"))));
   const made = el("table", { role: "grid" },
     el("thead", {}, el("tr", {}, el("th", {}, t("Machine")), el("th", {}, t("Supply")), el("th", {}, t("Format")),

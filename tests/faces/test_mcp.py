@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shlex
 import socket
 import subprocess
@@ -19,9 +20,11 @@ from mcp import Client, StdioServerParameters
 from test_python import BOX, RUNS, timeless
 
 from ports import free_port
+from rigright.base.tables import DATA, read_toml
 from rigright.faces import tools
 from rigright.faces.agents import server
 from rigright.faces.cli.main import main
+from rigright.faces.short import SHORT, TEXT, shortened
 
 SAME = {  # as typed -> tool and arguments
     "plan qwen3-32b --mode chat --budget 8000usd": (
@@ -69,6 +72,34 @@ def root(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def asked_in_short(root):
+    return conversation(server(root), *(question for question in SAME.values()))[1]
+
+
+def test_a_short_answer_is_part_of_the_full_one(heard, asked_in_short):
+    for line, answer in zip(SAME, asked_in_short, strict=True):
+        full, short = heard[1][line].structured_content, dict(answer.structured_content)
+        left = short.pop("left_out", {})
+        assert len(json.dumps(short, ensure_ascii=False)) <= SHORT, line
+        assert len(answer.content[0].text) < TEXT + 100
+        for key, value in timeless(short).items():
+            assert value == timeless(full)[key] or any(one.split(".")[0] == key for one in left), (line, key)
+
+
+def test_a_short_answer_counts_what_it_leaves_out():
+    rows = [{"name": f"row {number}", "none": None, "empty": []} for number in range(1000)]
+    short = shortened(rows, most=2000)
+    assert len(json.dumps(short["rows"])) <= 2000
+    assert len(short["rows"]) + short["left_out"]["rows"] == 1000
+    assert short["rows"][0] == {"name": "row 0"}
+    assert shortened({"rows": [0, False, None, "x"]}, most=2000) == {"rows": [0, False, None, "x"]}
+    nested = {"plans": [{"steps": ["x" * 50] * 20, "name": number} for number in range(2)]}
+    short = shortened(nested, most=1000)
+    assert [one["name"] for one in short["plans"]] == [0, 1]
+    assert short["left_out"]["plans.steps"] > 20
+
+
 def conversation(target, *questions):
     """What a client hears: the tools, then the answer to each question."""
 
@@ -82,7 +113,8 @@ def conversation(target, *questions):
 
 @pytest.fixture(scope="module")
 def heard(root):
-    listed, answers = conversation(server(root), *SAME.values())
+    full = [(name, said | {"detail": "full"}) for name, said in SAME.values()]
+    listed, answers = conversation(server(root), *full)
     return {tool.name: tool for tool in listed}, dict(zip(SAME, answers, strict=True))
 
 
@@ -95,11 +127,12 @@ def test_the_answer_is_line_1_and_the_json_of_the_command(line, heard, root, cap
     main([*typed, "--width", "400"])
     first = capsys.readouterr().out.splitlines()[0]
     assert not answer.is_error
-    short, whole = (part.text for part in answer.content)
-    assert short.startswith(first.lstrip("✓✗!? "))  # which a screen may wrap
-    assert timeless(json.loads(whole)) == timeless(printed)
+    (page,) = (part.text for part in answer.content)
+    assert page.replace("\\", "").startswith(f"# {first}")  # which a screen may wrap
     structured = answer.structured_content
-    assert timeless(structured) == timeless({"rows": printed} if isinstance(printed, list) else printed)
+    assert "left_out" not in structured
+    whole = {"rows": printed} if isinstance(printed, list) else printed
+    assert timeless(structured) == timeless(shortened(whole, most=10**9))
 
 
 @pytest.mark.parametrize("line", SAME)
@@ -117,6 +150,7 @@ def test_the_answer_has_the_keys_that_its_schema_names(line, heard):
     schema, answer = heard[0][tool].output_schema, heard[1][line].structured_content
     Draft202012Validator(schema).validate(answer)
     assert set(answer) <= {"rows", *schema["properties"]}
+    assert "left_out" in schema["properties"]
     assert len(json.dumps(schema)) < 6000  # an agent reads every word of it
 
 
@@ -129,6 +163,49 @@ def test_the_schemas_are_those_of_the_options(heard):
     assert "users" not in taken["plan"]
     assert heard[0]["compare"].input_schema["required"] == ["things", "for"]
     assert all(one["description"] for properties in taken.values() for one in properties.values())
+    every = [one["description"] for properties in taken.values() for one in properties.values()]
+    assert not [one for one in every if "--" in re.sub(r"`[^`]*`", "", one)]
+    assert taken["plan"]["days"]["description"].endswith("a number is days")
+    assert taken["plan"]["currency"]["type"] == "string"
+
+
+def test_the_tools_fit_in_a_context_window(heard):
+    for tool in heard[0].values():
+        assert tool.title
+        assert 100 < len(tool.description) < 1200
+    read = [
+        tool.model_dump(by_alias=True, exclude={"output_schema"}, exclude_none=True)
+        for tool in heard[0].values()
+    ]
+    assert len(json.dumps(read)) < 36_000  # 9,000 tokens
+
+
+@pytest.mark.parametrize("tool", tools.TOOLS)
+def test_the_examples_that_an_agent_reads_are_answered(tool, root, heard):
+    schema, row = heard[0][tool].input_schema, tools.about(tool)
+    assert set(row.takes) <= set(schema["properties"])
+    for said in row.examples:
+        Draft202012Validator(schema).validate(said)
+        assert set(said) <= set(schema["properties"])
+        if tool != "validate":
+            assert not tools.call(tool, said, root=root).failed
+
+
+def test_names_that_others_use_are_understood_or_named(root):
+    def first(tool, **said):
+        told = tools.call(tool, said, root=root)
+        return told.text.splitlines()[1 if told.failed else 0]
+
+    assert first("plan", model="qwen3-8b", users=4, on="4090").startswith("# ")
+    assert first("compare", things="4090, 5090", **{"for": "qwen3-8b"}).startswith("# ")
+    assert first("fit", machine="4090", limit=1, lang="zh-CN").startswith("# ✓ 1x RTX 4090 可")
+    assert first("look_up", kind="gpu", words="4090").startswith("# ")
+    assert first("plan", model="qwen3-8b", gpu="4090") == "hint: did you mean on?"
+    assert first("explain", model="qwen3-8b", on="4090", quantization="int4") == "hint: did you mean weights?"
+    assert '{"model": ' in first("plan")
+    meant = read_toml(DATA / "tools.toml")["meant"]
+    taken = {name for tool in tools.TOOLS for name in tools.arguments(tool, root)}
+    assert set(meant.values()) <= taken
 
 
 def test_no_tool_takes_what_writes_or_runs():
@@ -157,7 +234,7 @@ FILES = (("doctor", "from"), ("probe", "from"), ("validate", "files"), ("doctor"
 OUTSIDE = ("/etc/passwd", "../outside.json", "link.json", "x/../../outside.json", "\0")
 WRONG = [
     ("plan", {"model": "qwen3-32b", "bugdet": 3}, 'unknown option "bugdet"', "budget"),
-    ("plan", {}, "missing: model", "--help"),
+    ("plan", {}, "missing: model", "for example {"),
     ("plan", {"model": "qwen3-32b", "mode": "foo"}, 'unknown mode "foo"', "choose serve"),
     ("explain", {"model": "qwen3-32b", "on": "rtx 9999"}, "9999", ""),
     ("nosuch", {}, 'unknown tool "nosuch"', "plan, explain"),
@@ -191,7 +268,7 @@ def test_errors_are_the_sentences_of_the_command(place, refused):
 
 def test_errors_are_told_in_the_language_of_the_question(root):
     told = tools.call("plan", {"model": "qwen3-32b", "mode": "foo", "lang": "zh"}, root=root)
-    assert told.line.startswith("错误：")
+    assert told.text.startswith("错误：")
     assert "foo" in told.data["error"]["message"]
     assert tools.call("plan", {"lang": ["zh"]}, root=root).failed
 

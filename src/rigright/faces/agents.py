@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from contextlib import chdir
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
+from threading import Thread
 from typing import Any
 
 from rigright import __version__
-from rigright.base import shelf
 from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.faces import tools
-from rigright.faces.cli.front import ASKS, TAGLINE
 
 _HOST = "127.0.0.1"
 
@@ -28,44 +26,45 @@ def server(root: Path | None = None) -> Any:
             hint=say("install it: {command}", command="python -m pip install 'rigright[mcp]'"),
         )
     import mcp_types as types
-    from anyio import to_thread
+    from anyio import Lock, to_thread
     from mcp.server.lowlevel import Server
 
     one_at_a_time = Lock()  # a question has the user's own prices and runs in force
 
-    def asked(name: str, said: dict[str, Any]) -> tools.Told:
-        with one_at_a_time:
-            return tools.call(name, said, root=root)
-
     async def listed(_: Any, __: Any) -> types.ListToolsResult:
-        summaries = shelf.load(ASKS, "SUMMARY")
-        looks = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
+        looks = types.ToolAnnotations(
+            read_only_hint=True,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=find_spec("huggingface_hub") is not None,  # a model's id may be fetched
+        )
+        told = {name: tools.about(name) for name in tools.offered(root)}
         return types.ListToolsResult(
             tools=[
                 types.Tool(
                     name=name,
-                    description=str(summaries[name]),
-                    input_schema=tools.schema(name, root),
+                    title=one.title,
+                    description=one.text,
+                    input_schema=tools.shown(name, root),
                     output_schema=tools.in_short(name),
                     annotations=looks,
                 )
-                for name in tools.offered(root)
+                for name, one in told.items()
             ]
         )
 
     async def called(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        told = await to_thread.run_sync(asked, params.name, params.arguments or {})
-        text = json.dumps(told.data, ensure_ascii=False, allow_nan=False)
+        async with one_at_a_time:  # who waits here can still be cancelled
+            ask = partial(tools.call, params.name, params.arguments or {}, root=root)
+            told = await to_thread.run_sync(ask)
         return types.CallToolResult(
-            content=[types.TextContent(text=told.line), types.TextContent(text=text)],
-            structured_content=told.data if isinstance(told.data, dict) else {"rows": told.data},
-            is_error=told.failed,
+            content=[types.TextContent(text=told.text)], structured_content=told.data, is_error=told.failed
         )
 
     return Server(
         "rigright",
         version=__version__,
-        instructions=str(TAGLINE),
+        instructions=tools.instructions(),
         on_list_tools=listed,
         on_call_tool=called,
     )
@@ -78,12 +77,19 @@ def serve(root: Path | None, *, port: int | None) -> None:
         if port is None:
             import anyio
 
+            Thread(target=_warm, daemon=True).start()
             anyio.run(_over_stdio, made)
             return
         import uvicorn
 
+        _warm()
         app = made.streamable_http_app(host=_HOST, stateless_http=True, json_response=True)
         uvicorn.run(app, host=_HOST, port=port, log_level="warning")
+
+
+def _warm() -> None:
+    """Load what the first question needs, while the other side greets."""
+    tools.call("plan", {"model": "qwen3-8b"}, root=None)
 
 
 async def _over_stdio(made: Any) -> None:

@@ -1,4 +1,4 @@
-"""The verbs as tools of an agent: schemas from the rows of the command line, and answers, short first.
+"""The commands as tools of an agent: schemas from the options of the command line, short answers first.
 
 An agent repeats what it read somewhere, so no tool writes, runs code, or reads a file, but those that are
 about a file; and these read below one folder that was named at start.
@@ -7,23 +7,32 @@ about a file; and these read below one folder that was named at start.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, unknown
+from rigright.base.page import Bars, Plot, Strips
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA
+from rigright.base.tables import DATA, read_toml
+from rigright.base.units import parse_seconds, parse_watts
 from rigright.base.words import LANGUAGES, clean, pick_language, say, tell
-from rigright.faces import question
+from rigright.faces import question, short
 from rigright.faces.cli.main import answering
 from rigright.faces.cli.trouble import trouble
 from rigright.options import readers
 from rigright.options.read import unknown_option
+from rigright.options.row import Option
 from rigright.options.rows import options_of
+
+if TYPE_CHECKING:
+    from rigright.base.page import Page
 
 TOOLS = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe", "doctor", "validate")
 _FILES = {"from": {"probe", "doctor"}, "before": {"doctor"}, "baseline": {"doctor"}, "files": {"validate"}}
@@ -39,6 +48,13 @@ _OF_FILES = {  # where help for a terminal speaks of files, what is told to thos
         'a machine ("2x rtx 4090"), a model, or an instance (aws:p5.48xlarge)'
     ),
 }
+DETAIL = {"short": short.SHORT, "full": short.FULL}  # letters of an answer's data
+_NUMBERS: dict[Callable[[str], Any], str] = {
+    parse_seconds: "seconds",
+    readers.days: "days",
+    parse_watts: "watts",
+}  # what a bare number is
+_WORDS = {"CODE", "IN/OUT"}  # values that are never a bare number, though something reads them
 MOST_LETTERS, MOST_ITEMS, MOST_BITS = 2000, 64, 64  # of a text, of a list, of a whole number
 _PATH = re.compile(r"[/~]|-$|\.\.?(?:/|$)|[A-Za-z]:|.*(?:\\|/\.\.(?:/|$)|://)", re.DOTALL)
 _ENDING = "json|ya?ml|toml|gguf|safetensors|csv|txt|log|xml|py|gz|tgz|tar|zip|bin|pt"
@@ -47,11 +63,48 @@ _FILE = re.compile(rf".*\.(?:{_ENDING})(?::.*)?", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a tool answers: a line, then the data of `--json`."""
+    """What a tool answers: a page that begins with the verdict, and data."""
 
-    line: str
+    text: str
     data: Any
     failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What an agent reads of a tool before it asks."""
+
+    title: str
+    about: str
+    examples: tuple[dict[str, Any], ...]
+    takes: tuple[str, ...]  # what it is shown; (): all
+
+    @property
+    def text(self) -> str:
+        """The description, with questions that work."""
+        shown = [json.dumps(one, ensure_ascii=False) for one in self.examples if one]
+        return "\n".join([self.about, *(f"Example: {one}" for one in shown)])
+
+
+def about(tool: str) -> About:
+    """The tool's row of data/tools.toml."""
+    row = _table()[tool]
+    return About(
+        title=row["title"],
+        about=row["about"].strip(),
+        examples=tuple(bounded_json(one) for one in row["examples"]),
+        takes=tuple(row.get("takes", ())),
+    )
+
+
+def instructions() -> str:
+    """What an agent reads of the server."""
+    return str(_table()["server"]["about"]).strip()
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return read_toml(DATA / "tools.toml")
 
 
 def offered(root: Path | None) -> tuple[str, ...]:
@@ -76,12 +129,55 @@ def schema(tool: str, root: Path | None) -> dict[str, Any]:
     properties, required = {}, []
     for name, action in arguments(tool, root).items():
         row = rows.get(name)
-        about = _OF_FILES.get(action.help or "", action.help or "")
-        properties[name] = _type(action, row.read if row else None) | {"description": str(about)}
+        helps = _OF_FILES.get(action.help or "", action.help or "")
+        properties[name] = _type(action, row) | {"description": str(helps)}
         choices = action.choices if row is None or row.choices is None else row.choices()
         properties[name] |= {"enum": [*choices]} if choices else {}
         required += [name] if action.required and action.nargs != "*" else []
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def shown(tool: str, root: Path | None) -> dict[str, Any]:
+    """The schema that an agent reads: the arguments that matter most, each by the name it is sent under."""
+    whole, takes = schema(tool, root), about(tool).takes
+    rows = {option.name.replace("-", "_"): option for option in options_of(tool)}
+    properties = whole["properties"]
+    properties = {name: properties[name] for name in takes or properties if name in properties}
+    for name, one in properties.items():
+        row = rows.get(name)
+        number = None if row is None else "USD" if row.metavar == "MONEY" else _NUMBERS.get(row.read)
+        named = _as_arguments(one["description"], tool)
+        properties[name] = one | {"description": f"{named}; a number is {number}" if number else named}
+    properties["detail"] = {
+        "type": "string",
+        "enum": [*DETAIL],
+        "default": next(iter(DETAIL)),
+        "description": "full: every field and row of the data",
+    }
+    return {"type": "object", "properties": properties, "required": whole["required"]}
+
+
+def _as_arguments(text: str, tool: str) -> str:
+    """`--max-chips` of the command line as the argument max_chips."""
+    known = _known(tool, Path())
+
+    def named(found: re.Match[str]) -> str:
+        name = found[1].replace("-", "_")
+        return name if name in known else found[0]
+
+    return re.sub(r"--([a-z][a-z-]*[a-z])\b", named, text)
+
+
+def _known(tool: str, root: Path | None) -> dict[str, argparse.Action]:
+    """What is taken: an option's other names, too."""
+    every = question.arguments_of(question.parser_of(tool))
+    other = {
+        alias.replace("-", "_"): every[alias.replace("-", "_")]
+        for option in options_of(tool)
+        for alias in option.aliases
+        if alias.replace("-", "_") in every
+    }
+    return arguments(tool, root) | other
 
 
 def answer(tool: str) -> dict[str, Any]:
@@ -98,7 +194,9 @@ def in_short(tool: str) -> dict[str, Any]:
     whole = answer(tool)
     tops = whole.get("anyOf", [whole])
     firsts = {name: value for top in reversed(tops) for name, value in top.get("properties", {}).items()}
-    return {"type": "object", "properties": {name: _first(value) for name, value in firsts.items()}}
+    told = {name: _first(value) for name, value in firsts.items()}
+    left = {"description": "items that were cut, by key; detail=full gives them", "type": ["object"]}
+    return {"type": "object", "properties": told | {short.LEFT_OUT: left}}
 
 
 def _first(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,51 +206,117 @@ def _first(value: Mapping[str, Any]) -> dict[str, Any]:
     return said | ({"type": [*flat]} if flat else {})
 
 
-def _type(action: argparse.Action, read: Any) -> dict[str, Any]:
+def _type(action: argparse.Action, row: Option | None) -> dict[str, Any]:
     """The type of one argument; numbers may have a unit: "8k", "50ms", "8000usd"."""
     if action.nargs == 0:
         return {"type": "boolean"}
     if action.nargs in {"*", "+"} or isinstance(action, argparse._AppendAction):  # noqa: SLF001 - as above
         return {"type": "array", "items": {"type": "string"}}
-    if read is readers.names:
+    if row is not None and row.read is readers.names:
         return {"type": ["string", "array"], "items": {"type": "string"}}
-    if read in {None, str} or action.nargs == "?":
+    if action.metavar != "N" and (row is None or row.read is str or row.metavar in _WORDS):
+        return {"type": "string"}
+    if action.nargs == "?":
         return {"type": "string"}
     return {"type": ["number", "string"]}
 
 
 def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
     """A tool's answer, or the sentences of an error."""
+    said = _in_form(tool, said)
     language = pick_language(said["lang"] if said.get("lang") in LANGUAGES else None)
     try:
-        read = question.read(tool, named=allowed(tool, said, root=root))
+        most = _letters(said.pop("detail", None))
+        named = allowed(tool, said, root=root)
+        _check_required(tool, named)
+        read = question.read(tool, named=named)
         with answering(tool.replace("_", "-"), read) as answer:
             from rigright.base.plain import settle
 
-            title, data = answer.page().title, answer.data(read.language)
-            return Told(line=clean(tell(title, read.language)), data=settle(data, read.language))
+            data = settle(answer.data(read.language), read.language)
+            kept = short.shortened(data, most=most)
+            return Told(text=_text(answer.page(), read.language), data=kept)
     except Exception as error:  # noqa: BLE001 - an agent gets a sentence, as a person does
         found = trouble(error, [tool.replace("_", "-")])
         lines = [say("error: {what}", what=found.sentence)]
         lines += [] if found.hint is None else [say("hint: {what}", what=found.hint)]
         told, record = "\n".join(clean(tell(one, language)) for one in lines), found.record(language)
-        if root is not None:  # where it lies is nobody's business
-            inside = f"{root.resolve()}{os.sep}"
-            told = told.replace(inside, "")
-            for name, text in record["error"].items():
-                record["error"][name] = text.replace(inside, "") if isinstance(text, str) else text
-        return Told(line=told, data=record, failed=True)
+        hidden = "" if root is None else f"{root.resolve()}{os.sep}"  # where it lies is nobody's business
+
+        def public(text: str) -> str:
+            text = text.replace(hidden, "") if hidden else text
+            return _as_arguments(text, tool) if tool in TOOLS else text
+
+        for name, text in record["error"].items():
+            record["error"][name] = public(text) if isinstance(text, str) else text
+        return Told(text=public(told), data=record, failed=True)
+
+
+def _text(page: Page, language: str) -> str:
+    """The page without its pictures, as Markdown; whole lines, up to a length."""
+    from rigright.report.formats.markdown import render
+    from rigright.report.screen import Screen
+
+    parts = tuple(part for part in page.parts if not isinstance(part, Bars | Plot | Strips))
+    lines = render(replace(page, parts=parts), Screen(language=language, unicode=True)).splitlines()
+    kept, letters = 0, 0
+    while kept < len(lines) and letters + len(lines[kept]) < short.TEXT:
+        letters += len(lines[kept]) + 1
+        kept += 1
+    more = say("{count} more lines; ask for less", count=len(lines) - kept)
+    return "\n".join([*lines[:kept], *([tell(more, language)] if kept < len(lines) else [])])
+
+
+def _in_form(tool: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is plainly meant, as it is asked for: "4090, 5090" as a list, zh-CN as zh."""
+    listed = {
+        name
+        for name, one in (schema(tool, Path())["properties"] if tool in TOOLS else {}).items()
+        if one["type"] == "array"
+    }
+    meant = dict(said)
+    for name, value in said.items():
+        if isinstance(value, str) and name in listed:
+            meant[name] = [part.strip() for part in value.split(",") if part.strip()]
+        if isinstance(value, str) and name == "lang":
+            meant[name] = value.replace("_", "-").partition("-")[0].lower()
+    return meant
+
+
+def _letters(detail: Any) -> int:
+    """How many letters of data are wanted."""
+    if detail is None:
+        return short.SHORT
+    if not isinstance(detail, str) or detail not in DETAIL:
+        raise unknown(say("{text}", text="detail"), str(detail), known=tuple(DETAIL))
+    return DETAIL[detail]
+
+
+def _check_required(tool: str, said: Mapping[str, Any]) -> None:
+    """Refuse a question without what it is about, with one that has it."""
+    missing = [name for name in schema(tool, None)["required"] if said.get(name) is None]
+    if missing:
+        example = json.dumps(about(tool).examples[0], ensure_ascii=False)
+        raise AskError(
+            say("missing: {names}", names=", ".join(missing)),
+            hint=say("for example {example}", example=example),
+        )
 
 
 def allowed(tool: str, said: Mapping[str, Any], *, root: Path | None) -> dict[str, Any]:
     """What was said, with each file below the root and nothing else a file; unknown names are refused."""
     if tool not in offered(root):
         raise unknown(say("tool"), tool[:80], known=offered(root))
-    known = arguments(tool, root)
+    known = _known(tool, root)
     found: dict[str, Any] = {}
     for name, value in said.items():
         if name not in known:
-            raise unknown_option(name[:80], tuple(known))
+            meant = _table()["meant"].get(name)
+            if meant in known:
+                raise AskError(
+                    say('unknown option "{name}"', name=name), hint=say("did you mean {near}?", near=meant)
+                )
+            raise unknown_option(name[:80], about(tool).takes or tuple(known))
         _check_size(name, value)
         if name in _FILES and root is not None:
             texts = value if isinstance(value, list) else [value]

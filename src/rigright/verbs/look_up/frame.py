@@ -41,6 +41,9 @@ def kind_summaries() -> dict[str, Sentence]:
     return {name.replace("_", "-"): kind.summary for name, kind in kinds.items()}
 
 
+ALSO = {"gpu": "chips", "card": "chips", "accelerator": "chips", "instance": "clouds", "processor": "cpus"}
+
+
 def is_kind(name: str) -> bool:
     """Whether a kind is called so."""
     try:
@@ -54,7 +57,7 @@ def find_kind(name: str) -> Kind:
     """The kind of that name; one more or one less `s` is forgiven."""
     known = kind_names()
     wanted = name.strip().lower().replace("_", "-")
-    for written in (wanted, wanted + "s", wanted.removesuffix("s")):
+    for written in (wanted, wanted + "s", wanted.removesuffix("s"), ALSO.get(wanted.removesuffix("s"), "")):
         if written in known:
             kind: Kind = shelf.take(FOLDER, written.replace("-", "_"), bears="KIND")
             return kind

@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("the same answers for an agent: a server of the Model Context Protocol")
+SUMMARY = say("a server of the Model Context Protocol: the same answers for an agent")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def answer(options: argparse.Namespace) -> Answer:
         agents.serve(root, port=None if options.http is None else _port(options.http))
         options.form = "text"  # all was said
         return Answer(page=pages.ended, plain=lambda _language: None, text=str)
-    listed = {name: tools.schema(name, root) for name in tools.offered(root)}
+    listed = {name: tools.shown(name, root) for name in tools.offered(root)}
     return Answer(page=lambda: pages.page(listed), plain=lambda _language: listed, record=listed)
 
 

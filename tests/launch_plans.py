@@ -36,6 +36,7 @@ ASKED = {
 
 
 LAYERED = {"llama.cpp", "ollama"}
+BY_GPU = {"tensorrt-llm"}  # over several nodes its starter is another
 
 
 @cache
@@ -54,7 +55,7 @@ def serving(target: str, dice: random.Random) -> dict:
     tp, pp, dp = dice.choice((1, 2, 4, 8)), dice.choice((1, 1, 2, 4)), dice.choice((1, 1, 2, 3))
     if target in LAYERED:
         tp = 1
-    one["n_nodes"] = dice.choice((1, 1, 1, 2)) if tp * pp * dp % 2 == 0 else 1
+    one["n_nodes"] = dice.choice((1, 1, 1, 2)) if tp * pp * dp % 2 == 0 and target not in BY_GPU else 1
     one["n_chips"] = tp * pp * dp
     layout |= {"tp": tp, "pp": pp, "dp": dp, "ep": dice.choice((1, tp))}
     layout["attention_dp"] = target == "sglang" and tp > 1 and dice.random() < 0.3
@@ -127,7 +128,7 @@ def drawn(target: str, count: int, *, seed: int = 14):
 
 def argv_of(script):
     """The command of a script, as a shell splits it."""
-    lines = [line for line in script.split("\n") if not line.startswith(("#", "export ", "set ", ": "))]
+    lines = [line for line in script.split("\n") if not line.startswith(("#", "export ", "set ", ": ", "[ "))]
     words = shlex.split("\n".join(lines).replace("\\\n", " "))
     assert words[0] == "exec"
     assert words.count("$@") == 1

@@ -90,8 +90,7 @@ def test_every_choice_of_a_plan_stands_in_the_command(target):
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("target", ["vllm", "sglang"])
 def test_a_shell_hands_a_hostile_name_over_as_it_is(target, name, tmp_path):
-    data = drawn(target, 1)[0] | {"model_asked": name, "model": "Qwen/Qwen3-8B"}
-    text = launch_files(target, data)["serve.sh"]
+    text = launch_files(target, base(target), checkpoint=name)["serve.sh"]
     for program in ("vllm", "python3"):
         fake = tmp_path / program
         fake.write_text('#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done\n')
@@ -105,9 +104,18 @@ def test_a_shell_hands_a_hostile_name_over_as_it_is(target, name, tmp_path):
 
 @pytest.mark.parametrize("name", ["a\nb", "--trust-remote-code", "x\x00y", "a\u2028b"])
 def test_a_name_that_no_command_can_hold_is_refused(name):
-    data = drawn("vllm", 1)[0] | {"model_asked": name}
     with pytest.raises(AskError):
-        launch_files("vllm", data)
+        launch_files("vllm", base("vllm"), checkpoint=name)
+
+
+def test_a_loose_name_is_loaded_by_its_id_and_what_has_a_place_as_it_was_typed(tmp_path):
+    for typed, loaded in (
+        ("qwen3 8b", "Qwen/Qwen3-8B"),
+        ("Qwen/Qwen3-8B-AWQ", "Qwen/Qwen3-8B-AWQ"),
+        (str(tmp_path), str(tmp_path)),
+    ):
+        argv = argv_of(launch_files("vllm", base("vllm") | {"model_asked": typed})["serve.sh"])
+        assert argv[2] == loaded
 
 
 def test_a_plan_is_not_started_with_another_engine():
@@ -155,39 +163,37 @@ WRAPPERS = {
 }
 
 
-def dressed(word):
-    """What Kubernetes makes of a word: $$( is $(."""
-    return word.replace("$$(", "$(")
+def inside(name):
+    """A name in a container: weights that are a file or a folder lie under /models there."""
+    local = name.startswith(("/", "~")) or name.endswith(".gguf")
+    return f"/models/{name.rpartition('/')[2]}" if local else name
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_come_through_every_wrapper_as_they_are(name):
     for target, (engine, pod_of) in WRAPPERS.items():
-        files = launch_files(target, base(engine) | {"model_asked": name})
-        container = pod_of(files)["containers"][0]
-        assert name in map(dressed, container["args"])
+        container = pod_of(launch_files(target, base(engine), checkpoint=name))["containers"][0]
+        assert inside(name) in [word.replace("$$(", "$(") for word in container["args"]]
         assert container["readinessProbe"]["httpGet"]["path"] == "/health"
-    data = base("vllm") | {"model_asked": name}
-    service = yaml.safe_load(launch_files("compose", data)["compose.yaml"])["services"]["qwen3-8b"]
-    assert name in [word.replace("$$", "$") for word in service["command"]]
+    files = launch_files("compose", base("vllm"), checkpoint=name)
+    service = yaml.safe_load(files["compose.yaml"])["services"]["qwen3-8b"]
+    assert inside(name) in [word.replace("$$", "$") for word in service["command"]]
     assert service["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"] == ["0", "1"]
-    ray = yaml.safe_load(launch_files("ray", data)["serve.yaml"])["applications"][0]["args"]["llm_configs"][0]
+    files = launch_files("ray", base("vllm"), checkpoint=name)
+    ray = yaml.safe_load(files["serve.yaml"])["applications"][0]["args"]["llm_configs"][0]
     assert ray["model_loading_config"]["model_source"] == name
     assert {f"--{key.replace('_', '-')}" for key in ray["engine_kwargs"]} <= set(flags("vllm"))
-    inner = next(
-        line
-        for line in shlex.split(launch_files("slurm", data)["job.sbatch"].split("set -euo")[1])
-        if "exec" in line
-    )
+    job = launch_files("slurm", base("vllm"), checkpoint=name)["job.sbatch"]
+    inner = next(line for line in shlex.split(job.split("set -euo")[1]) if "exec" in line)
     assert name in shlex.split(inner.replace("\\\n", " "))
     for target in ("axolotl", "llama-factory", "transformers"):
-        text = "".join(launch_files(target, base("hf") | {"model_asked": name}).values())
+        text = "".join(launch_files(target, base("hf"), checkpoint=name).values())
         assert name in text or json.dumps(name, ensure_ascii=False) in text
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_systemd_hands_a_name_over_as_it_is(name):
-    unit = launch_files("systemd", base("vllm") | {"model_asked": name})["qwen3-8b.service"]
+    unit = launch_files("systemd", base("vllm"), checkpoint=name)["qwen3-8b.service"]
     line = unit.split("ExecStart=")[1].split("\nRestart")[0].replace(" \\\n  ", "\0")
     words = [one[1:-1] for one in line.split("\0")]
     plain = [re.sub(r"\\(.)", r"\1", one).replace("%%", "%").replace("$$", "$") for one in words]
@@ -204,7 +210,7 @@ def test_replicas_of_a_program_without_any_have_gpus_and_ports_of_their_own():
     assert files["nginx.conf"].count("    server 127.0.0.1:") == 2
     job = launch_files("slurm", data)["job.sbatch"]
     assert "#SBATCH --array=0-1" in job
-    assert job.count("srun ") == 2
+    assert job.count("srun --kill") == 2
 
 
 def test_a_training_on_slurm_is_requeued_with_one_task_a_node():
@@ -220,9 +226,84 @@ def test_a_training_on_slurm_is_requeued_with_one_task_a_node():
 def test_several_nodes_are_refused_where_one_is_started():
     data = copy.deepcopy(base("vllm"))
     data["plans"][0] |= {"n_chips": 16, "n_nodes": 2}
-    for target in ("kubernetes", "compose", "systemd", "kserve"):
+    for target in ("compose", "systemd", "kserve"):
         with pytest.raises(AskError, match="starts one node"):
             launch_files(target, data)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_several_nodes_are_a_group_of_pods_that_know_their_leader(engine):
+    data = copy.deepcopy(base(engine))
+    data["plans"][0] |= {"n_chips": 16, "n_nodes": 2}
+    files = launch_files("kubernetes", data)
+    group = yaml.safe_load(files["leaderworkerset.yaml"])
+    template = group["spec"]["leaderWorkerTemplate"]
+    leader, worker = (template[one]["spec"]["containers"][0] for one in ("leaderTemplate", "workerTemplate"))
+    assert template["size"] == 2
+    for one in (leader, worker):
+        assert one["args"][one["args"].index("--node-rank") + 1] == "$(LWS_WORKER_INDEX)"
+        assert "LWS_LEADER_ADDRESS" in " ".join(one["args"])
+        assert one["resources"]["limits"] == {"nvidia.com/gpu": "8"}
+    assert ("--headless" in worker["args"]) == (engine == "vllm")
+    assert "--headless" not in leader["args"]
+    assert leader["startupProbe"]
+    assert not {"startupProbe", "livenessProbe", "readinessProbe"} & set(worker)
+    selector = yaml.safe_load(files["service.yaml"])["spec"]["selector"]
+    labels = template["leaderTemplate"]["metadata"]["labels"]
+    assert {**labels, "leaderworkerset.sigs.k8s.io/worker-index": "0"} == selector
+
+
+def test_every_image_is_pinned_to_a_version():
+    for one in programs().values():
+        for image in one.images.values():
+            assert re.search(r":[^/]*\d", image), image
+
+
+def test_cards_without_an_image_are_refused_with_what_starts_without_one():
+    data = copy.deepcopy(base("sglang"))
+    data["plans"][0] |= {"chip": "mi300x", "machine": "8x MI300X"}
+    for target in ("kubernetes", "kserve", "compose"):
+        with pytest.raises(AskError, match="no container image is known for SGLang on AMD"):
+            launch_files(target, data)
+
+
+@pytest.mark.parametrize("target", ["compose", "kubernetes"])
+def test_what_a_command_reads_is_in_its_container(target):
+    files = launch_files(target, base("tensorrt-llm"))
+    text = files["compose.yaml" if target == "compose" else "deployment.yaml"]
+    assert "/config/llm_api_options.yaml" in text
+    if target == "kubernetes":
+        (name,) = yaml.safe_load(files["files.yaml"])["data"]
+        assert name == "llm_api_options.yaml"
+    else:
+        assert "./llm_api_options.yaml" in text
+    services = yaml.safe_load(launch_files("compose", base("ollama"))["compose.yaml"])["services"]
+    service = next(iter(services.values()))
+    assert service["environment"]["OLLAMA_NUM_PARALLEL"]
+    assert service["environment"]["OLLAMA_HOST"] == "0.0.0.0:11434"
+
+
+@pytest.mark.parametrize("engine", ["ollama", "tensorrt-llm"])
+def test_replicas_of_every_program_that_runs_none_by_itself_are_started(engine):
+    data = copy.deepcopy(base(engine))
+    data["plans"][0] |= {"n_chips": 2, "n_nodes": 1}
+    data["plans"][0]["layout"] |= {"tp": 1, "pp": 1, "dp": 2}
+    files = launch_files(engine, data)
+    assert "CUDA_VISIBLE_DEVICES=1" in files["serve-1.sh"]
+    assert "nginx.conf" in files
+    services = yaml.safe_load(launch_files("compose", data)["compose.yaml"])["services"]
+    assert set(services) == {"qwen3-8b-0", "qwen3-8b-1", "balancer"}
+
+
+def test_a_launch_brings_its_plan_and_says_what_reads_it(tmp_path, capsys):
+    said = ["export", "vllm", "Qwen/Qwen3-8B", "--on", "2x4090", "--out", str(tmp_path / "launch")]
+    assert main(said) == 0
+    capsys.readouterr()
+    bench = (tmp_path / "launch" / "bench.sh").read_text()
+    assert "rigright validate bench.json --plan plan.json" in bench
+    again = ["export", "vllm", "--from", str(tmp_path / "launch" / "plan.json")]
+    assert main(again) == 0
+    assert (tmp_path / "launch" / "serve.sh").read_text() in capsys.readouterr().out
 
 
 def test_a_server_is_held_against_its_plan_under_every_name_of_a_flag():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from rigright.export.launch import Launch
 from rigright.export.text import comments, given, script
 
@@ -32,21 +34,24 @@ def vllm_bench(launch: Launch, *, backend: str, header: str | None = None) -> st
             ("--header", header),
         ),
         ("--ignore-eos",),
+        ("--ready-check-timeout-sec", str(launch.startup_s)),
         ("--percentile-metrics", "ttft,tpot,itl,e2el"),
         ("--save-result",),
         ("--result-filename", RESULT),
     )
-    told = "sends the load of the plan, once the server answers; then: rigright measure --plan plan.json"
     head = (
-        f"{launch.name}: {told} --read {RESULT} -- true",
-        f"or: rigright bench endpoint --endpoint http://127.0.0.1:{launch.port}/v1 --plan plan.json",
+        f"{launch.name}: sends the planned load once the server answers, and writes {RESULT}",
+        "then, in this folder (`rigright export --out` writes plan.json into it):",
+        f"  rigright validate {RESULT} --plan plan.json",
+        "without vLLM, the same load and the same comparison:",
+        f"  rigright bench endpoint --endpoint http://127.0.0.1:{launch.port}/v1 --plan plan.json",
     )
     return script(words, head=head, environment={})
 
 
-def balancer(launch: Launch) -> str:
+def balancer(launch: Launch, places: Sequence[str]) -> str:
     """Nginx in front of replicas: the one with the fewest requests takes the next."""
-    servers = "".join(f"    server 127.0.0.1:{one.port};\n" for one in launch.servers)
+    servers = "".join(f"    server {place};\n" for place in places)
     return (
         f"{comments(launch.head)}events {{}}\nhttp {{\n"
         f"  upstream replicas {{\n    least_conn;\n{servers}  }}\n"
@@ -54,3 +59,12 @@ def balancer(launch: Launch) -> str:
         "      proxy_pass http://replicas;\n      proxy_buffering off;\n      proxy_read_timeout 1h;\n"
         "      client_max_body_size 64m;\n    }\n  }\n}\n"
     )
+
+
+def replicas(launch: Launch, script_of: Callable[[Launch], str]) -> dict[str, str]:
+    """A script a server; where there are several, what deals requests out to them."""
+    servers = launch.servers
+    if len(servers) == 1:
+        return {"serve.sh": script_of(launch)}
+    found = {f"serve-{place}.sh": script_of(one) for place, one in enumerate(servers)}
+    return {**found, "nginx.conf": balancer(launch, [f"127.0.0.1:{one.port}" for one in servers])}

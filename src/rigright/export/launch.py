@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import cast
 
 from rigright.base.record import dataclass
+from rigright.base.units import MEGA
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.ask import SentLoad
+
+_DOWNLOAD_BYTES_PER_S = 100 * MEGA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +29,12 @@ class ServerSettings:
     share: float | None  # of the memory of a GPU
     graphs: bool
     load: SentLoad  # the plan was made for, as a client sends it
+    weights_bytes: float
     gpu_layers: int | None = None
     cpu_moe: int | None = None
     batch_tok: int | None = None  # of a pass where a part of the model lies in main memory
     split: tuple[int, ...] = ()  # of the layers, which share each GPU takes
+    numa: bool = False  # a part of the model lies in the memory of more than one socket
     drafted_tok: int = 0
 
 
@@ -80,6 +86,7 @@ class Launch:
     host: str = "127.0.0.1"  # a server listens on
     port: int = 0
     first_gpu: int = 0
+    files_at: str = ""  # where the command finds the files beside it: nothing, or a folder with its slash
     tp: int
     pp: int
     dp: int
@@ -111,20 +118,49 @@ class Launch:
         return f"http://127.0.0.1:{self.port}{self.program.health}"
 
     @property
+    def answers(self) -> str:
+        """The same as a comment."""
+        return f"answers once it serves: curl -fsS {self.health}"
+
+    @property
     def servers(self) -> tuple[Launch, ...]:
         """One launch a server: a program that runs no replicas by itself is started once for each."""
         if self.program.data_parallel or self.served is None or self.dp == 1:
             return (self,)
         own = max(self.gpus * self.nodes // self.dp, 1)
         return tuple(
-            replace(self, dp=1, nodes=1, gpus=own, first_gpu=own * place, port=self.port + 1 + place)
+            replace(
+                self,
+                dp=1,
+                nodes=1,
+                gpus=own,
+                first_gpu=own * place % self.gpus,
+                port=self.port + 1 + place,
+            )
             for place in range(self.dp)
         )
+
+    @property
+    def weights_folder(self) -> str | None:
+        """Where the weights lie, if the plan names a file or a folder; None: a hub has them."""
+        if not self.model.startswith(("/", "./", "../", "~")) and not self.model.endswith(".gguf"):
+            return None
+        return str(PurePosixPath(self.model).parent)
+
+    @property
+    def startup_s(self) -> int:
+        """What to wait for a server: weights at 100 MB/s, and a quarter of an hour to load and to compile."""
+        return 900 + round(self.serving.weights_bytes / _DOWNLOAD_BYTES_PER_S)
 
     @property
     def ranks(self) -> int:
         """GPUs that one server or one training takes."""
         return self.nodes * self.gpus
+
+    @property
+    def placed_environment(self) -> dict[str, str]:
+        """The same, where whoever starts it deals the GPUs out: they are counted from 0 then."""
+        return {name: text for name, text in self.environment.items() if not name.endswith("VISIBLE_DEVICES")}
 
     @property
     def visible(self) -> str:
@@ -137,4 +173,8 @@ class Launch:
         found = {"HIP_VISIBLE_DEVICES" if self.vendor == "AMD" else "CUDA_VISIBLE_DEVICES": self.visible}
         if self.ranks > 1 and self.vendor in {"NVIDIA", "AMD"} and self.program.nccl:
             found["NCCL_DEBUG"] = "WARN"
-        return {} if self.vendor not in {"NVIDIA", "AMD"} else found
+        told = {"host": self.host, "port": self.port}
+        if self.served is not None:
+            told |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv}
+        own = {name: text.format(**told) for name, text in self.program.environment.items()}
+        return own if self.vendor not in {"NVIDIA", "AMD"} else found | own

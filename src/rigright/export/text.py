@@ -10,17 +10,19 @@ Words = tuple[tuple[str, ...], ...]  # a command in groups: a flag and its value
 
 
 class Variable(str):
-    """A word that each node fills in for itself: `HEAD`, `NODE_RANK`; `shown` has text around it."""
+    """A word that each node fills in for itself: `HEAD`, `NODE_RANK`; `shown` is how a shell reads it."""
 
-    __slots__ = ("shown",)
+    __slots__ = ("after", "shown")
 
     def __new__(cls, name: str, after: str = "") -> Self:
         """A variable, with plain text behind it."""
         made = super().__new__(cls, name)
         made.shown = f'"${{{name}}}{after}"'
+        made.after = after
         return made
 
     shown: str
+    after: str
 
 
 HEAD, RANK = Variable("HEAD"), Variable("NODE_RANK")
@@ -41,13 +43,30 @@ def shell(words: Words, *, indent: str = "  ", first: str = "") -> str:
     return f" \\\n{indent}".join(first * (place == 0) + line for place, line in enumerate(lines))
 
 
-def script(words: Words, *, head: Iterable[str], environment: Mapping[str, str], last: Words = ()) -> str:
-    """A script that becomes the command; `last` stands behind what its caller adds."""
+def script(
+    words: Words,
+    *,
+    head: Iterable[str],
+    environment: Mapping[str, str],
+    last: Words = (),
+    workers: Words = (),
+) -> str:
+    """A script that becomes the command; `last` stands behind what its caller adds.
+
+    `workers` are words of every node but the first.
+    """
     filled = {word: None for group in words for word in group if isinstance(word, Variable)}
     asked = "".join(f': "${{{name}:?{ASKED[name]}}}"\n' for name in filled)
     exported = asked + "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
     end = f" {shell(last)}" if last else ""
-    return f'#!/bin/sh\n{comments(head)}set -eu\n\n{exported}\n{shell(words, first="exec ")} "$@"{end}\n'
+    told = exported + (for_workers(workers) if workers else "")
+    between = f"{told}\n" if told else ""
+    return f'#!/bin/sh\n{comments(head)}set -eu\n\n{between}{shell(words, first="exec ")} "$@"{end}\n'
+
+
+def for_workers(words: Words) -> str:
+    """A line that adds words on every node but the first."""
+    return f'[ "$NODE_RANK" = 0 ] || set -- {shell(words)} "$@"\n'
 
 
 def flat(words: Words) -> list[str]:
@@ -56,8 +75,8 @@ def flat(words: Words) -> list[str]:
 
 
 def unit_word(word: str) -> str:
-    """A word of ExecStart=: quoted, % and $ doubled."""
-    doubled = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    """A word of a unit: quoted, % doubled; in ExecStart= so is $."""
+    doubled = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{doubled}"'
 
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-_PLAIN_KEY = re.compile(r"[a-z][a-z_]*[a-z]")  # longer than a letter: "y" and "n" are read as yes and no
+_PLAIN_KEY = re.compile(
+    r"[A-Za-z][A-Za-z_]*[A-Za-z]"
+)  # longer than a letter: "y" and "n" are read as yes and no
 _WORDS_OF_YAML = {"yes", "no", "on", "off", "true", "false", "null"}
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
@@ -20,7 +22,7 @@ def dumps(data: Mapping[str, Any], *head: str) -> str:
 def _lines(data: Any) -> Iterator[str]:
     if isinstance(data, Mapping):
         for key, value in data.items():
-            plain = _PLAIN_KEY.fullmatch(key) and key not in _WORDS_OF_YAML
+            plain = _PLAIN_KEY.fullmatch(key) and key.lower() not in _WORDS_OF_YAML
             head = f"{(key if plain else _scalar(key))}:"
             if _is_block(value):
                 yield head

@@ -24,7 +24,12 @@ class Launcher:
     port: int | None = None
     health: str = ""
     check: str = ""  # the same as a command inside its image
-    image: str = ""
+    images: dict[str, str] = field(default_factory=dict)  # by vendor; "none": a processor alone
+    binary: str = ""  # its command inside the image, where PATH has it not
+    cache: str = "/root/.cache"  # inside the image: what it downloads
+    environment: dict[str, str] = field(default_factory=dict)  # what it reads there instead of from flags
+    workers: str = ""  # its flag on every node but the first
+    per_gpu: bool = False  # over several nodes it is started once a GPU, not once a node
     process: str = ""  # pattern of its command line, where a server of it runs
     nccl: bool = True
     starts: bool = True  # it has a command of its own, which schedulers can run

@@ -12,6 +12,7 @@ from typing import Any
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.files import unwritten, write_whole
+from rigright.base.plain import dumps
 from rigright.base.plugins import TARGETS as TARGETS_ADDED
 from rigright.base.plugins import Plugin, leave_out, loaded, plugins, run
 from rigright.base.units import MIB
@@ -22,6 +23,7 @@ from rigright.export.launch import Launch
 from rigright.facts.launching import programs
 
 TARGETS = "rigright.export.targets"
+PLAN = "plan.json"  # beside what was made of it, for whoever holds measurements against it
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}")
 _FILE = re.compile(r"[A-Za-z0-9_][\w.@-]{0,100}")
 MOST_FILES, MOST_CHARS = 100, 4 * MIB  # that a plugin may hand back
@@ -126,6 +128,12 @@ def launch_files(
         return _by_plugin(added()[target], launch)
     files: dict[str, str] = shelf.take(LAUNCHES, file_of(target), bears="export")(launch)
     return files
+
+
+def one_plan(data: Mapping[str, Any], *, number: int) -> str:
+    """One plan of a `plan --json`, as the first of a file of its own."""
+    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
+    return dumps({**data, "plans": plans[number - 1 : number]}, ENGLISH) + "\n"
 
 
 def every_launch(data: Mapping[str, Any], *, number: int) -> dict[str, dict[str, str] | Sentence]:

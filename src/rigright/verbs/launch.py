@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rigright.arch.sources.open import open_model
@@ -66,7 +66,7 @@ def launch_of(
     plan = plans[number - 1]
     try:
         work, program = _work(plan, target)
-        model = checkpoint or data.get("model_asked") or data["model"]
+        model = checkpoint or _hub_id(data)
         for word in (model, script):
             if _UNSAFE.search(word) or word.startswith("-"):
                 raise AskError(
@@ -91,7 +91,7 @@ def launch_of(
         if work.weights.startswith("gguf:") and not model.endswith(".gguf"):
             model = f"{PurePosixPath(model).name}-{work.weights[5:]}.gguf"
         if work.weights.startswith("gguf:"):
-            common["tokenizer"] = data.get("model_asked") or data["model"]
+            common["tokenizer"] = _hub_id(data)
         served = _served(data, plan, work=work, layout=layout, program=program)
         return Launch(model=model, served=served, **common)
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
@@ -136,6 +136,16 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
         hint = say("plan with {flag} {asked}, or export {fitting}", flag=flag, asked=asked, fitting=known)
         raise AskError(told, hint=hint)
     return work, program
+
+
+def _hub_id(data: Mapping[str, Any]) -> str:
+    """What a program loads: a path or an id as it was typed; the id of the hub where a loose name was."""
+    asked = str(data.get("model_asked") or data["model"])
+    return (
+        asked
+        if set(asked) & {"/", "\\"} or asked.endswith(".gguf") or Path(asked).exists()
+        else data["model"]
+    )
 
 
 def _safe(name: str) -> str:
@@ -211,10 +221,14 @@ def _served(
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,
         load=load,
+        weights_bytes=case.weights.total_bytes,
         gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=engine.ram_batch if work.offload else None,
         split=split,
+        numa=node.host is not None
+        and node.host.sockets > 1
+        and (node.has_no_cards or work.offload is not None),
         drafted_tok=int(plan["drafts"]["drafted_tok"]),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import balancer, vllm_bench
+from rigright.export.clients import replicas, vllm_bench
 from rigright.export.launch import Launch
 from rigright.export.text import Words, given, script
 
@@ -11,15 +11,9 @@ NAME = "llama.cpp"
 
 def export(launch: Launch) -> dict[str, str]:
     """The servers, what deals requests out to them, and the load."""
-    servers = launch.servers
-    files = {
-        f"serve-{place}.sh" if len(servers) > 1 else "serve.sh": script(
-            command(one), head=one.head, environment=one.environment
-        )
-        for place, one in enumerate(servers)
-    }
-    if len(servers) > 1:
-        files["nginx.conf"] = balancer(launch)
+    files = replicas(
+        launch, lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment)
+    )
     # the server closes connections that idle, just as the client sends on them: each request has its own
     return {**files, "bench.sh": vllm_bench(launch, backend="openai", header="Connection=close")}
 
@@ -37,6 +31,7 @@ def command(launch: Launch) -> Words:
             ("--port", launch.port),
             ("--n-gpu-layers", 999 if served.gpu_layers is None else served.gpu_layers),
             ("--n-cpu-moe", served.cpu_moe),
+            ("--numa", "distribute" if served.numa else None),
             ("--split-mode", "layer" if launch.pp > 1 else "none"),
             ("--tensor-split", split),
             ("--ctx-size", served.context_tok * served.max_seqs),

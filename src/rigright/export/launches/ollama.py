@@ -1,8 +1,9 @@
-"""Ollama: a Modelfile, and the server with its environment."""
+"""Ollama: a Modelfile, and the server, which is told the rest in its environment."""
 
 from __future__ import annotations
 
-from rigright.export.clients import vllm_bench
+from rigright.export.clients import replicas, vllm_bench
+from rigright.export.commands import made_first
 from rigright.export.launch import Launch
 from rigright.export.text import Words, comments, script
 
@@ -10,24 +11,27 @@ NAME = "ollama"
 
 
 def export(launch: Launch) -> dict[str, str]:
-    """The model, the server and its load."""
+    """The model, the servers and their load."""
+    files = replicas(
+        launch,
+        lambda one: script(
+            command(one), head=(*one.head, one.answers, *made_first(one)), environment=one.environment
+        ),
+    )
+    return {**beside(launch), **files}
+
+
+def beside(launch: Launch) -> dict[str, str]:
+    """What makes the model, and the load."""
     served = launch.serving
-    lines = [f"FROM {launch.model}", f"PARAMETER num_ctx {served.context_tok}"]
+    model = launch.model if launch.model.startswith(("/", ".", "~")) else f"./{launch.model}"
+    lines = [f"FROM {model}", f"PARAMETER num_ctx {served.context_tok}"]
     if served.gpu_layers is not None:
         lines.append(f"PARAMETER num_gpu {served.gpu_layers}")
-    made = f"# ollama create {launch.name} -f Modelfile\n"
-    environment = {
-        **launch.environment,
-        "OLLAMA_HOST": f"{launch.host}:{launch.port}",
-        "OLLAMA_NUM_PARALLEL": str(served.max_seqs),
-        "OLLAMA_MAX_LOADED_MODELS": "1",
-        "OLLAMA_KEEP_ALIVE": "-1",
-        "OLLAMA_FLASH_ATTENTION": "1",
-        "OLLAMA_KV_CACHE_TYPE": served.kv,
-    }
+    if served.batch_tok is not None:
+        lines.append(f"PARAMETER num_batch {served.batch_tok}")
     return {
-        "Modelfile": comments(launch.head) + made + "\n".join(lines) + "\n",
-        "serve.sh": script(command(launch), head=launch.head, environment=environment),
+        "Modelfile": comments((*launch.head, *made_first(launch))) + "\n".join(lines) + "\n",
         "bench.sh": vllm_bench(launch, backend="openai"),
     }
 

@@ -12,7 +12,9 @@ NAME = "sglang"
 def export(launch: Launch) -> dict[str, str]:
     """The server and its load."""
     return {
-        "serve.sh": script(command(launch), head=launch.head, environment=launch.environment),
+        "serve.sh": script(
+            command(launch), head=(*launch.head, launch.answers), environment=launch.environment
+        ),
         "bench.sh": vllm_bench(launch, backend="openai"),
     }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from rigright.export.commands import command_of, files_beside
+from rigright.export.commands import command_of, files_beside, made_first, workers_of
 from rigright.export.launch import Launch
-from rigright.export.text import comments, shell
+from rigright.export.text import comments, for_workers, shell
 
 NAME = "slurm"
 FILE = "job.sbatch"
@@ -21,7 +21,7 @@ def export(launch: Launch) -> dict[str, str]:
     asked = {
         "job-name": launch.name,
         "nodes": own.nodes,
-        "ntasks-per-node": 1,
+        "ntasks-per-node": own.gpus if _by_gpu(own) else 1,
         "gpus-per-node": own.gpus,
         "exclusive": None if own.gpus < launch.gpus else "",
         "array": f"0-{len(servers) - 1}" if len(servers) > 1 else None,
@@ -36,13 +36,17 @@ def export(launch: Launch) -> dict[str, str]:
         if value is not None
     ]
     # Slurm numbers the GPUs of a job itself: nobody else says which
-    environment = {
-        name: value for name, value in own.environment.items() if not name.endswith("VISIBLE_DEVICES")
-    }
-    exported = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    exported = [f"export {name}={shlex.quote(value)}" for name, value in own.placed_environment.items()]
     body = _trained(launch) if trains else _served(launch)
+    told = [*launch.head, "sbatch job.sbatch; add what your cluster asks for: --time, --partition, --account"]
+    if not trains:
+        place = f" --base-url http://127.0.0.1:{own.port}" if len(servers) > 1 else ""
+        told += ["send the planned load from its first node, where its server listens:"]
+        told += [f"  srun --jobid=JOB --overlap --nodes=1 --ntasks=1 sh bench.sh{place}", *made_first(own)]
+        if place:
+            told.append(f"each server of the array has the port after that of the one before: {own.port}, ...")
     text = "\n".join(
-        ["#!/bin/bash", *lines, comments(launch.head).rstrip("\n"), "set -euo pipefail", "", *exported, *body]
+        ["#!/bin/bash", *lines, comments(told).rstrip("\n"), "set -euo pipefail", "", *exported, *body]
     )
     return {FILE: text + "\n", **files_beside(own)}
 
@@ -51,10 +55,18 @@ def _head() -> list[str]:
     return ['HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)', "export HEAD"]
 
 
+def _by_gpu(launch: Launch) -> bool:
+    """Whether it has a task a GPU: MPI gives each its rank then."""
+    return launch.nodes > 1 and launch.program.per_gpu
+
+
 def _srun(launch: Launch) -> str:
     """The command on every node, each of which knows its rank."""
-    inner = "export NODE_RANK=$SLURM_NODEID; exec " + shell(command_of(launch), indent="    ")
-    return f"srun --kill-on-bad-exit=1 bash -c {shlex.quote(inner)}"
+    workers = workers_of(launch)
+    added, rest = (for_workers(workers), ' "$@"') if workers else ("", "")
+    inner = f"export NODE_RANK=$SLURM_NODEID\n{added}exec {shell(command_of(launch), indent='    ')}{rest}"
+    mpi = " --mpi=pmix" if _by_gpu(launch) else ""
+    return f"srun --kill-on-bad-exit=1{mpi} bash -c {shlex.quote(inner)}"
 
 
 def _served(launch: Launch) -> list[str]:

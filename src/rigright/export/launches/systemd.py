@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rigright.export.commands import command_of, files_beside, one_node
+from rigright.export.clients import balancer
+from rigright.export.commands import command_of, files_beside, made_first, one_node
 from rigright.export.launch import Launch
 from rigright.export.text import comments, flat, unit_word
 
@@ -13,20 +14,42 @@ def export(launch: Launch) -> dict[str, str]:
     """The units, and the files their program reads."""
     one_node(launch, NAME)
     servers = launch.servers
-    names = [launch.name if len(servers) == 1 else f"{launch.name}-{place}" for place in range(len(servers))]
-    units = {f"{name}.service": _unit(one) for name, one in zip(names, servers, strict=True)}
-    return units | files_beside(launch)
+    several = len(servers) > 1
+    names = [f"{launch.name}-{place}" if several else launch.name for place in range(len(servers))]
+    units = {f"{name}.service": _unit(one, names) for name, one in zip(names, servers, strict=True)}
+    dealt = {"nginx.conf": balancer(launch, [f"127.0.0.1:{one.port}" for one in servers])} if several else {}
+    return units | dealt | files_beside(launch)
 
 
-def _unit(launch: Launch) -> str:
-    words = " \\\n  ".join(unit_word(word) for word in flat(command_of(launch)))
-    environment = "".join(
-        f"Environment={unit_word(f'{name}={value}')}\n" for name, value in launch.environment.items()
+def _unit(launch: Launch, names: list[str]) -> str:
+    folder = f"/opt/{launch.name}"
+    environment = {
+        "PATH": f"{folder}/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": f"/var/lib/{launch.name}",
+        **launch.environment,
+    }
+    told = (
+        *launch.head,
+        launch.answers,
+        f"files and weights with a relative path lie in {folder}, the program in {folder}/venv or on PATH",
+        f"HF_TOKEN=... for a model behind a licence: in {folder}/env, which root alone reads",
+        "cp *.service /etc/systemd/system/ && systemctl daemon-reload",
+        f"systemctl enable --now {' '.join(names)}",
+        *made_first(launch),
     )
+    words = " \\\n  ".join(
+        unit_word(word).replace("$", "$$") for word in ("/usr/bin/env", *flat(command_of(launch)))
+    )
+    variables = "".join(
+        f"Environment={unit_word(f'{name}={value}')}\n" for name, value in environment.items()
+    )
+    groups = "SupplementaryGroups=video render\n" if launch.vendor == "AMD" else ""
     return (
-        f"{comments(launch.head)}[Unit]\nDescription={launch.program.label} {launch.name}\n"
+        f"{comments(told)}[Unit]\nDescription={launch.program.label} {launch.name}\n"
         "Wants=network-online.target\nAfter=network-online.target\n\n"
-        f"[Service]\nType=exec\n{environment}ExecStart={words}\n"
-        "Restart=on-failure\nRestartSec=10\nTimeoutStopSec=60\nLimitMEMLOCK=infinity\nLimitNOFILE=65536\n\n"
+        f"[Service]\nType=exec\nWorkingDirectory=-{folder}\n{variables}EnvironmentFile=-{folder}/env\nExecStart={words}\n"
+        f"Restart=on-failure\nRestartSec=10\nTimeoutStopSec=60\nLimitMEMLOCK=infinity\nLimitNOFILE=65536\n"
+        # a user of its own, that may write nothing but its own folder
+        f"DynamicUser=yes\nStateDirectory={launch.name}\n{groups}\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )

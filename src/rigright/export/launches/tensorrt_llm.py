@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import vllm_bench
+from rigright.export.clients import replicas, vllm_bench
+from rigright.export.commands import one_node
 from rigright.export.launch import Launch
 from rigright.export.text import Words, given, script
 from rigright.export.yaml import dumps
@@ -12,24 +13,31 @@ OPTIONS = "llm_api_options.yaml"
 
 
 def export(launch: Launch) -> dict[str, str]:
-    """The server, its options and its load."""
+    """The servers, their options and their load; over several nodes somebody else starts every rank."""
+    one_node(launch, NAME)
+    files = replicas(
+        launch, lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment)
+    )
+    return {**beside(launch), **files}
+
+
+def beside(launch: Launch) -> dict[str, str]:
+    """What its command reads, and the load."""
     served = launch.serving
     options = {
+        "dtype": {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype],
         "kv_cache_config": {"dtype": served.kv, "free_gpu_memory_fraction": served.share},
         "enable_attention_dp": launch.attention_dp,
         "cuda_graph_config": {"max_batch_size": served.max_seqs} if served.graphs else None,
     }
-    return {
-        OPTIONS: dumps(options, *launch.head),
-        "serve.sh": script(command(launch), head=launch.head, environment=launch.environment),
-        "bench.sh": vllm_bench(launch, backend="openai"),
-    }
+    return {OPTIONS: dumps(options, *launch.head), "bench.sh": vllm_bench(launch, backend="openai")}
 
 
 def command(launch: Launch) -> Words:
-    """The server's command."""
+    """The server's command; of several nodes, that of each GPU, whose rank its starter knows."""
     served = launch.serving
     return (
+        *((("trtllm-llmapi-launch",),) if launch.nodes > 1 else ()),
         ("trtllm-serve", launch.model),
         *given(
             ("--host", launch.host),
@@ -40,6 +48,6 @@ def command(launch: Launch) -> Words:
             ("--max_batch_size", served.max_seqs),
             ("--max_num_tokens", served.budget_tok),
             ("--max_seq_len", served.context_tok),
-            ("--extra_llm_api_options", OPTIONS),
+            ("--extra_llm_api_options", launch.files_at + OPTIONS),
         ),
     )

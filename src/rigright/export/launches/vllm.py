@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from rigright.export.clients import vllm_bench
+from rigright.export.commands import workers_of
 from rigright.export.launch import Launch
 from rigright.export.text import HEAD, RANK, Words, given, script
 
@@ -14,7 +15,12 @@ NAME = "vllm"
 def export(launch: Launch) -> dict[str, str]:
     """The server and its load."""
     return {
-        "serve.sh": script(command(launch), head=launch.head, environment=launch.environment),
+        "serve.sh": script(
+            command(launch),
+            head=(*launch.head, launch.answers),
+            environment=launch.environment,
+            workers=workers_of(launch),
+        ),
         "bench.sh": vllm_bench(launch, backend="vllm"),
     }
 

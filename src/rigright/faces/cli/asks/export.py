@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import AskError
@@ -75,17 +76,20 @@ def answer(options: argparse.Namespace) -> Answer:
     """Export."""
     from rigright.report.pages.export import Exported, page, plain
     from rigright.report.pages.files import text
-    from rigright.verbs.export import by_plugin, is_launched, write
+    from rigright.verbs.export import PLAN, by_plugin, is_launched, one_plan, write
 
     if options.check is not None:
         return _checked(options)
-    files = _launched(options) if is_launched(options.target) else _watched(options)
+    data = _plan(options) if is_launched(options.target) else None
+    files = _watched(options) if data is None else _launched(options, data)
     if options.out is None:
         return Answer(
             page=lambda: page((), files),
             plain=lambda language: plain(Exported(written=(), files=files), language),
             text=lambda: text(files),
         )
+    if data is not None and Path(options.plan_file or "") != Path(options.out, PLAN):
+        files = {**files, PLAN: one_plan(data, number=options.number)}
     written = write(files, options.out)
     answered = Answer(
         page=lambda: page(written, files),
@@ -111,13 +115,13 @@ def _checked(options: argparse.Namespace) -> Answer:
     )
 
 
-def _launched(options: argparse.Namespace) -> dict[str, str]:
+def _launched(options: argparse.Namespace, data: dict[str, Any]) -> dict[str, str]:
     """The files that start a plan."""
     from rigright.verbs.export import launch_files
 
     return launch_files(
         options.target,
-        _plan(options),
+        data,
         number=options.number,
         checkpoint=options.checkpoint,
         script=options.script,

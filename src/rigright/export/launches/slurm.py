@@ -44,7 +44,7 @@ def export(launch: Launch) -> dict[str, str]:
         told += ["send the planned load from its first node, where its server listens:"]
         told += [f"  srun --jobid=JOB --overlap --nodes=1 --ntasks=1 sh bench.sh{place}", *made_first(own)]
         if place:
-            told.append(f"each server of the array has the port after that of the one before: {own.port}, ...")
+            told.append(f"the ports of the array, one a server, count up from {own.port}")
     text = "\n".join(
         ["#!/bin/bash", *lines, comments(told).rstrip("\n"), "set -euo pipefail", "", *exported, *body]
     )

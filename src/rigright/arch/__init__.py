@@ -1,5 +1,6 @@
-"""What is run: any description of a model -> `Arch`, with exact parameter, cache and FLOP counts.
+"""Neural architectures: any description of a model -> `Arch`; exact parameter, KV-cache and FLOP counts.
 
-`record.py` is the Arch itself; `families/` turn a config into one (a file a family, written with
-`blocks.py`); `sources/` find what describes a model; `count.py` and `cache.py` count.
+`record.py` defines `Arch`. `sources/` find a model's description, and `families/` (one file per family,
+built from `blocks.py`) turn it into an `Arch`. `count.py` counts parameters and FLOPs, `cache.py`
+KV-cache elements per token.
 """

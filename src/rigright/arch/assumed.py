@@ -1,4 +1,4 @@
-"""What a count rests on where no reference implementation could be held against it."""
+"""Assumptions behind a count that no reference implementation could confirm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks of benchmark tables that no config describes: their work for one sample, counted once."""
+"""Networks of benchmark tables without a config: their work per sample, counted once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building stones that families share: attention, ffn, experts, norms, with their weights."""
+"""Building blocks shared by families: attention, FFN, experts, norms, with their weights."""
 
 from __future__ import annotations
 

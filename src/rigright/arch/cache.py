@@ -1,4 +1,4 @@
-"""What a sequence must remember: cache elements that grow with it, and the state that does not."""
+"""KV-cache elements per token and layer, and states of constant size per sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an Arch hang together? What no model can be is an error."""
+"""Consistency checks of an Arch: what no model can be is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which family a config belongs to: by the name it gives itself, else by the keys it bears."""
+"""Which family a config belongs to: by its declared type, else by its keys."""
 
 from __future__ import annotations
 

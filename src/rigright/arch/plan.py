@@ -1,4 +1,4 @@
-"""Which layer of a model is what: dense or with experts, by whatever keys a config says it."""
+"""What each layer of a model is, dense or with experts, from any of the keys that configs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closed list of weight roles, and what they have in common."""
+"""The closed list of weight roles and their properties."""
 
 from __future__ import annotations
 

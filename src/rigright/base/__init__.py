@@ -1,1 +1,1 @@
-"""What every room needs: units, files, table reader, shelf, errors, words."""
+"""Shared basics: units, files, table reader, shelf (folder loader), errors, words (both languages), pages."""

@@ -1,1 +1,1 @@
-"""The whole machine around the chips: what stands there, and what may be changed."""
+"""The whole machine around the GPUs: parts lists, compatibility rules, and upgrades."""

@@ -1,1 +1,1 @@
-"""Every choice that nobody made, decided here alone: engine, format, cache, context, layout, load."""
+"""Decides everything the user left open: engine, weight format, KV format, context, layout, load."""

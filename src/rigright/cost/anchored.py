@@ -1,8 +1,8 @@
-"""Where the user's own runs put a figure: on a chip in an engine, for a model there, near what was measured.
+"""Predictions corrected by the user's own runs: on a chip and engine, for a model, near what was measured.
 
-Each anchor says how far its place moves a figure, in all. A case that was measured is moved just as its own
-anchor says; one beside it by those around, less the further off they are; then comes what the model's runs
-have in common, then what those of all models have.
+Each anchor gives the total factor at its place. A measured case moves by its own anchor; a case nearby by
+the anchors around it, less with distance; beyond that by what the model's runs have in common, then by
+what all models' runs have in common.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How far a predicted figure may be off: 80 % bands, wider the less of its like was measured.
+"""80 % bands: how far a predicted figure may be off, wider where less of its kind was measured.
 
-Errors have levels: what differs from run to run, from source to source, from chip to chip, from engine to
-engine, from model to model. The band of a figure carries every level that nobody measured: their variances
-add, in logarithms, and `low` and `high` say how many standard deviations four of five runs lie within. All of
-it comes from runs that no fit had seen (`lab/`). Everything is a number or an array, one entry a plan.
+Errors have levels: run, source, chip, engine, model. A band includes each level that was not measured:
+variances add in logarithms, and `low` and `high` say how many standard deviations hold four of five runs.
+All of it comes from runs left out of the fit (`lab/`). Everything is a number or an array with one entry
+per plan.
 """
 
 from __future__ import annotations

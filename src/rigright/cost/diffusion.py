@@ -1,8 +1,8 @@
-"""Time of images and videos made of noise: steps of a denoiser over one card or several, then pixels.
+"""Time of image and video generation: denoising steps on one GPU or several, then decoding to pixels.
 
-Matrices and attention compute one after the other, and what eager layers move between them comes on top; a
-layer takes no less than the program takes to start it. Cards share the tokens (Ulysses, ring) or the two
-passes of guidance; pixels are drawn by one.
+Matrices and attention run one after the other, plus the memory traffic of eager layers between them; a
+layer takes at least its launch overhead. GPUs share tokens (Ulysses, ring) or the two guidance passes;
+one GPU decodes the pixels.
 """
 
 from __future__ import annotations

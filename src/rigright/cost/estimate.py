@@ -1,4 +1,4 @@
-"""An estimate: a predicted figure with low and high, and how we know it."""
+"""An estimate: a predicted figure with low and high, and its basis."""
 
 from __future__ import annotations
 

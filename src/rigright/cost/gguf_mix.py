@@ -1,4 +1,4 @@
-"""Which GGML type each tensor gets in a GGUF mix: the rows of data/gguf_rules.csv, applied in order."""
+"""The GGML type of each tensor in a GGUF mix: the rules of data/gguf_rules.csv, applied in order."""
 
 from __future__ import annotations
 

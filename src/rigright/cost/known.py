@@ -1,4 +1,4 @@
-"""How much of the like of a plan was measured: its chip, its engine, its kind of model, and by the user."""
+"""How much was measured of something like a plan: its chip, engine, kind of model, and by the user."""
 
 from __future__ import annotations
 

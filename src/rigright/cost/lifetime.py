@@ -1,7 +1,7 @@
-"""Years of a machine: what is paid when, what it is worth at the end, and when buying has paid for itself.
+"""Cost of a machine over years: what is paid when, its resale value, and when buying pays off.
 
-A price is known as a band. `payback` takes every price at many points of its band, each as likely as the
-next, and counts: the same question has the same answer, and bands of no width give one month.
+Prices are bands. `payback` takes each price at many equally likely points of its band and counts, so the
+same question always has the same answer, and bands of zero width give one month.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Time of collectives: so many start-ups and so many bytes over the slowest wire, for any number of ranks.
+"""Time of collectives: start-ups plus bytes over the slowest link, for any number of ranks.
 
-A message takes the quickest way there is: a protocol that starts at once and uses part of the wire, one
-that starts late and uses all of it, and for sums the kernels engines bring, where each rank reads all others.
+A message takes the fastest protocol: one with little latency and part of the bandwidth, one with more
+latency and all of it, and for all-reduce the engines' own kernels, where each rank reads all others.
 """
 
 from __future__ import annotations

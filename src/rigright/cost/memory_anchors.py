@@ -1,8 +1,8 @@
-"""Where own runs put memory: a start's step, what stands beside it, the cache; a training's peak.
+"""Memory corrected by the user's own runs: the start-up step, fixed overhead, KV cache, a training's peak.
 
-Weights and states are counted and never moved. A log that tells the cache alone says what everything beside
-weights takes together: its factor is of that sum, so that it means the same for another share of the card or
-another model. A training's peak says the same of what comes and goes with a step.
+Weights and states are counted and never corrected. A log that shows only the KV cache tells the sum of
+everything beside weights: its factor applies to that sum, so that it holds for another memory fraction or
+model. A training's peak corrects what comes and goes within a step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The 80 % band of a figure of inference memory: parts are as sure as runs show, and add as errors do."""
+"""80 % bands of inference memory: each part as certain as runs show, parts added as independent errors."""
 
 from __future__ import annotations
 

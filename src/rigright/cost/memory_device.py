@@ -1,4 +1,4 @@
-"""A card as an engine meets it: its memory, and the fitted terms of its kind."""
+"""A GPU as an engine sees it: its memory, and the fitted terms of its kind."""
 
 from __future__ import annotations
 

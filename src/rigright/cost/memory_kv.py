@@ -1,4 +1,4 @@
-"""Cache law: bytes that the tokens of a sequence leave behind in each layer, and states that do not grow."""
+"""KV-cache memory: bytes per token in each layer, and states of constant size per sequence."""
 
 from __future__ import annotations
 

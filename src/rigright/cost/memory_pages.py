@@ -1,4 +1,4 @@
-"""How an engine lays caches out: pages of one size for all layers, single tokens, or rows of cells."""
+"""Layout of the KV cache in an engine: pages of one size for all layers, single tokens, or rows of cells."""
 
 from __future__ import annotations
 

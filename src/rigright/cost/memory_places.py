@@ -1,4 +1,4 @@
-"""Where layers go on cards that are dealt whole layers: by what is free, or by what each has room for."""
+"""Which GPU holds which layers, in engines that split by layer: by free memory, or by what each can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inference memory of one rank: weights, caches, states, step, graphs, context, and what is left."""
+"""Inference memory of one rank: weights, KV cache, states, step, CUDA graphs, context, and what is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card and the settings an engine starts with: what was said, and its defaults for the rest."""
+"""The GPU and the settings an engine starts with: as given, and its defaults for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers laid over cards one after another: by free memory, or so that the fullest is as empty as can be."""
+"""Layers split over GPUs in order: by free memory, or so that the fullest GPU holds as little as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each pipeline stage holds: weights by cut and layers by mixer, as one table over stages."""
+"""Contents of each pipeline stage: weights and layers, as one table over stages."""
 
 from __future__ import annotations
 

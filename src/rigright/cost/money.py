@@ -1,4 +1,4 @@
-"""Money by the hour: what owning and power come to, and dollars per million tokens."""
+"""Cost per hour of owning and of power, and dollars per 1M tokens."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Watts of chips and machines by how much of them is in use.
+"""Power of chips and machines by utilization.
 
-Chips are named in their order; every figure is a number or an array with one entry a chip, or one a plan
+Chips are named in order; every figure is a number or an array with one entry per chip, or one per plan
 where `at` gives the place of each plan's chip.
 """
 

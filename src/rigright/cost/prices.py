@@ -1,4 +1,4 @@
-"""What things cost: a price with its date and a band that widens with its age."""
+"""Prices, with their date and a band that widens with age."""
 
 from __future__ import annotations
 

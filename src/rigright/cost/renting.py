@@ -1,4 +1,4 @@
-"""Renting: the cheapest offer that holds what is asked for, by the hour or by contract."""
+"""Renting: the cheapest offer that has what is needed, by the hour or by contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which share of each weight, cache and layer a rank holds: the one home of cutting over tp, ep and pp."""
+"""The share of each weight, KV cache and layer on one rank under tp, ep and pp; no other file splits them."""
 
 from __future__ import annotations
 

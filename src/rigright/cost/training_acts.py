@@ -1,4 +1,4 @@
-"""Activations of a stage: kept for the backward pass, working set of one layer, logits."""
+"""Activations of a stage: saved for the backward pass, working set of one layer, logits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Low-rank adapters: which matrices carry them, and how many elements they add."""
+"""LoRA adapters: which matrices carry them, and their parameters."""
 
 from __future__ import annotations
 

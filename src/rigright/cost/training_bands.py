@@ -1,4 +1,4 @@
-"""How far a predicted training peak may be off: 80 % bands from runs whose source no fit had seen."""
+"""80 % bands of training peaks, from runs whose source was left out of the fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training memory of one pipeline stage: parts, phases, peak; allocated, reserved and device told apart.
+"""Training memory of one pipeline stage: parts, phases, peak; allocated, reserved and device separately.
 
 Every number of the demand and layout may be an array; the result has their common shape.
 """

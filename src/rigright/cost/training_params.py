@@ -1,4 +1,4 @@
-"""Parameters of a pipeline stage: those that learn, by group, and the bytes of those that are frozen."""
+"""Parameters of a pipeline stage: trainable ones by group, and bytes of frozen ones."""
 
 from __future__ import annotations
 

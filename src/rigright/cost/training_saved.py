@@ -1,7 +1,7 @@
-"""Activations a layer saves for its backward pass, and what that backward holds at once, in bytes a token.
+"""Activations a layer saves for its backward pass, and what that pass holds, in bytes per token.
 
-Elements are counted from the layer's own mixer, ffn and weights; a trainer's habits say which of them
-are kept. How tensor parallelism divides them is told apart, so one count serves every layout.
+Elements are counted from the layer's mixer, FFN and weights; the trainer's defaults decide which are
+saved. The split by tensor parallelism is separate, so one count serves every layout.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A training demand with every default filled in from the trainer's habits."""
+"""A training demand with every default filled in from the trainer's usual settings."""
 
 from __future__ import annotations
 

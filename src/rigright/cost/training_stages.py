@@ -1,4 +1,4 @@
-"""One pipeline stage, or many at once: its layers, its place, its micro-batches in flight."""
+"""One pipeline stage, or many as arrays: its layers, its place, its micro-batches in flight."""
 
 from __future__ import annotations
 

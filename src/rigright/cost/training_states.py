@@ -1,4 +1,4 @@
-"""States of training on one rank: weights, master weights, gradients, optimizer, and who shares them."""
+"""Training states of one rank: weights, master weights, gradients, optimizer, and their sharding."""
 
 from __future__ import annotations
 

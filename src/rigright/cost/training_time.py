@@ -1,4 +1,4 @@
-"""Time of one training step of any layout: computing, recompute, bubble, wires nothing hides, the optimizer.
+"""Time of one training step in any layout: compute, recompute, bubble, exposed communication, optimizer.
 
 Every number of the demand, the layout and the rates may be an array; the result has their common shape.
 """

@@ -1,4 +1,4 @@
-"""Communication of a training step: bytes and ranks of each kind, and what of it nothing hides."""
+"""Communication of a training step: bytes and ranks of each kind, and what does not overlap."""
 
 from __future__ import annotations
 

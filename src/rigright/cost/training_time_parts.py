@@ -1,4 +1,4 @@
-"""One micro-batch through all layers of one rank: multiplying, mixing, cheap operations; each way."""
+"""One micro-batch through all layers of one rank: matrix multiplication, mixing, cheap operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chips reach in training: multiplying, mixing, moving, sending, and a trainer's fixed costs."""
+"""Rates that chips reach in training: compute, mixing, memory, network, and a trainer's fixed costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model in training multiplies, moves and mixes for each token, summed over its layers by cut."""
+"""Work per token in training: FLOPs, bytes and mixing, summed over layers by their split."""
 
 from __future__ import annotations
 

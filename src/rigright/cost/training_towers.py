@@ -1,4 +1,4 @@
-"""Which towers of a model learn, which pipeline stages divide, which only run."""
+"""Which towers of a model train, which are split over pipeline stages, which only run."""
 
 from __future__ import annotations
 

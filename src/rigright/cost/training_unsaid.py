@@ -1,4 +1,4 @@
-"""What a training leaves unsaid: its priors, and how people make room where the usual does not fit."""
+"""Training inputs left open: their priors, and how people make room if the usual settings do not fit."""
 
 from __future__ import annotations
 

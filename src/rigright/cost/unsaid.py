@@ -1,8 +1,8 @@
-"""What a question leaves unsaid is integrated out over how people run.
+"""Inputs that a question leaves open, integrated over how people run.
 
-Each unsaid input has a prior: a few values with weights (`data/unsaid.toml`). The figure is taken at the
-middle of every prior; then each input alone is moved over its own, and what that moves is added to the band,
-as independent errors add: by squares of logarithms.
+Each has a prior: a few values with weights (`data/unsaid.toml`). The figure uses the middle of every
+prior; then each input alone varies over its prior, and that spread is added to the band like an
+independent error: squares of logarithms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bytes of weights: each tensor in its format, summed by layer and by how parallelism cuts it."""
+"""Weight memory: each tensor in its format, summed by layer and by how parallelism splits it."""
 
 from __future__ import annotations
 

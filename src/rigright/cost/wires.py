@@ -1,4 +1,4 @@
-"""Wires of chips: what their fabrics state, times what collectives were measured to reach on such fabrics."""
+"""Links between chips: the bandwidth their fabric states, times the share that collectives reach."""
 
 from __future__ import annotations
 

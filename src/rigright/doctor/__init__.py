@@ -1,1 +1,1 @@
-"""Whether a machine is healthy and set up right: a `Machine` -> findings."""
+"""Checks whether a machine is healthy and set up right: `Machine` -> findings with evidence and fix."""

@@ -1,1 +1,1 @@
-"""A plan, or a machine that is watched, as files that other programs read."""
+"""Files for other programs: launch files from a plan, monitoring files from a machine."""

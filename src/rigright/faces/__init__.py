@@ -1,1 +1,1 @@
-"""Ask the user, call a verb, show a page; no arithmetic."""
+"""User interfaces (command line, web, MCP, Python): parse the question, call a verb, show the answer."""

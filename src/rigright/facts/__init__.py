@@ -1,1 +1,1 @@
-"""What exists: chips, nodes, CPUs, clouds, prices, software, formats, engines, as frozen records."""
+"""Chips, nodes, CPUs, clouds, prices, software, formats and engines: tables read into frozen records."""

@@ -1,1 +1,1 @@
-"""What is here: probe, watch and bench, as frozen records; the only room that touches drivers."""
+"""Reads this machine: probe, watch and bench as frozen records. No other room touches drivers."""

@@ -1,1 +1,1 @@
-"""Every option of the planning verbs, declared once: `rows.py` holds them, `read.py` makes wishes of them."""
+"""Options of the planning commands, declared once: `rows.py` lists them, `read.py` makes wishes of them."""

@@ -1,1 +1,1 @@
-"""Records -> `Page` (`pages/<verb>.py`) -> text, markdown, html (`formats/<name>.py`)."""
+"""Records -> `Page` (`pages/<verb>.py`) -> text, Markdown, HTML or CSV (`formats/<name>.py`)."""

@@ -1,1 +1,1 @@
-"""The space of layouts as arrays, scored at once, cut to a Pareto front; each rejection with its reason."""
+"""Searches layouts: enumerated as arrays, scored together, cut to a Pareto front, rejections with reasons."""

@@ -1,6 +1,7 @@
-"""Requests played one by one on the same laws of time as the closed form.
+"""Simulates serving request by request, with the same cost functions as the closed form.
 
-`load.py` is what arrives (`arrivals.py` makes it, `trace.py` reads it), `law.py` and `pace.py` turn the law
-of a pass into a cheap function, `server.py` is one replica (`decodes.py` counts its sequences, `room.py` is
-what `policies/` are asked), `fleet.py` runs replicas behind a router, `tally.py` is what was counted.
+`load.py` holds the requests (`arrivals.py` generates them, `trace.py` reads them). `law.py` and `pace.py`
+make a fast function of the time of a step. `server.py` is one replica (`decodes.py` counts its sequences,
+`room.py` is the interface to `policies/`), `fleet.py` runs replicas behind a router, `tally.py` counts
+the results.
 """

@@ -1,1 +1,1 @@
-"""The public Python API: one function for each thing a user can want, a file a verb."""
+"""The public Python API: one function per command, one file per verb, beside the record it returns."""

@@ -1,1 +1,1 @@
-"""One file a family: `MATCHES` (model types or class names it reads) and `read(config, name) -> Arch`."""
+"""One file per family: `MATCHES` (model types or class names) and `read(config, name) -> Arch`."""

@@ -1,1 +1,1 @@
-"""Where a description of a model may come from: zoo, config file, folder, GGUF, hub, shape, torch module."""
+"""Sources of a model's description: zoo, config file, folder, GGUF, hub, shape, torch module."""

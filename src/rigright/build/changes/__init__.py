@@ -1,1 +1,1 @@
-"""One kind of change a file; each bears `propose(standing) -> Iterator[Change]`."""
+"""Upgrades, one kind per file: `propose(standing) -> Iterator[Change]`."""

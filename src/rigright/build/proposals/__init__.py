@@ -1,1 +1,1 @@
-"""Machines put together around cards, and what their parts cost."""
+"""Puts machines together around GPUs and prices their parts."""

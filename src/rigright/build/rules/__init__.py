@@ -1,1 +1,1 @@
-"""Rules a machine must keep, some a file; each bears `RULES`."""
+"""Compatibility rules of a machine, grouped by file, each file with `RULES`."""

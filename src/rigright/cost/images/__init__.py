@@ -1,1 +1,1 @@
-"""Time of networks that work on a whole sample at once: classifiers, encoders, image generators."""
+"""Time of networks that process whole samples: classifiers, encoders, image generators."""

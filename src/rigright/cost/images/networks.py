@@ -1,6 +1,6 @@
-"""Networks that take whole samples: what a batch takes of time and memory, whatever the samples are.
+"""Networks that take whole samples: time and memory of a batch.
 
-Samples are images that are looked at, images that are made of noise, or texts that become vectors.
+Samples are images to classify, images to generate, or texts to embed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What chips reach on image networks: computing, moving maps, starting kernels, after corrections."""
+"""Rates that chips reach on image networks: compute, feature maps, kernel launches, after corrections."""
 
 from __future__ import annotations
 

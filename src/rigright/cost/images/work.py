@@ -1,4 +1,4 @@
-"""The work of one sample: multiplications, what they write, and scores of attention."""
+"""Work of one sample: multiplications, their outputs, and attention scores."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Time of inference: the work of a pass, what a chip reaches, the time of a pass, and service under load."""
+"""Time of inference: work of a step, rates a chip reaches, time of a step, latency under load."""

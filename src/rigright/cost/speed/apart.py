@@ -1,4 +1,4 @@
-"""Prompts on some chips, next tokens on others: each kind of worker does only its own kind of pass."""
+"""Disaggregated serving: prefill on some chips, decode on others."""
 
 from __future__ import annotations
 

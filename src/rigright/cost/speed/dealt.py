@@ -1,4 +1,4 @@
-"""Layers dealt out to cards that work one after another: what part of a pass each card does."""
+"""Layers split over GPUs that work one after another: the part of a step that each GPU does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time of a batch through an encoder: every token sees every other at once, and nothing is cached."""
+"""Time of a batch through an encoder: full attention, no cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which table of terms an engine goes by: its own, or that of its back end or of its age."""
+"""Which table of terms applies to an engine: its own, or that of its back end or age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one rank holds of a model's multiplications: the few groups a pass is timed by."""
+"""A rank's share of the model's matrix multiplications, in the few groups that a step is timed by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chips reach in an engine: computing, reading, sending, and fixed costs, after corrections."""
+"""Rates that chips reach in an engine: compute, memory, network, fixed costs, after corrections."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a chip reaches in engines for one stream or a static batch, from what it is made of.
+"""Rates that chips reach for one stream or a static batch, derived from their hardware.
 
-Such engines unpack weights in the chip's cores: a core works through so many weights each clock, whatever
-the memory could bring. That makes the share of the bandwidth they reach a consequence and no constant: it
-is low where the memory is fast and the cores are few. Large multiplications are held back by power too.
+Such engines unpack weights in the chip's cores: a core processes a fixed number of weights per clock,
+whatever the memory bandwidth. The share of the bandwidth they reach is therefore a consequence, not a
+constant: low where memory is fast and cores are few. Power also limits large multiplications.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Service in steady state: first tokens, next tokens and throughput of replicas, in closed form.
+"""Steady-state serving: TTFT, TPOT and throughput of replicas, in closed form.
 
-A sequence that decodes shares its passes with the prompts of others: while it lives, each of the other
+A decoding sequence shares its steps with the prompts of others: during its life each of the other
 sequences is replaced once, so it waits for as many prompts as there are others. A load that starts all at
-once meets a queue of prompts; later requests come one by one, as others end.
+the same moment meets a queue of prompts; later requests arrive one by one, as others finish.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Time of one forward pass of one replica: each kind of work takes the longer of computing and reading.
+"""Time of one forward pass of one replica: each kind of work takes the longer of compute and memory.
 
-Computing and reading overlap well, not wholly: the time of both is the root of their squares, which is
-within a few per cent of what is measured on single multiplications of every class of chip.
+The two overlap well, but not fully: their joint time is the root of the sum of squares, within a few
+percent of measured multiplications on every class of chip.
 """
 
 from __future__ import annotations

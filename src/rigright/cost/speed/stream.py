@@ -1,8 +1,7 @@
-"""One stream, or a static batch: seconds of a next token and of a prompt, on one card or on several.
+"""One stream or a static batch: seconds per output token and per prompt, on one GPU or several.
 
-A prompt goes through in passes of as many tokens as the engine works on at once. Where layers lie on
-several cards, a next token visits them one after another; only prompts of several passes keep more than
-one card busy.
+A prompt goes through in chunks of the engine's micro-batch. With layers on several GPUs, an output token
+visits them one after another; only prompts of several chunks keep more than one GPU busy.
 """
 
 from __future__ import annotations

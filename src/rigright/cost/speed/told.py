@@ -1,4 +1,4 @@
-"""Figures of a service with their bands: each goes by the runs that measured it, or its inverse."""
+"""Serving figures with their bands: each uses the runs that measured it, or its inverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of a forward pass: multiplications by weights and reads of caches, summed over alike layers."""
+"""Work of a forward pass: multiplications by weights and reads of the KV cache, summed over equal layers."""
 
 from __future__ import annotations
 

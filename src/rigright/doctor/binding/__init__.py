@@ -1,1 +1,1 @@
-"""What binds: the one thing that everything else of a running machine waits for."""
+"""Finds the bottleneck of a running machine."""

@@ -1,1 +1,1 @@
-"""One check a file; each bears `TITLE` and `check(case)`, and its docstring is its manual entry."""
+"""One file per subject: each function under `@check` is a check, and its docstring is its manual entry."""

@@ -1,1 +1,1 @@
-"""One program a file; each bears `NAME` and `export(launch) -> dict[filename, text]`."""
+"""Launch files, one program per file: `NAME` and `export(launch) -> dict[filename, text]`."""

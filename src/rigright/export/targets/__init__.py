@@ -1,1 +1,1 @@
-"""One program a file; each bears `NAME` and `export(asked) -> dict[filename, text]`."""
+"""Monitoring files, one program per file: `NAME` and `export(asked) -> dict[filename, text]`."""

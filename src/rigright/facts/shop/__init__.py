@@ -1,1 +1,1 @@
-"""Parts of whole machines as they are sold, and finding them by loose names."""
+"""PC and server parts on sale, found by loose names."""

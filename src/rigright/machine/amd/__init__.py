@@ -1,1 +1,1 @@
-"""AMD: what amd-smi and rocm-smi say in JSON, and what the kernel shows without either."""
+"""AMD GPUs: amd-smi and rocm-smi JSON, and sysfs without either."""

@@ -1,1 +1,1 @@
-"""Apple's machines: one chip, one memory for all of it."""
+"""Apple silicon: one chip with unified memory."""

@@ -1,1 +1,1 @@
-"""Benchmarks: what this hardware really does."""
+"""Benchmarks of this machine's hardware."""

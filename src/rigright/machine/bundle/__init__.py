@@ -1,1 +1,1 @@
-"""A bundle: all that was read of a machine, without what is private, so that it can be examined elsewhere."""
+"""Bundles: everything read from a machine, without private data, to examine elsewhere."""

@@ -1,1 +1,1 @@
-"""NVIDIA's DCGM: what its diagnosis wrote."""
+"""Output of NVIDIA's DCGM diagnostics."""

@@ -1,1 +1,1 @@
-"""Moments of a machine as Prometheus metrics, and the server that shows them."""
+"""Prometheus metrics of a machine, and the server that exposes them."""

@@ -1,1 +1,1 @@
-"""Another machine, asked with this very program: sent along, run, heard, and cleaned up after."""
+"""Reads another machine: sends this program there, runs it, takes its answer and cleans up."""

@@ -1,1 +1,1 @@
-"""What was seen of machines, in one file that survives everything."""
+"""The history: readings of machines in one SQLite file that survives kills and full disks."""

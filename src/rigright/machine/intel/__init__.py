@@ -1,1 +1,1 @@
-"""Intel's data centre and Arc cards."""
+"""Intel data-centre and Arc GPUs."""

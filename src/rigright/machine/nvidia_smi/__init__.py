@@ -1,1 +1,1 @@
-"""What nvidia-smi writes, read without a driver: its XML, its `-q` text, its tables, matrices and lists."""
+"""nvidia-smi output, read without a driver: XML, `-q` text, tables, matrices and lists."""

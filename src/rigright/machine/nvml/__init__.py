@@ -1,1 +1,1 @@
-"""NVIDIA's driver library, read by a child process that may hang or die in our place."""
+"""NVML, NVIDIA's driver library, read in a child process, so that a hang or crash stays there."""

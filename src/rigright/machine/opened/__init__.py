@@ -1,8 +1,8 @@
-"""The front door: a machine from whatever a person hands over, in any mix.
+"""Opens whatever a person passes to `--from`, in any mix, as a machine.
 
-A file, a folder, a tar, a zip, a gzip or standard input; saved by us, a tree of /proc and /sys, or what tools
-printed. What it is shows in what it holds; no name or ending is trusted. What was read, and what could not be
-read, stands in the machine.
+A file, folder, tar, zip, gzip or standard input: saved by rigright, a tree of /proc and /sys, or tool
+output. The content decides what it is, not the name. The machine records what was read and what could not
+be read.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The rest of the machine, a part a file; each bears `read(world) -> Read`."""
+"""The rest of the machine, one file per part with `read(world) -> Read`."""

@@ -1,1 +1,1 @@
-"""The bus: from /sys with its configuration space, or from what lspci writes."""
+"""The PCI bus: from /sys with its configuration space, or from lspci output."""

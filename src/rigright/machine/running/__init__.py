@@ -1,1 +1,1 @@
-"""What runs on a machine, read piece by piece: system, drivers, Pythons, containers, the kernel's log."""
+"""Software on a machine: system, drivers, Pythons, containers, kernel log."""

@@ -1,1 +1,1 @@
-"""The machine read once a second: host, devices, the kernel's log, a tree of processes."""
+"""Reads the machine once a second: host, devices, kernel log, process tree."""

@@ -1,1 +1,1 @@
-"""The firmware's table (SMBIOS): memory modules and slots, from its bytes or from what dmidecode writes."""
+"""SMBIOS, the firmware's table of memory modules and slots: raw bytes or dmidecode output."""

@@ -1,1 +1,1 @@
-"""What vendors' tools tell, as records: single values, fields by the words of a table, whole devices."""
+"""Vendor tool output -> records: single values, fields named by a table, whole devices."""

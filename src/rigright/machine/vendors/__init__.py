@@ -1,1 +1,1 @@
-"""Accelerators by vendor; each file bears `read(world) -> Read` with its devices."""
+"""Accelerators, one file per vendor with `read(world) -> Read`."""

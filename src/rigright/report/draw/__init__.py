@@ -1,1 +1,1 @@
-"""Drawing with characters: cells of text, ink, tables and bars, for a terminal or a code block."""
+"""Text drawing for terminals and code blocks: cells, colours, tables, bars."""

@@ -1,1 +1,1 @@
-"""One file a format: `render(page, screen) -> str`."""
+"""One file per format: `render(page, screen) -> str`."""

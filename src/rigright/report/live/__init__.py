@@ -1,1 +1,1 @@
-"""The live view of a machine: lines that are drawn over and over, and lines for a log."""
+"""The live view of a machine: a screen that redraws, or lines for a log."""

@@ -1,1 +1,1 @@
-"""One file a verb: `page(result) -> Page` for people, `plain(result)` -> what `--json` prints."""
+"""One file per verb: `page(result) -> Page` for people, `plain(result)` for `--json`."""

@@ -1,4 +1,4 @@
-"""Batching policies: one file each, named as it is asked for, with `MANNER` and `pick(queue, room)`.
+"""Batching policies, one file each, named as on the command line, with `MANNER` and `pick(queue, room)`.
 
-`pick` says who is worked on in the next pass and with how many tokens; `MANNER` says how passes are made up.
+`pick` chooses the sequences of the next step and their tokens; `MANNER` says how steps are composed.
 """

@@ -1,1 +1,1 @@
-"""`bench`: what this hardware really does, held against what it should."""
+"""`bench`: measures the hardware and compares it with what it should reach."""

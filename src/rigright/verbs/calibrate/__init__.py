@@ -1,1 +1,1 @@
-"""`calibrate`: refit the corrections from measured runs, or anchor them to a user's own."""
+"""`calibrate`: anchors predictions to the user's own runs."""

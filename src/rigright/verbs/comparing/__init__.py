@@ -1,1 +1,1 @@
-"""What `compare` sets side by side: chips, machines and clouds, each as one plan, and their rooflines."""
+"""The contenders of `compare`: chips, machines and clouds, each as one plan, and their rooflines."""

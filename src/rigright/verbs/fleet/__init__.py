@@ -1,1 +1,1 @@
-"""`fleet`: the same verb on many machines, over what people already run: ssh, Slurm, Ray, Kubernetes."""
+"""`fleet`: the same verb on many machines over ssh, Slurm, Ray or Kubernetes."""

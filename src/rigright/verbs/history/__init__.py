@@ -1,4 +1,4 @@
-"""`history`: what the watch kept: moments, benchmarks, machines, events."""
+"""`history`: what `watch` and `bench` recorded: readings, benchmarks, machines, events."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs the user's own command and tells what it took."""
+"""`measure`: runs the user's own command and reports memory, power and time."""

@@ -1,1 +1,1 @@
-"""What `plan` is asked in words, and where its figures come from."""
+"""The input of `plan` in words, and the sources of its figures."""

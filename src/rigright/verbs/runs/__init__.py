@@ -1,1 +1,1 @@
-"""Runs that people measured: what benchmarks, trainers and engines write, as rows of our tables."""
+"""Measured runs: output of benchmarks, trainers and engines -> rows of the tables of `validate`."""

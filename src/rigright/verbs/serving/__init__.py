@@ -1,1 +1,1 @@
-"""Serving on a machine: the case with its defaults, memory card by card, limits, remedies, reasons."""
+"""Serving on a machine: the case with its defaults, memory per GPU, limits, what to change, reasons."""

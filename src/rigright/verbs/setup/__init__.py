@@ -1,1 +1,1 @@
-"""`setup`: the software for a machine: what goes together, why, and the lines that install it."""
+"""`setup`: matching software for a machine, the reasons, and the install commands."""

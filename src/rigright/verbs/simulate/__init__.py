@@ -1,5 +1,5 @@
-"""Requests played one by one on a machine: a trace, or a load that is made up.
+"""`simulate`: plays a trace or a synthetic load request by request on a machine.
 
-`wish.py` is what was said, `setup.py` reads the setup of a trace, `shops.py` turns a case into a replica,
-`play.py` plays a case or a plan, `frame.py` is the verb, `files.py` writes what became of each request.
+`wish.py` holds the options, `setup.py` reads a trace's setup, `shops.py` turns a case into a replica,
+`play.py` plays a case or plan, `frame.py` is the verb, `files.py` writes one line per request.
 """

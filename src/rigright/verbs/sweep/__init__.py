@@ -1,4 +1,4 @@
-"""`sweep`: many questions at once, on the cores of this machine or on a Ray cluster."""
+"""`sweep`: many questions on this machine's cores or on a Ray cluster."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`explain --train`: the case with its defaults, memory by rank, how far it goes, what to change and why."""
+"""`explain --train`: the case with its defaults, memory per rank, limits, and what to change."""

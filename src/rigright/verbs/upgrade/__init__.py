@@ -1,1 +1,1 @@
-"""What to change first, what it gains, what it costs, and how to roll it out."""
+"""`upgrade`: what to change first, its gain, its cost, and how to roll it out."""

@@ -1,4 +1,4 @@
-"""`watch`: the machine again and again, kept, shown and served."""
+"""`watch`: reads the machine repeatedly, records, shows and serves it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""One file a verb: `SUMMARY`, `add(parser)` its arguments, `answer(options) -> Answer`.
+"""One file per command: `SUMMARY`, `add(parser)` for its arguments, `answer(options) -> Answer`.
 
-`SUMMARY` is a `Sentence`. Help texts are English sentences, `help=str(say("..."))`: the frame shows
-them in the language asked for. Beside its own arguments, `options` carries `language` ("en", "zh")
-and, beyond the stage "machine", `why` (the user wants formulas and sources). Whatever is heavy is imported
-inside `answer`.
+`SUMMARY` is a `Sentence`. Help texts are English, `help=str(say("..."))`, and shown in the chosen
+language. `options` also carries `language` ("en", "zh") and, after the stage "machine", `why` (show
+formulas and sources). Heavy imports belong inside `answer`.
 """

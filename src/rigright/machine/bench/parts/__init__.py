@@ -1,1 +1,1 @@
-"""One benchmark a file."""
+"""One benchmark per file."""

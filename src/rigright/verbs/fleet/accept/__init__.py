@@ -1,1 +1,1 @@
-"""Whether each node of a fleet is fit to be taken over: asked in stages, judged as one."""
+"""The acceptance test of a fleet: staged measurements, one verdict per node."""

@@ -1,1 +1,1 @@
-"""One file a kind of thing that can be looked up; each bears `KIND`."""
+"""One file per kind of thing that `look-up` knows, each with `KIND`."""

@@ -1,1 +1,1 @@
-"""What programs write, one format a file, each bearing `OUTPUT` (see `document.py`)."""
+"""Output formats of other programs, one per file with `OUTPUT` (see `document.py`)."""

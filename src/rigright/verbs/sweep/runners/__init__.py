@@ -1,1 +1,1 @@
-"""Where many questions are answered: one file a place."""
+"""Where a sweep runs, one file per place."""

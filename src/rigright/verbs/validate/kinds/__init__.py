@@ -1,1 +1,1 @@
-"""The kinds of measured files, one a file, each bearing `KIND` (see `record.py`)."""
+"""Kinds of tables of measured runs, one per file with `KIND` (see `record.py`)."""

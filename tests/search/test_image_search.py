@@ -53,6 +53,18 @@ def test_a_wait_below_physics_is_told(xl, market):
     assert found.nearest.work.batch == 1, "a batch of one is soonest"
 
 
+def test_a_small_budget_packs_a_painter(market):
+    """16 bit fits cards that cost more: 4 bit on a card within the budget is the answer."""
+    flux = open_model("flux.1-dev")
+    dear = find(flux, PlanWish(buy=True, budget_usd=20_000), market=market).plans[0]
+    cheap = find(flux, PlanWish(buy=True, budget_usd=2_000), market=market).plans[0]
+    assert dear.work.weights in {"fp16", "bf16"}
+    assert cheap.work.weights in {"int8", "fp8", "nf4"}
+    assert cheap.figures["usd"].value <= 2_000
+    nearest = find(flux, PlanWish(buy=True, budget_usd=300), market=market).nearest
+    assert nearest.figures["usd"].value <= cheap.figures["usd"].value
+
+
 @given(rate=st.floats(1, 1e5), more=st.floats(1, 10))
 @few
 def test_more_pictures_never_cost_less(resnet, market, rate, more):

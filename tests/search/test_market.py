@@ -13,7 +13,8 @@ from rigright.cost.money import host_usd
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance, offers
-from rigright.facts.prices import Price
+from rigright.facts.find import with_memory
+from rigright.facts.prices import Price, newest_prices, prices
 from rigright.search.find import find
 from rigright.search.market import market_on
 from rigright.search.question import ask, kinds_of
@@ -210,3 +211,25 @@ def test_a_price_that_nobody_asks_is_for_those_who_name_the_machine(llama8, mark
     assert named.supply.usd.value == market.quote(chip, guess=True).usd
     anything = find(llama8, PlanWish(users=4, **WORK), market=market)
     assert all(plan.supply.how == "rent" or plan.chip.id in market.cards for plan in anything.plans)
+
+
+def test_a_price_that_names_no_memory_is_that_of_the_least():
+    """A Mac of 192 GB does not cost what some Mac of its chip once went for."""
+    silent = [price for price in prices() if price.mem_bytes is None]
+    for price in silent:
+        chip = by_id()[price.chip]
+        if len(chip.mem_options_bytes) > 1:
+            sizes = sorted(chip.mem_options_bytes)
+            assert price in newest_prices(with_memory(chip, sizes[0]), used=price.kind == "used")
+            for size in sizes[1:]:
+                assert price not in newest_prices(with_memory(chip, size), used=price.kind == "used")
+
+
+def test_what_new_software_has_left_behind_is_sold_to_who_asks_for_it():
+    known = {kind.chip.id for kind in kinds_of(PlanWish(), counts=(1,))}
+    asked = {kind.chip.id for kind in kinds_of(PlanWish(used=True), counts=(1,))}
+    left = {chip.id for chip in chips() if chip.isa in {"5.2", "6.1", "7.0", "gfx906"}}
+    assert not left & known
+    assert left & asked
+    assert known < asked
+    assert [kind.chip.id for kind in kinds_of(PlanWish(chips=("tesla p40",)), counts=(1,))] == ["tesla-p40"]

@@ -68,6 +68,27 @@ def test_a_bare_name_takes_as_few_cards_as_will_do():
     assert all(one.plan.n_chips > 1 for one in large.contenders)
 
 
+@pytest.mark.parametrize(
+    ("things", "concurrency"),
+    [
+        (("2x rtx 3090", "rtx 5090", "m4 max 128gb"), 1),  # all at home: a chat
+        (("2x rtx 3090", "rtx pro 6000", "aws"), 8),  # of some the number is open: the usual users
+        (("rtx 4090", "l4"), 8),
+    ],
+)
+def test_all_are_asked_for_the_same_work(things, concurrency):
+    found = compare_verb(things, model="qwen3-8b")
+    assert {one.plan.concurrency for one in found.contenders} == {concurrency}
+
+
+def test_a_card_whose_name_a_cloud_rents_out_too_is_a_card():
+    from rigright.facts.clouds import offers
+
+    assert any(one.instance.casefold() == "rtx 5090" for one in offers())
+    (card, _) = compare_verb(("rtx 5090", "rtx 4090"), model="qwen3-8b").contenders
+    assert card.plan.supply.how == "buy"
+
+
 def test_an_instance_costs_its_own_price():
     found = compare_verb(("aws:p5.48xlarge", "8x h100"), model="llama-3.1-70b", wish=USERS)
     rented = found.contenders[0].plan

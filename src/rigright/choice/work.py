@@ -11,7 +11,7 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say, with_commas
-from rigright.cost.memory_kv import transcribes
+from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip
 
@@ -96,6 +96,22 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
         wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
         cached_share=cached,
     )  # fmt: skip
+
+
+def side_by_side(arch: Arch, wish: PlanWish, *, machines: Sequence[Sequence[Chip]], named: bool) -> PlanWish:
+    """The wish with one work and one load for all of several machines; no chips: a cloud's, still open.
+
+    A chat where all of them stand at home, else a service: as much as each carries where all are `named`
+    as a whole, else for the usual number of users.
+    """
+    loaded = wish.users is not None or wish.rate_per_s is not None or wish.tok_per_s is not None
+    if loaded or wish.work not in {AUTO, *CARRIES} or not generates(arch):
+        return wish
+    home = all(chips and is_home(chips) for chips in machines)
+    name = SPEECH if transcribes(arch) else "chat" if home and wish.work == AUTO else "serve"
+    usual = works()[name].concurrency
+    carried = name in CARRIES and named
+    return replace(wish, work=name, users=None if carried or usual is None else float(usual))
 
 
 def _lengths(wish: PlanWish, usual: Work, *, most: int | None) -> tuple[int, int]:

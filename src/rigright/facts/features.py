@@ -32,6 +32,11 @@ class Features:
     confidence: str
     notes: str | None
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether new software knows it no more: `stack` then is the last that did."""
+        return self.stack[0].isdigit() or self.stack.endswith("(last)")
+
 
 _WORDS = (
     *("architecture", "matrix_unit", "fp16", "bf16", "tf32", "fp8", "fp4", "int8", "int4", "sparsity"),

@@ -80,7 +80,7 @@ def newest_prices(chip: Chip, *, currency: str = "USD", used: bool = False) -> t
     `used`: used before new, where a used price is known. Rows in the buyer's currency go before others, and
     dated ones before those that name a year alone.
     """
-    rows = [price for price in _by_chip().get(chip.id, ()) if price.mem_bytes in {None, chip.mem_bytes}]
+    rows = _of(chip)
     new = () if chip.ended else (NEW, ("launch",))
     for kinds in ((USED,), *new) if chip.ended or used else new:
         known = [price for price in rows if price.kind in kinds]
@@ -93,9 +93,20 @@ def newest_prices(chip: Chip, *, currency: str = "USD", used: bool = False) -> t
     return ()
 
 
+def _of(chip: Chip) -> list[Price]:
+    """Its prices; one that names no memory is that of the least which such machines are sold with."""
+    least = min(chip.mem_options_bytes, default=chip.mem_bytes)
+    return [
+        price
+        for price in _by_chip().get(chip.id, ())
+        if (least if price.mem_bytes is None else price.mem_bytes) == chip.mem_bytes
+        or (price.mem_bytes is None and not chip.mem_options_bytes)
+    ]
+
+
 def price_when_new(chip: Chip) -> Price | None:
     """What a new one went for: the last time that somebody said so, else what its maker asked at first."""
-    rows = [price for price in _by_chip().get(chip.id, ()) if price.mem_bytes in {None, chip.mem_bytes}]
+    rows = _of(chip)
     sold = [row for row in rows if row.kind in NEW]
     if sold:
         return max(sold, key=lambda row: dated(row.as_of))

@@ -38,24 +38,34 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     network = _network(arch, wish, trains=trains)
     counts = COUNTS if _wants_many(wish, trains=trains) else (1,)
     kinds = kinds_of(wish, counts=counts, there=market.there)
-    for forms in _forms(network, wish, trains=trains):
-        ways = ways_of(network, replace(wish, weights=forms), kinds=kinds, trains=trains)
-        if not ways:
-            raise AskError(say("no engine runs these weights on these GPUs; drop a format or engine"))
-        question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=ways)
-        table = tabled(question, network)
-        if len(table.options.index):
-            break
+    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     refused = licence_refused(question)
     if refused is not None:
         return Found(plans=(), rejections=(), looked_at=0, chips=0, broken=(refused,))
-    found = (
-        _found(table, network)
-        if len(table.options.index)
-        else nothing_fits(table.question, table.scored.misfits)
-    )
+    found = _best_form(question, network, trains=trains)
     notes = tuple(_notes(network, wish, trains=trains))
-    return replace(found, looked_at=len(table.scored.points), chips=len(kinds), notes=notes)
+    return replace(found, chips=len(kinds), notes=notes)
+
+
+def _best_form(question: Question, network: Network, *, trains: bool) -> Found:
+    """What the first format gives that keeps every limit; else what comes nearest, whatever its format."""
+    nearest: tuple[float, Found] | None = None
+    for forms in _forms(network, question.wish, trains=trains):
+        asked = replace(question.wish, weights=forms)
+        ways = ways_of(network, asked, kinds=question.kinds, trains=trains)
+        if not ways:
+            raise AskError(say("no engine runs these weights on these GPUs; drop a format or engine"))
+        table = tabled(replace(question, ways=ways), network)
+        size, points = len(table.options.index), len(table.scored.points)
+        found = _found(table, network) if size else nothing_fits(table.question, table.scored.misfits)
+        found = replace(found, looked_at=points)
+        if found.plans:
+            return found
+        beyond = float(excess_of(_limits(table, network), size).min()) if size else np.inf
+        if nearest is None or beyond < nearest[0] or np.isinf(nearest[0]):
+            nearest = beyond, found
+    assert nearest is not None  # noqa: S101 - there is a format to try
+    return nearest[1]
 
 
 def _forms(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[tuple[str, ...]]:

@@ -20,6 +20,7 @@ from rigright.choice.work import Work, contexts, work_of, works
 from rigright.demand import Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
+from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
@@ -157,9 +158,15 @@ def _kinds(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None) -> It
     vendors = {vendor.casefold() for vendor in wish.vendors}
     for chip in chips():
         allowed = (not chosen or chip.id in chosen) and (not vendors or chip.vendor.casefold() in vendors)
-        in_shops = chip.offered and chip.segment != "embedded"
+        in_shops = chip.offered and chip.segment != "embedded" and (wish.used or not _is_outdated(chip))
         if allowed and chip.id not in owned and (chosen or in_shops):
             yield _catalogue(chip, wish, counts=counts, named=bool(chosen))
+
+
+def _is_outdated(chip: Chip) -> bool:
+    """Whether new software knows it no more: nobody who does not ask for it is sold one."""
+    found = features_of(chip.isa)
+    return found is not None and found.is_ended
 
 
 def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rigright.base.words import say
+from rigright.choice.work import AUTO, side_by_side
 from rigright.cost.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback, scaled
 from rigright.cost.money import power_usd_per_h, tariff_in
 from rigright.demand import PlanWish, Serving
@@ -30,10 +32,15 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     check(arch, wish)
     day = today()
     read = read_things(tuple(things), wish=wish, market=market_of(wish, day=day))
+    one = side_by_side(
+        arch, wish, machines=[thing.chips for thing in read], named=all(thing.whole for thing in read)
+    )
+    read = tuple(replace(thing, wish=replace(thing.wish, work=one.work, users=one.users)) for thing in read)
     found = tuple(_found(arch, thing) for thing in read)
     contenders = tuple(_contender(arch, thing, found=one) for thing, one in zip(read, found, strict=True))
     told = (note for thing in read for note in thing.notes)
-    assumed = (note for one in found for note in one.notes)
+    chat = (say("assumed: {parts}", parts=say("chat")),) if (wish.work, one.work) == (AUTO, "chat") else ()
+    assumed = (*chat, *(note for one in found for note in one.notes))
     return Compared(
         model=arch.name,
         wish=understood(arch, wish, found=found[0]),

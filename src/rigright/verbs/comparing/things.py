@@ -8,10 +8,12 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
+from rigright.facts.chips import Chip, by_id
 from rigright.facts.clouds import Offer, offers, providers_of
 from rigright.facts.counting import read_counts
+from rigright.facts.find import find_chip
 from rigright.facts.naming import read_tokens
-from rigright.facts.nodes import find_node
+from rigright.facts.nodes import Node, find_node
 from rigright.search.market import Market
 from rigright.verbs.here import looked_at
 
@@ -28,7 +30,13 @@ class Thing:
     wish: PlanWish
     market: Market
     notes: tuple[Sentence, ...] = ()
+    chips: tuple[Chip, ...] = ()  # of the machine, or of the cards whose number is open; none: a cloud's
     counts: tuple[int | None, ...] = (None,)  # cards at most, tried in turn until one will do
+
+    @property
+    def whole(self) -> bool:
+        """Whether a machine is named, and not cards or a cloud of which some will be taken."""
+        return self.counts == (None,) and bool(self.chips)
 
 
 def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tuple[Thing, ...]:
@@ -52,16 +60,18 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
         rented = replace(wish, clouds=(asked.strip(),), buy=False, aim=wish.aim or "cost")
         return Thing(asked=asked, wish=rented, market=market)
     offered = [one for one in offers() if one.instance.casefold() == asked.strip().casefold()]
-    if offered:
+    if offered and not _is_chip(asked):
         return _rented(asked, offered, wish=wish, market=market)
     looked = looked_at(asked)
     if looked is not None:
         seen = replace(market, there=looked)
-        return Thing(asked=asked, wish=replace(wish, on=asked), market=seen, notes=looked.notes)
+        on = replace(wish, on=asked)
+        return Thing(asked=asked, wish=on, market=seen, notes=looked.notes, chips=_chips_of(looked))
     node = find_node(asked)
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
     if counted or node.host is not None or node.n_cards > node.cards[0].chip.devices:
-        return Thing(asked=asked, wish=replace(wish, on=asked), market=market, notes=node.notes)
+        on = replace(wish, on=asked)
+        return Thing(asked=asked, wish=on, market=market, notes=node.notes, chips=_chips_of(node))
     few = replace(wish, chips=(asked,), aim=wish.aim or "cost")
     most = wish.most_chips or FEW[-1]
     return Thing(
@@ -69,12 +79,26 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
         wish=few,
         market=market,
         notes=node.notes,
+        chips=_chips_of(node),
         counts=(*(count for count in FEW if count < most), most),
     )
 
 
 def _is_provider(name: str) -> bool:
     return bool(providers_of(name))
+
+
+def _is_chip(name: str) -> bool:
+    """Whether a name is a chip's: clouds call instances after their cards too."""
+    try:
+        find_chip(name)
+    except AskError:
+        return False
+    return True
+
+
+def _chips_of(node: Node) -> tuple[Chip, ...]:
+    return tuple({card.chip.id: card.chip for card in node.cards}.values())
 
 
 def _instance(asked: str, provider: str, *, instance: str, wish: PlanWish, market: Market) -> Thing:
@@ -110,5 +134,7 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
             wish=replace(rented, clouds=(), buy=None),
             market=replace(market, offers={}),
             notes=(say("no price known for {instance}", instance=offer.instance),),
+            chips=(by_id()[chip],),
         )
-    return Thing(asked=asked, wish=rented, market=replace(market, offers={chip: tuple(found)}))
+    sold_so = replace(market, offers={chip: tuple(found)})
+    return Thing(asked=asked, wish=rented, market=sold_so, chips=(by_id()[chip],))

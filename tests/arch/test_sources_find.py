@@ -220,3 +220,15 @@ def test_any_mix_of_words_is_found_or_refused(words):
 def test_a_novel_is_no_name():
     with pytest.raises(AskError):
         find("llama " * 100_000)
+
+
+def test_a_length_in_a_name_is_its_context():
+    assert find("qwen2.5-7b-1m").max_context_tok == 1_000_000
+    assert find("llama-2-7b-32k").max_context_tok == 32 * 1024
+
+
+@pytest.mark.parametrize("asked", ["Qwen/Qwen3.5-2B", "qwen3.5 2b", "llama-1.3-8b", "gemma-7-2b"])
+def test_other_numbers_are_another_model(asked):
+    """The letters of Qwen3.5-2B are those of Qwen2.5-3B."""
+    with pytest.raises(AskError):
+        find(asked)

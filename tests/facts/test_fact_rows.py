@@ -20,7 +20,7 @@ from rigright.facts.part_prices import all_part_prices, hosts
 from rigright.facts.platforms import platforms
 from rigright.facts.prices import STALE_DAYS, dated, host_around, is_stale, newest_prices, prices
 
-GREW = {"prices.csv", "clouds.csv"}  # newer rows beside the starting ones
+GREW = {"prices.csv", "clouds.csv", "features.csv"}  # newer rows beside the starting ones
 TODAY = date(2026, 11, 20)
 LAUNCH_SLACK_DAYS = 120  # cards are listed before they are sold
 TABLES = (

@@ -17,7 +17,8 @@ def ids(**wish):
 def test_the_catalogue_holds_what_can_be_had():
     assert len(UNSOLD) > 20
     assert not UNSOLD & ids()
-    assert {"rtx-4090", "tesla-p40", "h100-sxm5-80gb"} <= ids()
+    assert {"rtx-4090", "rtx-3090", "h100-sxm5-80gb"} <= ids()
+    assert "tesla-p40" in ids(used=True)
 
 
 def test_a_chip_that_is_named_is_planned_with_all_the_same():

@@ -64,7 +64,7 @@ def test_unlike_cards_work_together(llama70, market):
 
 def test_a_whole_catalogue_for_twenty_users(llama8, market):
     found = find_serving(llama8, PlanWish(users=20, ttft_s=2, tpot_s=0.05, **WORK), market=market)
-    assert found.chips > 200
+    assert found.chips > 190
     assert found.looked_at > 10_000
     assert 1 < len(found.plans) <= 5
     chips = [plan.chip.id for plan in found.plans]

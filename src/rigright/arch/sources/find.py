@@ -23,7 +23,7 @@ from rigright.arch.sources.spelling import (
 from rigright.arch.sources.tags import USUAL, Tag, read_tag
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
-from rigright.base.units import GIGA, KIB
+from rigright.base.units import GIGA, KIB, MEGA
 from rigright.base.words import Sentence, say
 
 FORMAT, DATE = 64, 16  # a difference in storage or date outweighs those in training and publisher
@@ -33,6 +33,8 @@ OTHERS = 4  # models a note names beside the one taken
 OLDEST = (0.0,)  # a name without a version is that of the first
 NEAR = 0.07  # 14b is said of 14.7 billion, 671b of 671.03
 COMPARED = 8  # models that may turn out to be one architecture; more never are
+_LENGTHS = {"k": KIB, "m": MEGA}  # 128k and 1m tokens, as names say them
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _MEMORY = re.compile(r"\d{1,5}(?:\.\d+)?\s*g(?:i?b)?(?:\s.*)?", re.IGNORECASE)
 # a format by its bits -> the same in the files of an engine
 _OWN = {
@@ -271,8 +273,9 @@ def _glued(name: str, spelling: Spelling) -> bool:
 
 
 @lru_cache(maxsize=MAX_KEPT)
-def _joined(words: frozenset[str]) -> str:
-    return "".join(sorted("".join(words)))
+def _joined(words: frozenset[str]) -> tuple[str, list[str]]:
+    """Its letters, and its numbers: 3.5 and 2b are not 2.5 and 3b."""
+    return "".join(sorted("".join(words))), sorted(_NUMBER.findall(" ".join(words)))
 
 
 def _plainest(found: list[Match], asked: str) -> list[Match]:
@@ -309,7 +312,8 @@ def _as_asked(arch: Arch, asked: str, *, spelling: Spelling, tag: Tag | None, no
     elif note is None and own.words - spelling.words - spell(arch.name.partition("/")[0]).words:
         note = say('using {model} for "{asked}"', asked=asked, model=arch.name)
     engine = spelling.engine if tag is None else tag.engine
-    longest = max((int(word[:-1]) * KIB for word in spelling.variants if word[:-1].isdigit()), default=None)
+    lengths = [word for word in spelling.variants if word[:-1].isdigit() and word[-1] in _LENGTHS]
+    longest = max((int(int(word[:-1]) * _LENGTHS[word[-1]]) for word in lengths), default=None)
     return replace(
         arch,
         engine=engine,

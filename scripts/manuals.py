@@ -47,6 +47,16 @@ MANUALS: Mapping[str, tuple[str, str, Answers]] = {  # title, words, answers
             ("prices check|import FILE", "prices", 1),
         ),
     ),
+    "look-up": (
+        "`look-up`",
+        """A kind answers with a list of its records; the schema's `$id` carries the version. A word without a
+kind answers with an object: `text`, `hit` (the record that it names, or `null`) and `found` (by kind: `total`
+and the first `records`). Without a word, the answer is each kind and what it tells.
+
+    rigright look-up chips --where 'memory>=80GB' --json | jq -r '.[] | [.name, .mem_bytes, .tdp_w] | @csv'
+""",
+        (),
+    ),
     "simulate": (
         "`simulate`, `sweep` and `calibrate`",
         FIGURE,
@@ -125,7 +135,7 @@ has `span` and `moments`, or with `--of bench|machines|events` what is asked for
 def manuals(schemas: Mapping[str, Any], *, made: str) -> Iterator[tuple[str, str]]:
     """Each manual's name and text."""
     for name, (title, words, answers) in MANUALS.items():
-        verbs = dict.fromkeys(verb for _, verb, _ in answers)
+        verbs = dict.fromkeys(verb for _, verb, _ in answers) or {name: None}
         files = ", ".join(f"`{verb}.json`" for verb in verbs)
         parts = [
             made,
@@ -136,6 +146,8 @@ def manuals(schemas: Mapping[str, Any], *, made: str) -> Iterator[tuple[str, str
         told: set[str] = set()
         for command, verb, which in answers:
             parts += _answer(command, schemas[verb], which, told=told)
+        if not answers:
+            parts += _records(schemas[name])
         yield f"{name}-json.md", "\n".join(parts)
 
 
@@ -169,6 +181,16 @@ def _answer(command: str, schema: Mapping[str, Any], which: int, *, told: set[st
         yield f"### `{name}`: {record['description']}\n"
         yield _table(record, inner)
         waiting += inner
+
+
+def _records(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Every record that has keys of its own, the kinds of `look-up` first."""
+    kinds = [one["$ref"].rpartition("/")[2] for one in schema["$defs"]["record"]["anyOf"]]
+    for name in (*kinds, *(name for name in schema["$defs"] if name not in {*kinds, "record"})):
+        record = schema["$defs"][name]
+        head = f"## `rigright look-up {name} --json`" if name in kinds else f"### `{name}`"
+        yield f"{head}: {record['description']}\n"
+        yield _table(record, {})
 
 
 def _table(record: Mapping[str, Any], named: dict[str, None]) -> str:

@@ -15,12 +15,16 @@ from operator import or_
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from rigright.base import shelf
 from rigright.base.telling import SCHEMA_VERSION, Key, Told, is_record, keys_of
-from rigright.base.words import Sentence
+from rigright.base.words import ENGLISH, Sentence, tell
+from rigright.faces.cli.front import ASKS, TAGLINE
+from rigright.faces.cli.trouble import Trouble
+from rigright.verbs.look_up.frame import find_kind, kind_names
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 PAGES = "rigright.report.pages"
-VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell
+VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or another module
     "plan": ("plan_data.plain",),
     "explain": ("explain.plain", "training.plain"),
     "fit": ("fit.plain",),
@@ -28,7 +32,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell
     "build": ("build.plain", "build_check.plain"),
     "cost": ("cost.plain",),
     "report": ("report.plain",),
-    "prices": ("prices.plain", "prices.plain_list"),
+    "prices": ("prices.plain", "prices.plain_list", "prices.plain_forgotten"),
     "simulate": ("simulate.plain",),
     "sweep": ("sweep.plain",),
     "calibrate": ("calibrate.plain",),
@@ -41,10 +45,12 @@ VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell
     "upgrade": ("upgrade.plain",),
     "setup": ("setup.plain",),
     "measure": ("measure.plain",),
-    "watch": ("watch.plain",),
+    "watch": ("watch.plain", "files.plain"),
     "history": ("history.plain",),
-    "fleet": ("fleet.plain", "accept.plain", "health.plain"),
+    "fleet": ("fleet.plain", "accept.plain", "health.plain", "files.plain"),
     "export": ("export.plain", "export.held_plain"),
+    "completion": ("rigright.verbs.completion.tells",),
+    "rigright": ("rigright.faces.cli.front.tells",),  # without a command
 }
 NOTES = {  # beside any answer, where there is something to say
     "own_runs": "runs of your own that moved its figures",
@@ -82,7 +88,8 @@ ALONE = {"usd", "days", "months"}  # names that are a unit and nothing before it
 
 def schemas() -> dict[str, dict[str, Any]]:
     """The schema of each verb."""
-    return {verb: _schema(verb, [told_by(place) for place in places]) for verb, places in VERBS.items()}
+    made = {verb: _schema(verb, [told_by(place) for place in places]) for verb, places in VERBS.items()}
+    return made | {"look-up": _look_up(), "error": _error(), "mcp": _tools()}
 
 
 def every_key(made: Mapping[str, Any]) -> Iterator[str]:
@@ -111,22 +118,108 @@ def _kind(value: Mapping[str, Any]) -> str:
 
 def told_by(place: str) -> Told:
     """What a page tells."""
-    module, _, name = place.partition(".")
-    told: Told = getattr(importlib.import_module(f"{PAGES}.{module}"), name)
+    module, _, name = place.rpartition(".")
+    module = module if "." in module else f"{PAGES}.{module}"
+    told: Told = getattr(importlib.import_module(module), name)
     return told
 
 
 def _schema(verb: str, every: list[Told]) -> dict[str, Any]:
     made = _Made()
     tops = [made.top(told) for told in every]
-    first: dict[str, Any] = {
+    return _head(verb) | (tops[0] if len(tops) == 1 else _either(tops)) | _told_about(verb) | made.held()
+
+
+def _head(name: str) -> dict[str, Any]:
+    """What a schema is called; its `$id` changes with `schema_version`."""
+    titles = {"error": "any command --json, without an answer", "rigright": "rigright --json"}
+    return {
         "$schema": DRAFT,
-        "$id": f"urn:rigright:{verb}:{SCHEMA_VERSION}",
-        "title": f"rigright {verb} --json",
-        "type": "object",
+        "$id": f"urn:rigright:{name}:{SCHEMA_VERSION}",
+        "title": titles.get(name, f"rigright {name} --json"),
     }
-    body = tops[0] if len(tops) == 1 else {"anyOf": tops}
-    return first | body | ({"$defs": dict(sorted(made.defs.items()))} if made.defs else {})
+
+
+def _told_about(verb: str) -> dict[str, str]:
+    """What a command is for."""
+    summaries = shelf.load(ASKS, "SUMMARY") | {"rigright": TAGLINE}
+    return {"description": tell(summaries[verb.replace("-", "_")], ENGLISH)}
+
+
+def _either(tops: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "object", "anyOf": tops}
+
+
+def _look_up() -> dict[str, Any]:
+    """A list of records of a kind; what a word is found to be; or, without a word, the kinds."""
+    made = _Made()
+    for name, kind in ((name, find_kind(name)) for name in kind_names()):
+        made.given = kind.tells.given
+        keys = kind.tells.keys or ()
+        record = made.object(kind.record, keys, own=kind.tells.given[kind.record])
+        made.defs[name] = record | {"description": tell(kind.summary, ENGLISH)}
+    made.defs["record"] = {
+        "description": "a record of any kind",
+        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in kind_names()],
+    }
+    record = {"$ref": "#/$defs/record"}
+    count = {"type": "integer", "description": "how many of the kind there are"}
+    held = {
+        "type": "object",
+        "properties": {
+            "total": count,
+            "records": {"type": "array", "items": record, "description": "the first few of them"},
+        },
+        "required": ["total", "records"],
+    }
+    tops = (
+        {"type": "array", "items": record, "description": "of a kind: its records"},
+        _object(
+            {
+                "text": {"type": "string", "description": "the word, as it was typed"},
+                "hit": {"anyOf": [record, {"type": "null"}], "description": "the one thing that it names"},
+                "found": {
+                    "type": "object",
+                    "additionalProperties": held,
+                    "description": "by kind: what speaks of it",
+                },
+            }
+        )
+        | {"description": "of a word without a kind: what it is found to be"},
+        _object({})
+        | {
+            "additionalProperties": {"type": "string"},
+            "description": "of nothing: each kind, and what it tells",
+        },
+    )
+    return _head("look-up") | {"anyOf": [*tops]} | _told_about("look-up") | made.held()
+
+
+def _error() -> dict[str, Any]:
+    """What any command prints instead of an answer."""
+    body = _Made().record(Trouble)
+    return _head("error") | _object({"error": body}, noted=False) | {"description": body["description"]}
+
+
+def _tools() -> dict[str, Any]:
+    """What `mcp --list` prints: what each tool takes, itself a JSON Schema."""
+    takes = {"type": "object", "description": "by tool: what it takes, as a JSON Schema"}
+    return _head("mcp") | _object({}) | {"additionalProperties": takes} | _told_about("mcp")
+
+
+def _object(properties: Mapping[str, Any], *, noted: bool = True) -> dict[str, Any]:
+    """An answer with these keys, all there, and what any answer bears."""
+    version = {
+        "type": "integer",
+        "const": SCHEMA_VERSION,
+        "description": "raised when a key goes or changes its meaning",
+    }
+    notes = {name: {"type": "string", "description": said} for name, said in NOTES.items()} if noted else {}
+    return {
+        "type": "object",
+        "properties": {"schema_version": version, **properties, **notes},
+        "required": ["schema_version", *properties],
+    }
 
 
 class _Made:
@@ -140,11 +233,11 @@ class _Made:
     def top(self, told: Told) -> dict[str, Any]:
         self.given = told.given
         made = self.record(told.kind)
-        version = {"type": "integer", "description": "raised when a key goes or changes its meaning"}
-        notes = {name: {"type": "string", "description": said} for name, said in NOTES.items()}
-        made["properties"] = {"schema_version": version} | made["properties"] | notes
-        made["required"] = ["schema_version", *made["required"]]
-        return made
+        return made | _object(made["properties"]) | {"required": ["schema_version", *made["required"]]}
+
+    def held(self) -> dict[str, Any]:
+        """The records that it names."""
+        return {"$defs": dict(sorted(self.defs.items()))} if self.defs else {}
 
     def record(self, kind: type) -> dict[str, Any]:
         """What a record tells as an object."""

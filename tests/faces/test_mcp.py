@@ -131,7 +131,7 @@ def test_the_answer_is_line_1_and_the_json_of_the_command(line, heard, root, cap
     assert page.replace("\\", "").startswith(f"# {first}")  # which a screen may wrap
     structured = answer.structured_content
     assert "left_out" not in structured
-    whole = {"rows": printed} if isinstance(printed, list) else printed
+    whole = {"schema_version": 1, "rows": printed} if isinstance(printed, list) else printed
     assert timeless(structured) == timeless(shortened(whole, most=10**9))
 
 

@@ -99,15 +99,15 @@ EXPECTED = {
 def test_the_right_figure(number):
     found = figures(find_myth(str(number)))
     for name, expected in EXPECTED[number].items():
-        value = found[name]["value"]
+        value = found[name].value
         if isinstance(expected, int | float):
             assert value == pytest.approx(expected, rel=0.012), name
         elif expected is not None:
             assert expected in str(value), name
     if number == 43:
-        assert 0.02 < found["kept"]["value"] / found["full"]["value"] < 0.25
+        assert 0.02 < found["kept"].value / found["full"].value < 0.25
     if number == 28:
-        assert found["a100"]["value"] is None
+        assert found["a100"].value is None
 
 
 def test_every_myth_has_a_regression():

@@ -17,8 +17,8 @@ from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
 from rigright.facts.formats import formats, mixes
 from rigright.report.pages.look_up import page, plain
+from rigright.verbs.look_up.fields import read_params
 from rigright.verbs.look_up.frame import Wish, look_up
-from rigright.verbs.look_up.kinds.models import read_params
 
 TODAY = date(2026, 1, 1)
 PROMISED = (

@@ -69,15 +69,24 @@ class Told:
     """
 
     def __init__(
-        self, kind: type, *others: Told, endless: str | None = None, **given: Callable[[Any], object]
+        self,
+        kind: Any,
+        *others: Told,
+        endless: str | None = None,
+        keys: str | None = None,  # instead of its own `TOLD`
+        **given: Callable[[Any], object],
     ) -> None:
         self.kind, self.endless = kind, endless
+        self.keys = None if keys is None else read(keys)
         laws = {held: law for one in others for held, law in one.given.items()}
         self.given: Given = laws | {kind: {**laws.get(kind, {}), **given}}
 
     def __call__(self, record: object, language: str) -> dict[str, Any]:
         """One record as data."""
-        return _Telling(language, self.given, self.endless).record(record)
+        telling = _Telling(language, self.given, self.endless)
+        if self.keys is None:
+            return telling.record(record)
+        return telling.object(record, self.keys, own=self.given[self.kind])
 
 
 class _Telling(NamedTuple):
@@ -104,9 +113,10 @@ class _Telling(NamedTuple):
     def record(self, record: object) -> dict[str, Any]:
         """A record as an object."""
         kind: Any = type(record)
-        return self._object(record, keys_of(kind), own=self.given.get(kind, {}))
+        return self.object(record, keys_of(kind), own=self.given.get(kind, {}))
 
-    def _object(self, thing: object, keys: tuple[Key, ...], *, own: Laws) -> dict[str, Any]:
+    def object(self, thing: object, keys: tuple[Key, ...], *, own: Laws) -> dict[str, Any]:
+        """What is told of it by these keys."""
         told: dict[str, Any] = {}
         for key in keys:
             if "!" in key.sign:
@@ -127,8 +137,8 @@ class _Telling(NamedTuple):
         if key.inside is None or found is None:
             return self.data(found)
         if isinstance(found, (tuple, list)):
-            return [self._object(one, key.inside, own=own) for one in found]
-        return self._object(found, key.inside, own=own)
+            return [self.object(one, key.inside, own=own) for one in found]
+        return self.object(found, key.inside, own=own)
 
 
 @cache

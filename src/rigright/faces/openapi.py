@@ -39,7 +39,7 @@ def document() -> dict[str, Any]:
                 }
             }
         },
-        "components": {"schemas": answers | {"error": _ERROR}},
+        "components": {"schemas": answers | {"error": tools.answer("error")}},
     }
 
 
@@ -50,22 +50,6 @@ _REFUSED = {
     "413": "too large",
     "415": "not application/json",
     "503": "too many questions wait",
-}
-_ERROR = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["kind", "message", "exit_code"],
-            "properties": {
-                "kind": {"type": "string", "description": "ask, data, missing, system or bug"},
-                "message": {"type": "string"},
-                "hint": {"type": "string"},
-                "exit_code": {"type": "integer"},
-            },
-        }
-    },
 }
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from rigright.base import telling
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, unknown
 from rigright.base.page import Bars, Plot, Strips
@@ -55,6 +56,7 @@ _NUMBERS: dict[Callable[[str], Any], str] = {
     parse_watts: "watts",
 }  # what a bare number is
 _WORDS = {"CODE", "IN/OUT"}  # values that are never a bare number, though something reads them
+ROWS = "rows"  # where an answer is a list
 MOST_LETTERS, MOST_ITEMS, MOST_BITS = 2000, 64, 64  # of a text, of a list, of a whole number
 _PATH = re.compile(r"[/~]|-$|\.\.?(?:/|$)|[A-Za-z]:|.*(?:\\|/\.\.(?:/|$)|://)", re.DOTALL)
 _ENDING = "json|ya?ml|toml|gguf|safetensors|csv|txt|log|xml|py|gz|tgz|tar|zip|bin|pt"
@@ -181,11 +183,8 @@ def _known(tool: str, root: Path | None) -> dict[str, argparse.Action]:
 
 
 def answer(tool: str) -> dict[str, Any]:
-    """What a tool answers, as JSON Schema: as records tell it; rows of `look-up` are whatever a kind has."""
-    file = DATA / "schemas" / f"{tool}.json"
-    if not file.exists():
-        return {"type": ["object", "array"]}
-    schema: dict[str, Any] = bounded_json(file.read_bytes())
+    """What a tool answers, as JSON Schema: as records tell it."""
+    schema: dict[str, Any] = bounded_json((DATA / "schemas" / f"{tool.replace('_', '-')}.json").read_bytes())
     return schema
 
 
@@ -194,9 +193,16 @@ def in_short(tool: str) -> dict[str, Any]:
     whole = answer(tool)
     tops = whole.get("anyOf", [whole])
     firsts = {name: value for top in reversed(tops) for name, value in top.get("properties", {}).items()}
+    if tops[0].get("type") == "array":
+        firsts[ROWS] = tops[0]
     told = {name: _first(value) for name, value in firsts.items()}
     left = {"description": "items that were cut, by key; detail=full gives them", "type": ["object"]}
     return {"type": "object", "properties": told | {short.LEFT_OUT: left}}
+
+
+def as_object(data: Any) -> dict[str, Any]:
+    """An answer as agents take it, who take no lists."""
+    return data if isinstance(data, dict) else {"schema_version": telling.SCHEMA_VERSION, ROWS: data}
 
 
 def _first(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,7 +240,7 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
             from rigright.base.plain import settle
 
             data = settle(answer.data(read.language), read.language)
-            kept = short.shortened(data, most=most)
+            kept = short.shortened(as_object(data), most=most)
             return Told(text=_text(answer.page(), read.language), data=kept)
     except Exception as error:  # noqa: BLE001 - an agent gets a sentence, as a person does
         found = trouble(error, [tool.replace("_", "-")])

@@ -42,6 +42,11 @@ class Offer:
     notes: str | None
 
     @property
+    def rents(self) -> str | None:
+        """An id of chips.csv, or what the source calls a chip that is not among them."""
+        return self.chip or self.said
+
+    @property
     def is_own(self) -> bool:
         """Whether it is the user's own price."""
         return self.confidence == "own"

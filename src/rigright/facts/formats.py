@@ -11,7 +11,7 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, frozen, number, read_rows, read_toml, text, whole
 from rigright.base.words import say
 
-GGUF = "gguf:"
+GGUF, BITS = "gguf:", 8
 _OF_BITS = re.compile(r"exl[23][-:]?(?P<bits>[2-8](?:\.\d{1,2})?)(?:-?bpw)?(?:-?h\d)?")  # "exl2:4.65bpw"
 
 
@@ -39,6 +39,21 @@ class Format:
     head_bits: float | None = None
     unpack_bytes: float = 0
     aliases: tuple[str, ...] = field(default=())
+
+    @property
+    def per_scale(self) -> int | None:
+        """How many weights share a scale; null: none do."""
+        return self.group or None
+
+    @property
+    def n_rules(self) -> int:
+        """How many rules store single tensors in another way: a uniform format has none."""
+        return 0
+
+    @property
+    def bits_per_weight(self) -> float:
+        """Bits of one weight in a matrix, its scales included."""
+        return float(self.bits) + (self.group_bytes * BITS / self.group if self.group else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +87,27 @@ class Mix:
     spread: float  # half the width of the 80 % band of sizes, relative
     source: str
     rules: tuple[Rule, ...]
+
+    @property
+    def bits_per_weight(self) -> float:
+        """Bits of one weight in a matrix, its scales included."""
+        kind = ggml_types()[self.base]
+        return kind.block_bytes * BITS / kind.block_elems
+
+    @property
+    def n_rules(self) -> int:
+        """How many rules store single tensors in another way."""
+        return len(self.rules)
+
+    @property
+    def per_scale(self) -> int | None:
+        """How many weights share a scale; null: its own types say it."""
+        return None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Kinds of matrices that are stored so; none: all."""
+        return ()
 
 
 @cache

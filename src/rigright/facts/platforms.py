@@ -36,6 +36,33 @@ class Platform:
     confidence: str
     notes: str | None
 
+    @property
+    def gpus(self) -> str | None:
+        """How many cards of two slots stand in it: "2-4", "8"."""
+        return _span(self.gpus_min, self.gpus_max)
+
+    @property
+    def slots(self) -> str | None:
+        """Its x16 slots or sockets for cards: "4-7"."""
+        return _span(self.slots_min, self.slots_max)
+
+    @property
+    def mem_slots(self) -> str | None:
+        """Its slots for main memory: "8-16"."""
+        return _span(self.mem_slots_min, self.mem_slots_max)
+
+    @property
+    def price_usd(self) -> str | None:
+        """What it costs: "500-900"."""
+        return _span(self.price_min_usd, self.price_max_usd)
+
+
+def _span(least: float | None, most: float | None) -> str | None:
+    """Both ends of a range."""
+    if least is None or most is None:
+        return None
+    return f"{least:,.0f}" if least == most else f"{least:,.0f}-{most:,.0f}"
+
 
 _READERS = {
     "id": text,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from rigright.base import telling
 from rigright.base.errors import unknown
+from rigright.base.record import dataclass
 from rigright.base.words import say
 
 Grammar = Mapping[str, Mapping[str, tuple[str, ...] | None]]
@@ -12,6 +14,17 @@ Grammar = Mapping[str, Mapping[str, tuple[str, ...] | None]]
 
 Under its own name: the words that may follow the command itself.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A script that completes commands and options in a shell."""
+
+    shell: str  # "bash", "zsh", "fish" or "powershell"
+    script: str  # what the shell is to read
+
+
+tells = telling.Told(Completion)
 
 
 def completion(shell: str, *, grammar: Grammar) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rigright import __version__
-from rigright.base import shelf
+from rigright.base import shelf, telling
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 
 if TYPE_CHECKING:
@@ -19,6 +21,15 @@ _STAGES = {
     "machine": say("Commands: the rig you have"),
     "know": say("Commands: what is known, and how true it is"),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandList:
+    """What there is to ask."""
+
+    name: str
+    version: str
+    commands: Mapping[str, Sentence]  # command -> what it is for
 
 
 def verbs() -> tuple[str, ...]:
@@ -47,6 +58,16 @@ def front_page() -> Page:
             ),
         ),
     )
+
+
+tells = telling.Told(CommandList)
+
+
+def about() -> CommandList:
+    """The same for scripts."""
+    summaries = shelf.load(ASKS, "SUMMARY")
+    commands = {file.replace("_", "-"): summary for file, summary in summaries.items()}
+    return CommandList(name="rigright", version=__version__, commands=commands)
 
 
 def _table(title: Sentence, rows: tuple[tuple[Shown, ...], ...]) -> Table:

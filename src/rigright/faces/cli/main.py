@@ -17,7 +17,7 @@ from rigright.base import shelf
 from rigright.base.words import ENGLISH, LANGUAGES, Sentence, clean, pick_language, say, tell
 from rigright.faces.cli import own_runs
 from rigright.faces.cli.answer import Answer, noted
-from rigright.faces.cli.front import ASKS, TAGLINE, front_page, unknown_verb, verbs
+from rigright.faces.cli.front import ASKS, TAGLINE, about, front_page, tells, unknown_verb, verbs
 from rigright.faces.cli.parser import Parser, add_output, split_command
 from rigright.faces.cli.terminal import hush, open_mouth, screen
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
@@ -92,7 +92,7 @@ def _run(arguments: list[str], language: str) -> int:
         parser.add_argument("--version", action="version", version=f"rigright {__version__}")
         add_output(parser, language)
         options = parser.read([one for one in before if one not in {"-h", "--help"}])
-        _show(Answer(front_page, _about), options, language=language)
+        _show(Answer(front_page, lambda _: tells(about(), language)), options, language=language)
         return 0
     if verb not in verbs():
         raise unknown_verb(verb)
@@ -155,13 +155,6 @@ def verb_parser(verb: str, language: str) -> Parser:
     )
     parser.brief()
     return parser
-
-
-def _about(language: str) -> dict[str, object]:
-    """The front page for scripts."""
-    summaries = shelf.load(ASKS, "SUMMARY")
-    commands = {file.replace("_", "-"): tell(summary, language) for file, summary in summaries.items()}
-    return {"name": "rigright", "version": __version__, "commands": commands}
 
 
 def _show(answer: Answer, options: argparse.Namespace, *, language: str) -> None:

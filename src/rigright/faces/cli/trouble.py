@@ -6,12 +6,14 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rigright import __version__
+from rigright.base import telling
 from rigright.base.errors import RigError
 from rigright.base.files import EXIT_SYSTEM
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence, clean, say, tell
+from rigright.base.words import Sentence, clean, say
 
 DEBUG = "RIGRIGHT_DEBUG"
 EXIT_BUG, EXIT_INTERRUPT, EXIT_PIPE = 70, 130, 141
@@ -19,23 +21,20 @@ EXIT_BUG, EXIT_INTERRUPT, EXIT_PIPE = 70, 130, 141
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """What a user and a script are told."""
+    """Why there is no answer, in place of one."""
 
-    kind: str
-    sentence: Sentence
-    exit_code: int
-    hint: Sentence | None = None
+    kind: str  # "ask": the question is wrong; "data": a file is; "missing", "system" or "bug"
+    sentence: Sentence  # what is wrong
+    exit_code: int  # of the command: 2 ask, 3 data, 4 missing, 5 system, 70 bug
+    hint: Sentence | None = None  # what to do or to write instead
 
-    def record(self, language: str) -> dict[str, dict[str, str | int]]:
+    TOLD = "kind message=sentence exit_code hint?"
+
+    def record(self, language: str) -> dict[str, Any]:
         """What a script reads."""
-        problem: dict[str, str | int] = {
-            "kind": self.kind,
-            "message": clean(tell(self.sentence, language)),
-            "exit_code": self.exit_code,
-        }
-        if self.hint is not None:
-            problem["hint"] = clean(tell(self.hint, language))
-        return {"error": problem}
+        found = telling.Told(Trouble)(self, language)
+        error = {key: clean(one) if isinstance(one, str) else one for key, one in found.items()}
+        return {"schema_version": telling.SCHEMA_VERSION, "error": error}
 
 
 def trouble(error: Exception, argv: Sequence[str]) -> Trouble:

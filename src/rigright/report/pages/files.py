@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rigright.base import telling
 from rigright.base.page import Column, Page, Table
+from rigright.base.record import dataclass
 from rigright.base.words import say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedFiles:
+    """Files for somebody else to use."""
+
+    files: Mapping[str, str]  # name -> text
 
 
 def page(files: Mapping[str, str]) -> Page:
@@ -20,3 +29,6 @@ def text(files: Mapping[str, str]) -> str:
     if len(files) == 1:
         return next(iter(files.values()))
     return "\n".join(f"# {name}\n{content}" for name, content in files.items())
+
+
+plain = telling.Told(PrintedFiles)

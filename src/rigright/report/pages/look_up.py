@@ -7,7 +7,8 @@ from typing import Any
 
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.words import Sentence, say, tell
-from rigright.verbs.look_up.listing import Field, Findings, Kind, Listing
+from rigright.verbs.look_up.fields import yes_no
+from rigright.verbs.look_up.listing import Field, Findings, Kind, Listing, Unit
 
 UNKNOWN = "-"
 MOST_COMMANDS = 3  # commands a page of findings ends with
@@ -74,14 +75,8 @@ def findings_plain(found: Findings, language: str) -> dict[str, Any]:
 
 def plain(result: Listing, language: str) -> list[dict[str, Any]]:
     """Every record with every field, in SI units and bytes; unknown is null."""
-    return [
-        {
-            field.key: _told(field.read(record), language)
-            for field in result.kind.fields
-            if not (field.sparse and field.read(record) is None)
-        }
-        for record in result.records
-    ]
+    tells = result.kind.tells
+    return [tells(record, language) for record in result.records]
 
 
 def kinds_page(summaries: dict[str, Sentence]) -> Page:
@@ -97,14 +92,6 @@ def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]
     return {name: tell(summary, language) for name, summary in summaries.items()}
 
 
-def _told(value: Any, language: str) -> Any:
-    if isinstance(value, Sentence):
-        return tell(value, language)
-    if isinstance(value, dict):
-        return {key: _told(item, language) for key, item in value.items()}
-    return [_told(item, language) for item in value] if isinstance(value, list | tuple) else value
-
-
 def _count(result: Listing) -> tuple[Part, ...]:
     """How many there are, where not all are shown or none is."""
     if not result.total:
@@ -117,17 +104,16 @@ def _count(result: Listing) -> tuple[Part, ...]:
 
 def _table(kind: Kind, records: tuple[Any, ...]) -> Table:
     """The fields that fit beside each other; a column that would stay empty is left out."""
-    listed = [field for field in kind.fields if not field.detail]
-    shown = [[_shown(field, record) for record in records] for field in listed]
-    kept = [
-        (field, cells)
-        for field, cells in zip(listed, shown, strict=True)
-        if any(cell not in {"", UNKNOWN} for cell in cells)
-    ]
-    columns = tuple(Column(head=field.head, right=field.right, flexible=field.flexible) for field, _ in kept)
-    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+    columns, cells = [], []
+    for field in (one for one in kind.fields if one.listed):
+        shown = [_shown(field, record) for record in records]
+        if any(cell not in {"", UNKNOWN} for cell in shown):
+            right = field.right or any(is_number(field.read(record)) for record in records)
+            columns.append(Column(head=field.head, right=right, flexible=field.flexible))
+            cells.append(shown)
+    rows = tuple(zip(*cells, strict=True))
     tones = tuple(kind.tone(record) for record in records) if kind.tone else ()
-    return Table(columns=columns, rows=rows, tones=tones)
+    return Table(columns=tuple(columns), rows=rows, tones=tones)
 
 
 def _one(kind: Kind, record: Any) -> tuple[Part, ...]:
@@ -148,9 +134,27 @@ def _shown(field: Field, record: Any) -> Shown:
         return UNKNOWN
     if field.show is not None:
         return field.show(value)
-    if isinstance(value, Sentence):
-        return value
-    return f"{value / field.scale:,.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, tuple):
+        return ", ".join(str(_cell(one, field.unit)) for one in value)
+    return _cell(value, field.unit)
+
+
+def _cell(value: Any, unit: Unit) -> Shown:
+    """One value in its unit."""
+    if isinstance(value, bool):
+        return yes_no(value)
+    if not is_number(value):
+        return value if isinstance(value, Sentence) else str(value)
+    return (
+        f"{value:,}"
+        if isinstance(value, int) and unit.scale == 1
+        else unit.written.format(value / unit.scale)
+    )
+
+
+def is_number(value: object) -> bool:
+    """Whether it stands right."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _sources(result: Listing) -> tuple[Part, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rigright.base import telling
 from rigright.base.money import from_currency, show_money
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say, with_commas
 from rigright.facts.chips import short
 from rigright.facts.clouds import cloud_shown
@@ -179,6 +180,13 @@ def _flaw(flaw: Flaw) -> Shown:
     return told if flaw.hint is None else say("{said} ({hint})", said=told, hint=flaw.hint)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """A list of your own that counts no more."""
+
+    removed: str  # the file that was removed
+
+
 def forgotten(place: str) -> Page:
     """The list is gone."""
     return Page(title=say("removed: {file}", file=place), tone="good", parts=())
@@ -186,3 +194,4 @@ def forgotten(place: str) -> Page:
 
 plain = telling.Told(Priced)
 plain_list = telling.Told(PriceList)
+plain_forgotten = telling.Told(Forgotten)

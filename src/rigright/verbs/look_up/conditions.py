@@ -128,10 +128,10 @@ def sort_records(
 
 
 def _read_value(text: str, field: Field) -> Any:
-    if field.parse is not None:
-        return field.parse(text)
+    if field.unit.parse is not None:
+        return field.unit.parse(text)
     try:
-        return float(text) * field.scale
+        return float(text) * field.unit.scale
     except ValueError:
         return text
 

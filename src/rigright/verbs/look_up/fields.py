@@ -1,133 +1,22 @@
-"""Fields that many kinds bear: words, figures over a unit, memory, prices, where a record is from."""
+"""Columns: a field of a record is read, shown and asked for as the end of its name says."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from datetime import date
+from operator import attrgetter
 from typing import Any
 
 from rigright.base.errors import AskError
 from rigright.base.page import Shown
-from rigright.base.units import GIB, GIGA, parse_bytes
+from rigright.base.units import GIB, GIGA, KILO, TERA, parse_bytes, parse_count
 from rigright.base.words import Sentence, say
-from rigright.verbs.look_up.listing import Field
+from rigright.verbs.look_up.listing import Field, Unit
 
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
 _ADVERTISED = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:g|gb|gib)?\s*\Z", re.IGNORECASE)
-
-
-def told(key: str, head: Sentence, *names: str, listed: bool = False, flexible: bool = False) -> Field:
-    """A word, or several, shown as they are."""
-    return Field(key=key, head=head, read=_reads(key), names=names, flexible=flexible, detail=not listed)
-
-
-def moment(key: str, head: Sentence, *names: str) -> Field:
-    """A date, or as much of it as is known: 2023, 2023-06, 2023-06-30."""
-    return Field(key=key, head=head, read=_reads(key), parse=read_date, names=names)
-
-
-def figure(
-    key: str, head: Sentence, *names: str, scale: float = 1, written: str = "{:,.4g}", listed: bool = False
-) -> Field:
-    """A number, shown over the unit that its head names."""
-    return Field(
-        key=key,
-        head=head,
-        read=_reads(key),
-        show=lambda value: written.format(value / scale),
-        scale=scale,
-        names=names,
-        right=True,
-        detail=not listed,
-    )
-
-
-def memory(
-    key: str,
-    head: Sentence,
-    *names: str,
-    show: Callable[[float], Shown] | None = None,
-    listed: bool = False,
-) -> Field:
-    """A size of memory, shown as it is advertised."""
-    return Field(
-        key=key,
-        head=head,
-        read=_reads(key),
-        show=show or (lambda size: f"{size / GIB:,g}"),
-        parse=read_memory,
-        names=names,
-        right=True,
-        detail=not listed,
-    )
-
-
-def bandwidth(key: str, head: Sentence, *names: str, listed: bool = False) -> Field:
-    """A rate of bytes, shown in GB/s."""
-    return Field(
-        key=key,
-        head=head,
-        read=_reads(key),
-        show=lambda rate: f"{rate / GIGA:,.5g}",
-        parse=read_rate,
-        names=names,
-        right=True,
-        detail=not listed,
-    )
-
-
-def yes_no(key: str, head: Sentence) -> Field:
-    """Yes or no."""
-    return Field(
-        key=key,
-        head=head,
-        read=_reads(key),
-        show=lambda has: say("yes") if has else say("no"),
-        detail=True,
-    )
-
-
-def doubt() -> Field:
-    """A question mark where a record could not be confirmed."""
-    return Field(
-        key="unconfirmed",
-        head=say("?"),
-        read=lambda record: record.confidence == "low",
-        show=lambda low: "?" if low else "",
-    )
-
-
-def provenance() -> tuple[Field, ...]:
-    """Where a record is from, when it was looked at and how sure it is: every kind of fact bears them."""
-    return (
-        Field(key="source", head=say("source"), read=source_of, detail=True, flexible=True),
-        told("as_of", say("as of")),
-        Field(
-            key="confidence",
-            head=say("confidence"),
-            read=_reads("confidence"),
-            show=confidence_shown,
-            detail=True,
-        ),
-        Field(
-            key="notes",
-            head=say("notes"),
-            read=lambda record: record.notes or None,
-            detail=True,
-            flexible=True,
-        ),
-    )
-
-
-def source_of(record: object) -> str:
-    """What a record names as its source."""
-    return str(getattr(record, "source", None) or getattr(record, "sources", ""))
-
-
-def confidence_shown(confidence: str) -> Sentence:
-    """How sure a row is, in words."""
-    return {"high": say("high"), "med": say("middling"), "low": say("low")}.get(confidence, say("unknown"))
+_BILLIONS = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*[bB]")
 
 
 def read_date(text: str) -> str:
@@ -155,5 +44,101 @@ def read_rate(text: str) -> float:
     return parse_bytes(plain) * (1 if plain[-1:].isalpha() else GIGA)
 
 
-def _reads(key: str) -> Callable[[Any], Any]:
-    return lambda record: getattr(record, key)
+def read_params(text: str) -> float:
+    """A number of parameters: 7B, 270M, 8030261248."""
+    number = _BILLIONS.fullmatch(text.strip())
+    return float(number[1]) * GIGA if number else float(parse_count(text))
+
+
+PLAIN, DOLLARS, CENTS = Unit(), Unit(written="{:,.0f}"), Unit(written="{:,.2f}")
+DAY = Unit(parse=read_date)
+UNITS = {  # how a key ends -> how people read and write it
+    "_flops_per_s": Unit(TERA),
+    "_ops_per_s": Unit(TERA),
+    "_bytes_per_s": Unit(GIGA, "{:,.5g}", read_rate),
+    "_bytes": Unit(GIB, "{:,g}", read_memory),
+    "_hz": Unit(GIGA),
+    "_m": Unit(1 / KILO),
+    "_w": Unit(written="{:,.6g}"),
+    "params": Unit(parse=read_params),
+    "as_of": DAY,
+    "launch": DAY,
+    "usd": DOLLARS,
+    "_h": CENTS,
+}
+
+
+def field(
+    told: str,
+    head: Sentence,
+    *names: str,
+    law: Callable[[Any], Any] | None = None,
+    show: Callable[[Any], Shown] | None = None,
+    unit: Unit | None = None,
+    **place: bool,
+) -> Field:
+    """A column of what a record tells; `names` are shorter ones for --where and --sort."""
+    name, _, way = told.partition("=")
+    key = name.rstrip("?")
+    usual = next((one for end, one in UNITS.items() if key.endswith(end)), PLAIN)
+    return Field(
+        told=told if law is None else f"{told}!",
+        head=head,
+        names=names,
+        read=_known(law or attrgetter(way or key)),
+        law=law,
+        show=show,
+        unit=unit or usual,
+        **place,
+    )
+
+
+def _known(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What is empty is not known."""
+
+    def known(record: object) -> Any:
+        found = read(record)
+        return None if found in ((), {}) else found
+
+    return known
+
+
+def yes_no(has: object) -> Sentence:
+    """Yes or no, where a page says it."""
+    return say("yes") if has else say("no")
+
+
+def is_doubtful(record: Any) -> bool:
+    """Whether it could not be confirmed."""
+    return bool(record.confidence == "low")
+
+
+def source_of(record: object) -> str:
+    """What it names as its source."""
+    return str(getattr(record, "source", None) or getattr(record, "sources", ""))
+
+
+def notes_of(record: Any) -> str | None:
+    """What else is to know."""
+    return record.notes or None
+
+
+def doubt() -> Field:
+    """A question mark where a record could not be confirmed."""
+    mark = {True: "?", False: ""}
+    return field("unconfirmed", say("?"), law=is_doubtful, show=mark.__getitem__, listed=True)
+
+
+def provenance() -> tuple[Field, ...]:
+    """Where a record is from, when it was looked at and how sure it is: every kind of fact bears them."""
+    return (
+        field("source", say("source"), law=source_of, flexible=True),
+        field("as_of", say("as of")),
+        field("confidence", say("confidence"), show=confidence_shown),
+        field("notes", say("notes"), law=notes_of, flexible=True),
+    )
+
+
+def confidence_shown(confidence: str) -> Sentence:
+    """How sure a row is, in words."""
+    return {"high": say("high"), "med": say("middling"), "low": say("low")}.get(confidence, say("unknown"))

@@ -4,28 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from rigright.base.page import Part, Shown, Tone
 from rigright.base.record import dataclass
+from rigright.base.telling import Told
 from rigright.base.words import Sentence
+
+
+class Unit(NamedTuple):
+    """How people read and write the figures of a column."""
+
+    scale: float = 1  # what one unit of the head is in the key's own; --where reads bare numbers so
+    written: str = "{:,.4g}"
+    parse: Callable[[str], Any] | None = None  # reads a value of --where; a number or a word otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One figure or word of a record: how it is read, and how it is shown."""
+    """A column of a kind. The record says what stands in it, of which type and unit, and what it means."""
 
-    key: str  # its name in JSON, with its unit: "memory_bytes"; also what --where and --sort take
-    head: Sentence  # the head of its column, with the unit shown: "memory GiB"
-    read: Callable[[Any], Any]  # record -> a JSON-able value in SI units and bytes, or None
-    show: Callable[[Any], Shown] | None = None  # the value for people; a number over `scale` otherwise
-    scale: float = 1  # what one unit of the head is in the value's unit; --where reads bare numbers so
-    parse: Callable[[str], Any] | None = None  # reads a value of --where; numbers and words otherwise
+    told: str  # as in a TOLD: "mem_bytes", "chip=rents" under another name, "error?" where there is one
+    head: Sentence  # with the unit shown: "memory GB"
+    read: Callable[[Any], Any]  # record -> what it tells, or None
+    law: Callable[[Any], Any] | None = None  # says it where the record does not; its docstring is the meaning
+    show: Callable[[Any], Shown] | None = None  # the value for people, where its unit does not say how
+    unit: Unit
     names: tuple[str, ...] = ()  # shorter names for --where and --sort
     right: bool = False  # stands right, as numbers do
     flexible: bool = False  # may be cut on a narrow screen
-    detail: bool = False  # only where one record is shown, and in JSON
-    sparse: bool = False  # left out of JSON where a record has none of it
+    listed: bool = False  # stands in the table of many; the others are shown of one record, and in JSON
+
+    @property
+    def key(self) -> str:
+        """Its name in JSON, with its unit: "mem_bytes"; also what --where and --sort take."""
+        return self.told.partition("=")[0].rstrip("!?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +55,7 @@ class Asked:
 class Kind:
     """A kind of thing that can be looked up. Each file of `verbs/look_up/` bears one as `KIND`."""
 
+    record: Any  # the type of what it finds
     summary: Sentence  # one line for the help
     title: Sentence
     fields: tuple[Field, ...]
@@ -54,6 +68,12 @@ class Kind:
     failed: Callable[[Any], bool] | None = None  # whether a record stands for a question without an answer
     named: Callable[[Asked], Any] | None = None  # the one record a name means, or None; by its key otherwise
     searched: bool = True  # words are looked for in every text of every record
+
+    @property
+    def tells(self) -> Told:
+        """All that `--json` tells of a record."""
+        laws: dict[str, Any] = {field.key: field.law for field in self.fields if field.law is not None}
+        return Told(self.record, keys=" ".join(field.told for field in self.fields), **laws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

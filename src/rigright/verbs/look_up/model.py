@@ -14,7 +14,7 @@ from rigright.arch.cache import ELEM_BYTES
 from rigright.arch.record import Arch, Ffn, Layer, Mixer, Tower
 from rigright.arch.roles import part
 from rigright.arch.sources.open import examine
-from rigright.arch.sources.opened import Adapter, Files, Opened
+from rigright.arch.sources.opened import Opened
 from rigright.base.errors import RigError
 from rigright.base.units import KIB
 from rigright.cost.memory_kv import cross_tok, entries, entry_bytes, lanes, state_bytes
@@ -22,7 +22,7 @@ from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout
 from rigright.facts.formats import formats, mixes
 from rigright.verbs.look_up.listing import Asked
-from rigright.verbs.look_up.model_card import FilesCard, LayerKind, ModelCard, TowerCard
+from rigright.verbs.look_up.model_card import LayerKind, ModelCard, TowerCard
 
 CONTEXTS = tuple(tok * KIB for tok in (2, 8, 32, 128, 256, 1024))
 TEXT_TOWERS = frozenset({"text", "decoder"})
@@ -55,14 +55,14 @@ def card(opened: Opened, asked: str) -> ModelCard:
         found[part(weight)] += count.elems(weight) * weight.copies * times
     return replace(
         short_card(arch, asked),
-        towers=tuple(map(_tower, arch.towers)),
-        params_by_part=dict(found.most_common()),
+        towers=tuple(map(_tower, arch.towers)) or None,
+        params_by_part=dict(found.most_common()) or None,
         kv_bytes_at=dict(zip(usual, map(round, sequence_bytes(arch, np.array(usual))), strict=True))
-        if lanes(arch)
-        else {},
+        if lanes(arch) and usual
+        else None,
         weights_bytes=sizes(arch),
-        files=None if opened.files is None else _files(opened.files),
-        adapter=None if opened.adapter is None else _adapter(opened.adapter),
+        files=opened.files,
+        adapter=opened.adapter,
         warnings=arch.warnings,
     )
 
@@ -159,26 +159,3 @@ def _ffn_shape(ffn: Ffn) -> str:
         return f"{ffn.width:,}"
     shared = f" + {ffn.shared_width:,}" if ffn.shared_width else ""
     return f"{ffn.per_tok} of {ffn.experts} x {ffn.width:,}{shared}"
-
-
-def _files(files: Files) -> FilesCard:
-    return FilesCard(
-        files=files.files,
-        size_bytes=files.size_bytes,
-        tensors_bytes=files.tensors_bytes,
-        elems_by_dtype=files.elems_by_dtype,
-        bytes_by_dtype=files.bytes_by_dtype,
-        params=files.params,
-        complete=files.complete,
-        notes=files.notes,
-    )
-
-
-def _adapter(adapter: Adapter) -> dict[str, Any]:
-    return {
-        "kind": adapter.kind,
-        "rank": adapter.rank,
-        "targets": list(adapter.targets),
-        "params": adapter.params,
-        "base": adapter.base,
-    }

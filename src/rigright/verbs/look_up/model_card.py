@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from rigright.arch.sources.opened import Adapter, Files
 from rigright.base.words import Sentence
 
 
@@ -29,20 +29,6 @@ class TowerCard:
     layers: int
     params: int
     kinds: tuple[LayerKind, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesCard:
-    """What the weight files hold."""
-
-    files: int
-    size_bytes: int | None
-    tensors_bytes: int
-    elems_by_dtype: dict[str, int]
-    bytes_by_dtype: dict[str, int]
-    params: int | None
-    complete: bool
-    notes: tuple[Sentence, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +58,10 @@ class ModelCard:
     dtype: str | None = None
     stored: str | None = None
     source: str | None = None
-    towers: tuple[TowerCard, ...] = ()
-    params_by_part: dict[str, int] = field(default_factory=dict)
-    kv_bytes_at: dict[int, int] = field(default_factory=dict)  # tokens -> bytes of one sequence, 16-bit
+    towers: tuple[TowerCard, ...] | None = None
+    params_by_part: dict[str, int] | None = None
+    kv_bytes_at: dict[int, int] | None = None  # context in tokens -> bytes of one sequence, 16-bit
     weights_bytes: dict[str, int] = field(default_factory=dict)  # format -> bytes
-    files: FilesCard | None = None
-    adapter: dict[str, Any] | None = None
+    files: Files | None = None
+    adapter: Adapter | None = None
     warnings: tuple[Sentence, ...] = ()

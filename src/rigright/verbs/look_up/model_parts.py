@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from rigright.arch.sources.opened import Files
 from rigright.base.page import Bar, Bars, Column, Part, Piece, Points, Shown, Table
 from rigright.base.units import KIB, MEGA, show_bytes, show_count
 from rigright.base.words import Sentence, say
-from rigright.verbs.look_up.model_card import FilesCard, ModelCard, TowerCard
+from rigright.verbs.look_up.model_card import ModelCard, TowerCard
 
 # what people weigh against each other first; --json has every format
 USUAL_FORMATS = (
@@ -69,13 +70,18 @@ def exact_count(number: float) -> Shown:
     return f"{number:,.0f}" if number < MEGA else f"{number:,.0f} ({show_count(number)})"
 
 
+def cache_shown(size: float) -> Shown:
+    """Bytes of a cache; a model without one shows none."""
+    return show_bytes(size) if size else ""
+
+
 def context_shown(tokens: int) -> Shown:
     """A length in tokens: 128K, 8,000."""
     return f"{tokens // KIB:,}K" if tokens and tokens % KIB == 0 else f"{tokens:,}"
 
 
 def _layers(card: ModelCard) -> Part | None:
-    rows = [row for tower in card.towers for row in _tower_rows(tower)]
+    rows = [row for tower in card.towers or () for row in _tower_rows(tower)]
     if not rows:
         return None
     columns = (
@@ -114,7 +120,7 @@ def _by_part(card: ModelCard) -> Part | None:
         return None
     pieces = tuple(
         Piece(name=_PARTS.get(name, name), size=number, shown=show_count(number))
-        for name, number in card.params_by_part.items()
+        for name, number in (card.params_by_part or {}).items()
         if number
     )
     bar = Bar(label=say("parameters"), pieces=pieces, limit=card.params, shown=show_count(card.params))
@@ -122,7 +128,7 @@ def _by_part(card: ModelCard) -> Part | None:
 
 
 def _cache(card: ModelCard) -> Part | None:
-    if not any(card.kv_bytes_at.values()):
+    if not card.kv_bytes_at or not any(card.kv_bytes_at.values()):
         return None
     columns = (Column(head=say("context"), right=True), Column(head=say("one sequence, 16-bit"), right=True))
     rows = tuple((context_shown(tok), show_bytes(size)) for tok, size in card.kv_bytes_at.items())
@@ -139,13 +145,13 @@ def _weights(card: ModelCard) -> Part | None:
     return Table(title=say("Weights by format"), columns=columns, rows=rows)
 
 
-def _files(files: FilesCard | None) -> Part | None:
+def _files(files: Files | None) -> Part | None:
     if files is None:
         return None
     return Points(title=say("Files"), items=(*_held(files), *files.notes))
 
 
-def _held(files: FilesCard) -> tuple[Sentence, ...]:
+def _held(files: Files) -> tuple[Sentence, ...]:
     types = ", ".join(
         f"{dtype} {show_bytes(size)}"
         for dtype, size in sorted(files.bytes_by_dtype.items(), key=lambda held: -held[1])
@@ -163,12 +169,12 @@ def _held(files: FilesCard) -> tuple[Sentence, ...]:
 
 
 def _adapter(card: ModelCard) -> Part | None:
-    if not card.adapter:
+    if card.adapter is None:
         return None
-    rank, params = card.adapter["rank"], card.adapter["params"]
+    rank, params = card.adapter.rank, card.adapter.params
     item = say(
         "{kind} of rank {rank}, {params} parameters",
-        kind=card.adapter["kind"],
+        kind=card.adapter.kind,
         rank=rank if rank is not None else "?",
         params=f"{params:,}" if params is not None else "?",
     )

@@ -31,7 +31,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.main import verb_parser
     from rigright.options.rows import options_of
     from rigright.report.pages.files import page
-    from rigright.verbs.completion import SHELLS, completion
+    from rigright.verbs.completion import SHELLS, Completion, completion, tells
     from rigright.verbs.export import known
     from rigright.verbs.look_up.frame import kind_names
 
@@ -48,6 +48,6 @@ def answer(options: argparse.Namespace) -> Answer:
     name, script = f"rigright.{options.shell}", completion(options.shell, grammar=grammar)
     return Answer(
         page=lambda: page({name: script}),
-        plain=lambda _: {"shell": options.shell, "script": script},
+        plain=lambda language: tells(Completion(shell=options.shell, script=script), language),
         text=lambda: script,
     )

@@ -209,7 +209,7 @@ def _files(options: argparse.Namespace) -> Answer:
     found = files(kind, image=options.image, nodes=nodes, metrics=options.metrics)
     return Answer(
         page=lambda: pages.page(found),
-        plain=lambda _: {"files": found},
+        plain=lambda language: pages.plain(pages.PrintedFiles(files=found), language),
         text=lambda: pages.text(found),
     )
 

@@ -59,7 +59,10 @@ def answer(options: argparse.Namespace) -> Answer:
     file = _file(options.what, options.names)
     if options.what == "forget":
         gone = forget()
-        return Answer(page=lambda: pages.forgotten(gone), plain=lambda _: {"removed": gone})
+        return Answer(
+            page=lambda: pages.forgotten(gone),
+            plain=lambda language: pages.plain_forgotten(pages.Forgotten(removed=gone), language),
+        )
     judged = check(file) if options.what == "check" else keep(file or "")
     return Answer(
         page=lambda: pages.judged(judged),

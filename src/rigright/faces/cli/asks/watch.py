@@ -100,7 +100,7 @@ def _unit(options: argparse.Namespace) -> Answer:
     found = {"rigright-watch.service": text}
     return Answer(
         page=lambda: pages.page(found),
-        plain=lambda _: {"files": found},
+        plain=lambda language: pages.plain(pages.PrintedFiles(files=found), language),
         text=lambda: pages.text(found),
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rigright.base.words import Sentence, say
 from rigright.facts.bench import Reference, references
-from rigright.verbs.look_up.fields import doubt, figure, provenance, told
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import doubt, field, provenance
+from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 
@@ -22,18 +22,19 @@ def _kind_shown(kind: str) -> Sentence:
 
 
 KIND = Kind(
+    record=Reference,
     summary=say("what healthy hardware reaches in benchmarks"),
     title=say("Reference figures of benchmarks"),
     fields=(
-        told("what", say("benchmark"), listed=True, flexible=True),
+        field("what", say("benchmark"), listed=True, flexible=True),
         doubt(),
-        told("on", say("ran on"), listed=True, flexible=True),
-        told("said", say("figure"), listed=True),
-        Field(key="kind", head=say("kind"), read=lambda one: one.kind, show=_kind_shown),
-        told("chip", say("id")),
-        figure("n_chips", say("chips")),
-        Field(key="value", head=say("figure in SI"), read=lambda one: one.value, right=True, detail=True),
-        told("unit", say("unit")),
+        field("on", say("ran on"), listed=True, flexible=True),
+        field("said", say("figure"), listed=True),
+        field("kind", say("kind"), show=_kind_shown, listed=True),
+        field("chip", say("id")),
+        field("n_chips", say("chips")),
+        field("value", say("figure in SI")),
+        field("unit", say("unit")),
         *provenance(),
     ),
     find=_find,

@@ -7,7 +7,8 @@ from rigright.base.page import Line, Part
 from rigright.base.words import say
 from rigright.doctor.examine import checks, chosen, group_of
 from rigright.doctor.record import Check
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import field
+from rigright.verbs.look_up.listing import Asked, Kind
 
 
 def _find(asked: Asked) -> tuple[Check, ...]:
@@ -36,16 +37,20 @@ def _manual(entry: Check) -> tuple[Part, ...]:
     return tuple(Line(said=" ".join(paragraph.split())) for paragraph in paragraphs)
 
 
+def group(entry: Check) -> str:
+    """The group of checks it belongs to."""
+    return group_of(entry.name)
+
+
 KIND = Kind(
+    record=Check,
     summary=say("checks of `doctor`: what each looks at, why, and its thresholds"),
     title=say("Checks of the doctor"),
     fields=(
-        Field(key="name", head=say("check"), read=lambda entry: entry.name),
-        Field(key="group", head=say("group"), read=lambda entry: group_of(entry.name)),
-        Field(key="title", head=say("looks at"), read=lambda entry: entry.title, flexible=True),
-        Field(
-            key="manual", head=say("manual"), read=lambda entry: entry.manual, show=lambda _: "", detail=True
-        ),
+        field("name", say("check"), listed=True),
+        field("group", say("group"), law=group, listed=True),
+        field("title", say("looks at"), listed=True, flexible=True),
+        field("manual", say("manual"), show=lambda _: ""),
     ),
     find=_find,
     parts=_manual,

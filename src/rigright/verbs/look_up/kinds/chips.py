@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rigright.base.errors import AskError
-from rigright.base.units import GIB, KILO, MIB, TERA
+from rigright.base.units import GIB, MIB
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.naming import read_tokens
-from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, moment, provenance, told, yes_no
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import doubt, field, provenance
+from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
 
@@ -48,82 +48,65 @@ def _seen(confidence: str) -> Sentence:
 
 
 _LISTED = (
-    told("name", say("chip"), listed=True, flexible=True),
+    field("name", say("chip"), listed=True, flexible=True),
     doubt(),
-    memory("mem_bytes", say("memory GB"), "mem", "memory", listed=True),
-    bandwidth("mem_bytes_per_s", say("bandwidth GB/s"), "bandwidth", "bw", listed=True),
-    figure("training_flops_per_s", say("16-bit TFLOP/s"), "tflops", "flops", scale=TERA, listed=True),
-    figure("fp8_flops_per_s", say("FP8 TFLOP/s"), "fp8", scale=TERA, listed=True),
-    figure("tdp_w", say("power W"), "tdp", "power", "watts", listed=True),
-    moment("launch", say("launch"), "since", "year"),
+    field("mem_bytes", say("memory GB"), "mem", "memory", listed=True),
+    field("mem_bytes_per_s", say("bandwidth GB/s"), "bandwidth", "bw", listed=True),
+    field("training_flops_per_s", say("16-bit TFLOP/s"), "tflops", "flops", listed=True),
+    field("fp8_flops_per_s", say("FP8 TFLOP/s"), "fp8", listed=True),
+    field("tdp_w", say("power W"), "tdp", "power", "watts", listed=True),
+    field("launch", say("launch"), "since", "year", listed=True),
 )
 _MEMORY = (
-    memory("mem_usable_bytes", say("memory the driver reports"), show=lambda size: f"{size / MIB:,.0f} MiB"),
-    memory("mem_program_bytes", say("memory a program gets"), show=lambda size: f"{size / GIB:.2f} GiB"),
-    Field(
-        key="mem_confidence",
-        head=say("these two are"),
-        read=lambda chip: chip.mem_confidence,
-        show=_seen,
-        detail=True,
-    ),
-    told("mem_source", say("these two from"), flexible=True),
-    yes_no("mem_estimated", say("estimated from comparable chips")),
-    told("mem_type", say("memory type"), "type"),
-    figure("bus_bits", say("memory bus, bits"), "bus"),
-    Field(
-        key="mem_options_bytes",
-        head=say("sold with GB"),
-        read=lambda chip: list(chip.mem_options_bytes) or None,
-        show=lambda sizes: ", ".join(f"{size / GIB:g}" for size in sizes),
-        detail=True,
-    ),
-    yes_no("unified_memory", say("memory shared with the CPU")),
-    yes_no("ecc", say("ECC")),
+    field("mem_usable_bytes", say("memory the driver reports"), show=lambda size: f"{size / MIB:,.0f} MiB"),
+    field("mem_program_bytes", say("memory a program gets"), show=lambda size: f"{size / GIB:.2f} GiB"),
+    field("mem_confidence", say("these two are"), show=_seen),
+    field("mem_source", say("these two from"), flexible=True),
+    field("mem_estimated", say("estimated from comparable chips")),
+    field("mem_type", say("memory type"), "type"),
+    field("bus_bits", say("memory bus, bits"), "bus"),
+    field("mem_options_bytes", say("sold with GB")),
+    field("unified_memory", say("memory shared with the CPU")),
+    field("ecc", say("ECC")),
 )
 _RATES = (
-    figure("fp32_flops_per_s", say("FP32 TFLOP/s"), "fp32", scale=TERA),
-    figure("tf32_flops_per_s", say("TF32 TFLOP/s dense"), "tf32", scale=TERA),
-    figure("bf16_flops_per_s", say("BF16 TFLOP/s dense"), "bf16", scale=TERA),
-    figure("fp16_acc32_flops_per_s", say("FP16 TFLOP/s dense, summed in FP32"), "fp16_acc32", scale=TERA),
-    figure("fp16_flops_per_s", say("FP16 TFLOP/s dense, fastest"), "fp16", scale=TERA),
-    figure("fp8_acc32_flops_per_s", say("FP8 TFLOP/s dense, summed in FP32"), "fp8_acc32", scale=TERA),
-    figure("fp4_flops_per_s", say("FP4 TFLOP/s dense"), "fp4", scale=TERA),
-    figure("int8_ops_per_s", say("INT8 TOP/s dense"), "int8", scale=TERA),
-    yes_no("sparsity", say("2:4 sparsity doubles these")),
-    figure("sms", say("SMs or CUs")),
-    figure("cores", say("cores"), written="{:,.0f}"),
+    field("fp32_flops_per_s", say("FP32 TFLOP/s"), "fp32"),
+    field("tf32_flops_per_s", say("TF32 TFLOP/s dense"), "tf32"),
+    field("bf16_flops_per_s", say("BF16 TFLOP/s dense"), "bf16"),
+    field("fp16_acc32_flops_per_s", say("FP16 TFLOP/s dense, summed in FP32"), "fp16_acc32"),
+    field("fp16_flops_per_s", say("FP16 TFLOP/s dense, fastest"), "fp16"),
+    field("fp8_acc32_flops_per_s", say("FP8 TFLOP/s dense, summed in FP32"), "fp8_acc32"),
+    field("fp4_flops_per_s", say("FP4 TFLOP/s dense"), "fp4"),
+    field("int8_ops_per_s", say("INT8 TOP/s dense"), "int8"),
+    field("sparsity", say("2:4 sparsity doubles these")),
+    field("sms", say("SMs or CUs")),
+    field("cores", say("cores")),
 )
 _BODY = (
-    told("id", say("id")),
-    told("vendor", say("vendor")),
-    told("segment", say("segment")),
-    told("architecture", say("architecture"), "arch"),
-    told("isa", say("compute capability"), "cc"),
-    told("link", say("link between chips")),
-    bandwidth("link_one_way_bytes_per_s", say("link GB/s, one way")),
-    bandwidth("link_both_ways_bytes_per_s", say("link GB/s, both ways added")),
-    figure("link_max_chips", say("chips in one link domain")),
-    figure("pcie_gen", say("PCIe generation"), "pcie"),
-    figure("pcie_lanes", say("PCIe lanes")),
-    told("form", say("form")),
-    figure("slots", say("slots")),
-    figure("length_m", say("length mm"), "length", scale=1 / KILO),
-    told("power_connectors", say("power connectors")),
-    figure("msrp_usd", say("launch price $"), "msrp", written="{:,.0f}"),
-    figure("devices", say("devices a driver shows")),
-    Field(
-        key="pci_ids",
-        head=say("PCI ids"),
-        read=lambda chip: list(chip.pci_ids) or None,
-        show=", ".join,
-        detail=True,
-    ),
-    told("pci_source", say("PCI ids from"), flexible=True),
+    field("id", say("id")),
+    field("vendor", say("vendor")),
+    field("segment", say("segment")),
+    field("architecture", say("architecture"), "arch"),
+    field("isa", say("compute capability"), "cc"),
+    field("link", say("link between chips")),
+    field("link_one_way_bytes_per_s", say("link GB/s, one way")),
+    field("link_both_ways_bytes_per_s", say("link GB/s, both ways added")),
+    field("link_max_chips", say("chips in one link domain")),
+    field("pcie_gen", say("PCIe generation"), "pcie"),
+    field("pcie_lanes", say("PCIe lanes")),
+    field("form", say("form")),
+    field("slots", say("slots")),
+    field("length_m", say("length mm"), "length"),
+    field("power_connectors", say("power connectors")),
+    field("msrp_usd", say("launch price $"), "msrp"),
+    field("devices", say("devices a driver shows")),
+    field("pci_ids", say("PCI ids")),
+    field("pci_source", say("PCI ids from"), flexible=True),
 )
 
 
 KIND = Kind(
+    record=Chip,
     summary=say("accelerators: memory, bandwidth, dense rates, links, power"),
     title=say("Chips"),
     fields=(*_LISTED, *_MEMORY, *_RATES, *_BODY, *provenance()),

@@ -9,11 +9,9 @@ from rigright.base.words import say
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import BITS, Offer, offers, providers_of
 from rigright.facts.find import find_chips
-from rigright.verbs.look_up.fields import figure, memory, moment, provenance, told
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import field, provenance
+from rigright.verbs.look_up.listing import Asked, Kind, Unit
 from rigright.verbs.look_up.words import doubt_notes, price_date_shown, source_shown, stale_notes
-
-_MONEY = "{:,.2f}"
 
 
 def _find(asked: Asked) -> tuple[Offer, ...]:
@@ -45,33 +43,34 @@ def _notes(asked: Asked, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
 
 
 KIND = Kind(
+    record=Offer,
     summary=say("what clouds rent out, with dated prices"),
     title=say("Cloud instances"),
     fields=(
-        told("instance", say("instance"), listed=True, flexible=True),
-        told("provider", say("cloud"), "cloud", listed=True),
-        figure("n_chips", say("chips"), "chips", "gpus", listed=True),
-        Field(
-            key="chip",
-            head=say("chip"),
-            read=lambda offer: offer.chip or offer.said,
+        field("instance", say("instance"), listed=True, flexible=True),
+        field("provider", say("cloud"), "cloud", listed=True),
+        field("n_chips", say("chips"), "chips", "gpus", listed=True),
+        field(
+            "chip=rents",
+            say("chip"),
             show=lambda chip: by_id()[chip].name if chip in by_id() else chip,
+            listed=True,
             flexible=True,
         ),
-        figure("usd_per_h", say("$ an hour"), "price", "usd", written=_MONEY, listed=True),
-        figure("usd_per_chip_h", say("$ a chip-hour"), "per_chip", written=_MONEY, listed=True),
-        moment("as_of", say("as of"), "since"),
-        memory("mem_bytes", say("memory of a chip GB"), "mem", "memory"),
-        figure("vcpus", say("vCPUs")),
-        memory("ram_bytes", say("RAM GB"), "ram"),
-        figure("nvme_bytes", say("local disk TB"), scale=TERA),
-        told("link", say("link between chips")),
-        figure("network_bytes_per_s", say("network Gbit/s"), "network", scale=GIGA / BITS),
-        figure("spot_usd_per_h", say("$ an hour, spot"), "spot", written=_MONEY),
-        told("region", say("region")),
-        told("currency", say("currency")),
-        figure("native_per_h", say("an hour in that currency"), written=_MONEY),
-        *(field for field in provenance() if field.key != "as_of"),
+        field("usd_per_h", say("$ an hour"), "price", "usd", listed=True),
+        field("usd_per_chip_h", say("$ a chip-hour"), "per_chip", listed=True),
+        field("as_of", say("as of"), "since", listed=True),
+        field("mem_bytes", say("memory of a chip GB"), "mem", "memory"),
+        field("vcpus", say("vCPUs")),
+        field("ram_bytes", say("RAM GB"), "ram"),
+        field("nvme_bytes", say("local disk TB"), unit=Unit(TERA)),
+        field("link", say("link between chips")),
+        field("network_bytes_per_s", say("network Gbit/s"), "network", unit=Unit(GIGA / BITS)),
+        field("spot_usd_per_h", say("$ an hour, spot"), "spot"),
+        field("region", say("region")),
+        field("currency", say("currency")),
+        field("native_per_h", say("an hour in that currency")),
+        *(one for one in provenance() if one.key != "as_of"),
     ),
     find=_find,
     notes=_notes,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rigright.base.page import Shown
-from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.facts.cpus import Cpu, cpus
-from rigright.verbs.look_up.fields import bandwidth, doubt, figure, memory, provenance, told
+from rigright.verbs.look_up.fields import doubt, field, provenance
 from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.words import doubt_notes, matching, price_date_shown, source_shown, stale_notes
 
@@ -26,32 +25,33 @@ def _notes(asked: Asked, kept: tuple[Cpu, ...]) -> tuple[Shown, ...]:
 
 
 KIND = Kind(
+    record=Cpu,
     summary=say("processors: cores, memory channels, PCIe lanes for cards"),
     title=say("CPUs"),
     fields=(
-        told("name", say("CPU"), listed=True, flexible=True),
+        field("name", say("CPU"), listed=True, flexible=True),
         doubt(),
-        told("socket", say("socket"), listed=True, flexible=True),
-        figure("cores", say("cores"), listed=True),
-        bandwidth("mem_bytes_per_s", say("memory GB/s"), "bandwidth", "bw", listed=True),
-        figure("pcie_gen", say("PCIe"), "pcie", listed=True),
-        figure("pcie_lanes_free", say("lanes for cards"), "lanes", listed=True),
-        figure("tdp_w", say("power W"), "tdp", "power", listed=True),
-        figure("street_price_usd", say("shop price $"), "price", written="{:,.0f}", listed=True),
-        told("id", say("id")),
-        told("vendor", say("vendor")),
-        told("architecture", say("architecture"), "arch"),
-        figure("max_sockets", say("sockets on one board"), "sockets"),
-        figure("threads", say("threads")),
-        figure("base_hz", say("base GHz"), "base", scale=GIGA),
-        figure("boost_hz", say("boost GHz"), "boost", scale=GIGA),
-        figure("pcie_lanes", say("PCIe lanes in all")),
-        figure("mem_channels", say("memory channels"), "channels"),
-        told("mem_type", say("memory type")),
-        memory("mem_max_bytes", say("most memory GB"), "mem", "memory"),
-        told("ecc", say("ECC")),
-        figure("list_price_usd", say("list price $"), written="{:,.0f}"),
-        told("street_as_of", say("shop price as of")),
+        field("socket", say("socket"), listed=True, flexible=True),
+        field("cores", say("cores"), listed=True),
+        field("mem_bytes_per_s", say("memory GB/s"), "bandwidth", "bw", listed=True),
+        field("pcie_gen", say("PCIe"), "pcie", listed=True),
+        field("pcie_lanes_free", say("lanes for cards"), "lanes", listed=True),
+        field("tdp_w", say("power W"), "tdp", "power", listed=True),
+        field("street_price_usd", say("shop price $"), "price", listed=True),
+        field("id", say("id")),
+        field("vendor", say("vendor")),
+        field("architecture", say("architecture"), "arch"),
+        field("max_sockets", say("sockets on one board"), "sockets"),
+        field("threads", say("threads")),
+        field("base_hz", say("base GHz"), "base"),
+        field("boost_hz", say("boost GHz"), "boost"),
+        field("pcie_lanes", say("PCIe lanes in all")),
+        field("mem_channels", say("memory channels"), "channels"),
+        field("mem_type", say("memory type")),
+        field("mem_max_bytes", say("most memory GB"), "mem", "memory"),
+        field("ecc", say("ECC")),
+        field("list_price_usd", say("list price $")),
+        field("street_as_of", say("shop price as of")),
         *provenance(),
     ),
     find=_find,

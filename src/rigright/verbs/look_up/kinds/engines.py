@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rigright.base.words import say
 from rigright.facts.engines import Engine, engines, find_engine
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import field
+from rigright.verbs.look_up.listing import Asked, Kind
 
 _POOLS = {
     "share": say("takes a share of the card"),
@@ -28,57 +29,41 @@ def _steps(steps: tuple[tuple[float, int], ...] | None) -> str | None:
     return "; ".join([str(first[1]), *(f">= {least:g} GiB: {value}" for least, value in others)])
 
 
+def budget_tok(engine: Engine) -> str | None:
+    """How many tokens it takes in a step by default, and from which size of the card on."""
+    return _steps(engine.budget_tok)
+
+
+def max_seqs(engine: Engine) -> str | None:
+    """How many sequences it takes by default, and from which size of the card on."""
+    return _steps(engine.max_seqs)
+
+
+def before(engine: Engine) -> tuple[str, ...]:
+    """Older versions that the tables know too."""
+    return tuple(row["version"] for row in engine.before)
+
+
 KIND = Kind(
+    record=Engine,
     summary=say("serving engines and how they take memory"),
     title=say("Serving engines"),
     fields=(
-        Field(key="id", head=say("engine"), read=lambda engine: engine.id),
-        Field(key="label", head=say("name"), read=lambda engine: engine.label),
-        Field(key="version", head=say("version"), read=lambda engine: engine.version),
-        Field(
-            key="pool",
-            head=say("cache"),
-            read=lambda engine: engine.pool,
-            show=_POOLS.__getitem__,
-            flexible=True,
-        ),
-        Field(key="share", head=say("share"), read=lambda engine: engine.share, right=True),
-        Field(key="share_of", head=say("share of"), read=lambda engine: engine.share_of, detail=True),
-        Field(
-            key="share_flag",
-            head=say("flag of the share"),
-            read=lambda engine: engine.share_flag,
-            detail=True,
-        ),
-        Field(
-            key="split", head=say("over cards"), read=lambda engine: engine.split, show=_SPLITS.__getitem__
-        ),
-        Field(
-            key="budget_tok",
-            head=say("tokens a step"),
-            read=lambda engine: _steps(engine.budget_tok),
-            detail=True,
-        ),
-        Field(
-            key="max_seqs", head=say("sequences"), read=lambda engine: _steps(engine.max_seqs), detail=True
-        ),
-        Field(key="block_tok", head=say("tokens a block"), read=lambda engine: engine.block_tok, right=True),
-        Field(
-            key="formats",
-            head=say("formats"),
-            read=lambda engine: list(engine.formats),
-            show=", ".join,
-            detail=True,
-        ),
-        Field(
-            key="before",
-            head=say("older versions"),
-            read=lambda engine: [row["version"] for row in engine.before] or None,
-            show=", ".join,
-            detail=True,
-        ),
-        Field(key="confidence", head=say("confidence"), read=lambda engine: engine.confidence),
-        Field(key="as_of", head=say("as of"), read=lambda engine: engine.as_of, detail=True),
+        field("id", say("engine"), listed=True),
+        field("label", say("name"), listed=True),
+        field("version", say("version"), listed=True),
+        field("pool", say("cache"), show=_POOLS.__getitem__, listed=True, flexible=True),
+        field("share", say("share"), listed=True),
+        field("share_of", say("share of")),
+        field("share_flag", say("flag of the share")),
+        field("split", say("over cards"), show=_SPLITS.__getitem__, listed=True),
+        field("budget_tok", say("tokens a step"), law=budget_tok),
+        field("max_seqs", say("sequences"), law=max_seqs),
+        field("block_tok", say("tokens a block"), listed=True),
+        field("formats", say("formats")),
+        field("before", say("older versions"), law=before),
+        field("confidence", say("confidence"), listed=True),
+        field("as_of", say("as of")),
     ),
     find=lambda asked: (find_engine(" ".join(asked.words)),) if asked.words else tuple(engines().values()),
     named=_named,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError
 from rigright.base.page import Shown
-from rigright.base.units import show_bytes, show_count
+from rigright.base.units import show_count
 from rigright.base.words import say
-from rigright.verbs.look_up.fields import figure, told
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import field
+from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.model import find_models
 from rigright.verbs.look_up.model_card import ModelCard
-from rigright.verbs.look_up.model_parts import context_shown, exact_count, model_parts
+from rigright.verbs.look_up.model_parts import cache_shown, context_shown, exact_count, model_parts
 
 
 def _find(asked: Asked) -> tuple[ModelCard, ...]:
@@ -36,129 +35,40 @@ def _hidden(_: Any) -> Shown:
     return ""
 
 
-def _sparse(key: str, head: Any) -> Field:
-    return Field(key=key, head=head, read=lambda card: getattr(card, key), detail=True, sparse=True)
-
-
-def _count(key: str, head: Any) -> Field:
-    return Field(key=key, head=head, read=lambda card: getattr(card, key), show=exact_count, detail=True)
-
-
-def _table(key: str, head: Any) -> Field:
-    """Data for scripts; people see it as a table."""
-    return Field(
-        key=key,
-        head=head,
-        read=lambda card: getattr(card, key) or None,
-        show=_hidden,
-        detail=True,
-        sparse=True,
-    )
-
-
 KIND = Kind(
+    record=ModelCard,
     summary=say("one model by name or path: parameters, cache, layers, bytes in every format, its files"),
     title=say("Model"),
     fields=(
-        told("name", say("model"), listed=True),
-        _sparse("error", say("error")),
-        told("family", say("family")),
-        told("task", say("task")),
-        _count("params", say("parameters")),
-        _count("active_params", say("active a token")),
-        _count("embedding_params", say("of these, token table")),
-        Field(
-            key="spare_params",
-            head=say("beside them, for further tokens (MTP)"),
-            read=lambda card: card.spare_params,
-            show=exact_count,
-            detail=True,
-            sparse=True,
-        ),
-        Field(
-            key="kv_bytes_per_token",
-            head=say("cache a token, 16-bit"),
-            read=lambda card: card.kv_bytes_per_token,
-            show=lambda size: f"{size:,.0f} B",
-            detail=True,
-        ),
-        Field(
-            key="kv_constant_bytes",
-            head=say("constant cache a sequence"),
-            read=lambda card: card.kv_constant_bytes,
-            show=lambda size: show_bytes(size) if size else "",
-            detail=True,
-        ),
-        Field(
-            key="max_context_tok",
-            head=say("longest context"),
-            read=lambda card: card.max_context_tok,
-            show=context_shown,
-            detail=True,
-        ),
-        Field(
-            key="flops_per_tok",
-            head=say("FLOPs a token, attention pairs apart"),
-            read=lambda card: card.flops_per_tok,
-            show=show_count,
-            detail=True,
-        ),
-        figure("layers", say("layers"), written="{:,.0f}"),
-        figure("hidden", say("width"), written="{:,.0f}"),
-        figure("heads", say("heads"), written="{:,.0f}"),
-        figure("kv_heads", say("key-value heads"), written="{:,.0f}"),
-        figure("head_dim", say("width of a head"), written="{:,.0f}"),
-        figure("vocab", say("vocabulary"), written="{:,.0f}"),
-        Field(
-            key="tied",
-            head=say("head tied to the token table"),
-            read=lambda card: card.tied,
-            show=lambda tied: say("yes") if tied else say("no"),
-            detail=True,
-        ),
-        told("dtype", say("published in")),
-        told("stored", say("stored as")),
-        told("source", say("source"), flexible=True),
-        Field(
-            key="towers",
-            head=say("towers"),
-            read=lambda card: [asdict(tower) for tower in card.towers] or None,
-            show=_hidden,
-            detail=True,
-            sparse=True,
-        ),
-        _table("params_by_part", say("parameters by part")),
-        Field(
-            key="kv_bytes_at",
-            head=say("cache of one sequence"),
-            read=lambda card: {str(tok): size for tok, size in card.kv_bytes_at.items()} or None,
-            show=_hidden,
-            detail=True,
-            sparse=True,
-        ),
-        Field(
-            key="weights_bytes",
-            head=say("weights by format"),
-            read=lambda card: card.weights_bytes,
-            show=_hidden,
-            detail=True,
-        ),
-        Field(
-            key="files",
-            head=say("files"),
-            read=lambda card: None if card.files is None else _files(card),
-            show=_hidden,
-            detail=True,
-            sparse=True,
-        ),
-        _table("adapter", say("adapter")),
-        Field(
-            key="warnings",
-            head=say("warnings"),
-            read=lambda card: list(card.warnings),
-            show=_hidden,
-            detail=True,
-        ),
+        field("name", say("model"), listed=True),
+        field("error?", say("error")),
+        field("family", say("family")),
+        field("task", say("task")),
+        field("params", say("parameters"), show=exact_count),
+        field("active_params", say("active a token"), show=exact_count),
+        field("embedding_params", say("of these, token table"), show=exact_count),
+        field("spare_params?", say("beside them, for further tokens (MTP)"), show=exact_count),
+        field("kv_bytes_per_token", say("cache a token, 16-bit"), show=lambda size: f"{size:,.0f} B"),
+        field("kv_constant_bytes", say("constant cache a sequence"), show=cache_shown),
+        field("max_context_tok", say("longest context"), show=context_shown),
+        field("flops_per_tok", say("FLOPs a token, attention pairs apart"), show=show_count),
+        field("layers", say("layers")),
+        field("hidden", say("width")),
+        field("heads", say("heads")),
+        field("kv_heads", say("key-value heads")),
+        field("head_dim", say("width of a head")),
+        field("vocab", say("vocabulary")),
+        field("tied", say("head tied to the token table")),
+        field("dtype", say("published in")),
+        field("stored", say("stored as")),
+        field("source", say("source"), flexible=True),
+        field("towers?", say("towers"), show=_hidden),
+        field("params_by_part?", say("parameters by part"), show=_hidden),
+        field("kv_bytes_at?", say("cache of one sequence"), show=_hidden),
+        field("weights_bytes", say("weights by format"), show=_hidden),
+        field("files?", say("files"), show=_hidden),
+        field("adapter?", say("adapter"), show=_hidden),
+        field("warnings", say("warnings"), show=_hidden),
     ),
     find=_find,
     named=_named,
@@ -168,8 +78,3 @@ KIND = Kind(
     full=True,
     failed=lambda card: card.error is not None,
 )
-
-
-def _files(card: ModelCard) -> dict[str, Any]:
-    held = asdict(card.files) if card.files is not None else {}
-    return {**held, "notes": list(card.files.notes) if card.files is not None else []}

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from rigright.base.words import Sentence, say
 from rigright.facts.myths import Myth, find_myth, myths
-from rigright.verbs.look_up.figure import show
+from rigright.verbs.look_up.fields import field
+from rigright.verbs.look_up.figure import Figure, show
 from rigright.verbs.look_up.figures import compute
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.listing import Asked, Kind
 
 
 def right(myth: Myth) -> Sentence:
-    """The right statement with its figures filled in."""
+    """What holds instead, with figures computed from our tables."""
     return Sentence(myth.right, tuple((name, show(compute(law))) for name, law in myth.figures))
 
 
-def figures(myth: Myth) -> dict[str, object]:
-    """Each figure by its name: the value and its unit."""
-    found = {name: compute(law) for name, law in myth.figures}
-    return {name: {"value": figure.value, "unit": figure.unit} for name, figure in found.items()}
+def claim(myth: Myth) -> Sentence:
+    """What is said, and wrong."""
+    return Sentence(myth.claim)
+
+
+def figures(myth: Myth) -> dict[str, Figure]:
+    """The figures of the right statement, by their names in it."""
+    return {name: compute(law) for name, law in myth.figures}
 
 
 def _find(asked: Asked) -> tuple[Myth, ...]:
@@ -32,14 +37,15 @@ def _find(asked: Asked) -> tuple[Myth, ...]:
 
 
 KIND = Kind(
+    record=Myth,
     summary=say("what the guides say wrong, with the right figure"),
     title=say("Myths, and the right figure"),
     fields=(
-        Field(key="id", head=say("no."), read=lambda myth: myth.id, right=True),
-        Field(key="claim", head=say("claim"), read=lambda myth: Sentence(myth.claim), flexible=True),
-        Field(key="right", head=say("right"), read=right, flexible=True),
-        Field(key="guide", head=say("guide"), read=lambda myth: myth.guide, detail=True),
-        Field(key="figures", head=say("figures"), read=figures, show=lambda _: "", detail=True),
+        field("id", say("no."), listed=True),
+        field("claim", say("claim"), law=claim, listed=True, flexible=True),
+        field("right", say("right"), law=right, listed=True, flexible=True),
+        field("guide", say("guide")),
+        field("figures", say("figures"), law=figures, show=lambda _: ""),
     ),
     find=_find,
     sources=lambda myth: myth.source,

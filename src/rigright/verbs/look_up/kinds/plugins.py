@@ -12,7 +12,8 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.doctor.examine import checks
 from rigright.verbs.export import added
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import field
+from rigright.verbs.look_up.listing import Asked, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +66,22 @@ def _find(asked: Asked) -> tuple[AddingPackage, ...]:
     return tuple(one for one in _packages() if all(word in one.package.lower() for word in words))
 
 
+def left_out_of(one: AddingPackage) -> Sentence | None:
+    """What it brings that is not used, and why."""
+    return with_semicolons(one.left_out)
+
+
 KIND = Kind(
+    record=AddingPackage,
     summary=say("plugins: installed packages that add facts, export targets or checks"),
     title=say("Plugins"),
     fields=(
-        Field(key="package", head=say("package"), read=lambda one: one.package),
-        Field(key="version", head=say("version"), read=lambda one: one.version),
-        Field(key="facts", head=say("facts"), read=lambda one: list(one.facts), show=", ".join),
-        Field(key="targets", head=say("targets"), read=lambda one: list(one.targets), show=", ".join),
-        Field(key="checks", head=say("checks"), read=lambda one: list(one.checks), show=", ".join),
-        Field(
-            key="left_out", head=say("not used"), flexible=True,
-            read=lambda one: with_semicolons(one.left_out), show=lambda said: said or "",
-        ),
+        field("package", say("package"), listed=True),
+        field("version", say("version"), listed=True),
+        field("facts", say("facts"), listed=True),
+        field("targets", say("targets"), listed=True),
+        field("checks", say("checks"), listed=True),
+        field("left_out", say("not used"), law=left_out_of, listed=True, flexible=True),
     ),
     find=_find,
-)  # fmt: skip
+)

@@ -11,8 +11,8 @@ from rigright.base.words import Sentence, say
 from rigright.facts.chips import by_id
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.prices import Price, dated, is_stale, prices
-from rigright.verbs.look_up.fields import confidence_shown, figure, moment, told
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import DOLLARS, confidence_shown, field
+from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.words import doubt_notes, source_shown, stale_notes
 
 
@@ -85,33 +85,23 @@ def _kind_shown(kind: str) -> Sentence:
 
 
 KIND = Kind(
+    record=Seen,
     summary=say("prices of chips, each with its date"),
     title=say("Prices of chips"),
     fields=(
-        told("name", say("chip"), listed=True, flexible=True),
-        Field(key="kind", head=say("condition"), read=lambda one: one.kind, show=_kind_shown),
-        figure("usd_min", say("low $"), "low", written="{:,.0f}", listed=True),
-        figure("usd", say("typical $"), "price", written="{:,.0f}", listed=True),
-        figure("usd_max", say("high $"), "high", written="{:,.0f}", listed=True),
-        told("currency", say("currency")),
-        figure("native", say("typical, in that currency"), written="{:,.0f}"),
-        moment("as_of", say("as of"), "since", "date"),
-        Field(
-            key="stale",
-            head=say("age"),
-            read=lambda one: one.stale,
-            show=lambda stale: say("stale") if stale else "",
-        ),
-        told("chip", say("id")),
-        figure("listings", say("listings")),
-        told("source", say("source"), flexible=True),
-        Field(
-            key="confidence",
-            head=say("confidence"),
-            read=lambda one: one.confidence,
-            show=confidence_shown,
-            detail=True,
-        ),
+        field("name", say("chip"), listed=True, flexible=True),
+        field("kind", say("condition"), show=_kind_shown, listed=True),
+        field("usd_min", say("low $"), "low", unit=DOLLARS, listed=True),
+        field("usd", say("typical $"), "price", listed=True),
+        field("usd_max", say("high $"), "high", unit=DOLLARS, listed=True),
+        field("currency", say("currency")),
+        field("native", say("typical, in that currency"), unit=DOLLARS),
+        field("as_of", say("as of"), "since", "date", listed=True),
+        field("stale", say("age"), show=lambda stale: say("stale") if stale else "", listed=True),
+        field("chip", say("id")),
+        field("listings", say("listings")),
+        field("source", say("source"), flexible=True),
+        field("confidence", say("confidence"), show=confidence_shown),
     ),
     find=_find,
     notes=lambda asked, kept: (*stale_notes({one.as_of for one in kept}, asked.today), *doubt_notes(kept)),

@@ -28,7 +28,7 @@ from rigright.facts.software import (
     version_of,
     written,
 )
-from rigright.verbs.look_up.fields import doubt, provenance, told
+from rigright.verbs.look_up.fields import doubt, field, provenance
 from rigright.verbs.look_up.listing import Asked, Kind
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
@@ -177,17 +177,18 @@ def _notes(_asked: Asked, kept: tuple[Release, ...]) -> tuple[Shown, ...]:
 
 
 KIND = Kind(
+    record=Release,
     summary=say("CUDA, PyTorch, TensorFlow: what runs on which driver and chip"),
     title=say("Software that goes together"),
     fields=(
-        told("product", say("product"), listed=True),
-        told("version", say("version"), listed=True),
-        told("build", say("build"), listed=True),
+        field("product", say("product"), listed=True),
+        field("version", say("version"), listed=True),
+        field("build", say("build"), listed=True),
         doubt(),
-        told("cuda", say("CUDA"), listed=True),
-        told("least_driver", say("driver"), "driver", listed=True),
-        told("capabilities", say("compute capability"), "cc", listed=True, flexible=True),
-        told("python", say("Python"), listed=True),
+        field("cuda", say("CUDA"), listed=True),
+        field("least_driver", say("driver"), "driver", listed=True),
+        field("capabilities", say("compute capability"), "cc", listed=True, flexible=True),
+        field("python", say("Python"), listed=True),
         *provenance(),
     ),
     find=_find,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rigright.base.errors import AskError
 from rigright.base.words import say, tell
 from rigright.facts.xids import Xid, xids
-from rigright.verbs.look_up.listing import Asked, Field, Kind
+from rigright.verbs.look_up.fields import field
+from rigright.verbs.look_up.listing import Asked, Kind
 
 _MOST_DIGITS = 6
 
@@ -40,16 +41,17 @@ def _speaks(xid: Xid, wanted: set[str]) -> bool:
 
 
 KIND = Kind(
+    record=Xid,
     summary=say("NVIDIA driver error codes: meaning, immediate action, follow-up"),
     title=say("XID codes of the NVIDIA driver"),
     fields=(
-        Field(key="code", head=say("code"), read=lambda xid: xid.code, right=True),
-        Field(key="meaning", head=say("meaning"), read=lambda xid: xid.meaning, flexible=True),
-        Field(key="action", head=say("first action"), read=lambda xid: xid.action),
-        Field(key="next", head=say("then"), read=lambda xid: xid.next),
-        Field(key="hardware", head=say("hardware"), read=lambda xid: xid.hardware),
-        Field(key="confidence", head=say("confidence"), read=lambda xid: xid.confidence, detail=True),
-        Field(key="as_of", head=say("as of"), read=lambda xid: xid.as_of, detail=True),
+        field("code", say("code"), listed=True),
+        field("meaning", say("meaning"), listed=True, flexible=True),
+        field("action", say("first action"), listed=True),
+        field("next", say("then"), listed=True),
+        field("hardware", say("hardware"), listed=True),
+        field("confidence", say("confidence")),
+        field("as_of", say("as of")),
     ),
     find=_find,
     named=_named,

@@ -99,7 +99,7 @@ class Desk:
         code = main(words)
         out, err = self._capture.readouterr()
         assert "Traceback" not in out + err, (line, err)
-        assert "this is a bug" not in err, (line, err)
+        assert "bug in rigright" not in err, (line, err)
         return Said(code=code, out=out, err=err)
 
     def saved(self, name: str) -> Path:
@@ -159,5 +159,5 @@ def quiet(words) -> Said:
     with redirect_stdout(out), redirect_stderr(err):
         code = main([str(word) for word in words])
     assert "Traceback" not in err.getvalue(), words
-    assert "this is a bug" not in err.getvalue(), (words, err.getvalue())
+    assert "bug in rigright" not in err.getvalue(), (words, err.getvalue())
     return Said(code=code, out=out.getvalue(), err=err.getvalue())

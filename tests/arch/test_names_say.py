@@ -56,13 +56,13 @@ def test_a_size_alone_takes_a_well_known_model_and_names_others(size):
 
 @pytest.mark.parametrize("size", ["17b", "55b", "3t"])
 def test_a_size_of_no_well_known_model_lists_the_nearest(size):
-    with pytest.raises(AskError, match="near it: "):
+    with pytest.raises(AskError, match="closest: "):
         find(size)
 
 
 @pytest.mark.parametrize("memory", ["24GB", "24 gb", "80g", "24gb vram", "16GiB"])
 def test_a_size_of_memory_is_no_model(memory):
-    with pytest.raises(AskError, match="size of memory"):
+    with pytest.raises(AskError, match="memory size"):
         find(memory)
 
 

@@ -116,7 +116,7 @@ def test_unclear_names_list_what_they_could_mean(asked, names):
     with pytest.raises(AskError) as caught:
         find(asked)
     told = str(caught.value)
-    assert "could mean" in told
+    assert "is ambiguous" in told
     assert [told.index(name) for name in names] == sorted(told.index(name) for name in names)
 
 

@@ -66,14 +66,14 @@ def test_a_plain_folder_holds_what_its_config_tells(tmp_path):
     assert found.files.tensors_bytes == 2 * PARAMS
     assert found.files.size_bytes == (tmp_path / "model.safetensors").stat().st_size
     assert found.files.elems_by_dtype == {"BF16": PARAMS}
-    assert notes(found) == "the files hold exactly the 86,848 parameters the config tells"
+    assert notes(found) == "the files have exactly the 86,848 parameters of the config"
     assert not found.arch.warnings
 
 
 def test_a_tied_head_stored_twice_is_told(tmp_path):
     found = examine(folder(tmp_path, tensors(), {"tie_word_embeddings": True}))
     assert found.files.params == PARAMS - 6400 == count.params(found.arch)
-    assert "6,400 elements are a second copy of the tied head" in notes(found)
+    assert "6,400 elements duplicate the tied output head" in notes(found)
 
 
 def test_buffers_are_no_parameters(tmp_path):
@@ -100,7 +100,7 @@ def test_layers_that_predict_further_are_told(tmp_path):
     }
     found = examine(folder(tmp_path, held))
     assert found.files.params == PARAMS
-    assert "8,256 parameters are of layers that predict further tokens" in notes(found)
+    assert "8,256 parameters are in MTP layers" in notes(found)
 
 
 def gptq(stem, shape):
@@ -194,7 +194,7 @@ def test_packing_and_scales_are_undone(tmp_path, pack, told):
 
 def test_files_that_do_not_fit_the_config_warn(tmp_path):
     found = examine(folder(tmp_path, tensors() | {"model.extra.weight": ("BF16", (10, 10))}))
-    assert "+100 differ" in str(found.arch.warnings[-1])
+    assert "off by +100" in str(found.arch.warnings[-1])
 
 
 def sharded(path):
@@ -297,7 +297,7 @@ def test_adapters_in_a_circle_end(tmp_path):
 
 
 def test_an_adapter_without_a_base_says_so(tmp_path):
-    with pytest.raises(DataError, match="no base model"):
+    with pytest.raises(DataError, match="without a base model"):
         examine(adapter(tmp_path / "lora", None))
 
 

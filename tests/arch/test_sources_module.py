@@ -103,8 +103,8 @@ def test_no_weight_is_allocated(program):
 @pytest.mark.parametrize(
     ("factory", "told"),
     [
-        ("crash", "ended with code"),
-        ("leave", "ended with code"),
+        ("crash", "exited with code"),
+        ("leave", "exited with code"),
         ("number", "no torch.nn.Module"),
         ("asks", "missing 1 required"),
         ("absent", "no attribute"),
@@ -142,7 +142,7 @@ def test_a_child_that_hangs_is_ended(program, tmp_path):
     hanging.chmod(0o755)
     if os.name != "posix":
         pytest.skip("the stand-in is a shell script")
-    with pytest.raises(DataError, match="did not end within 1 s"):
+    with pytest.raises(DataError, match="did not finish within 1 s"):
         trace(program, "hang", run_code=True, python=str(hanging), limit_s=1)
     assert time.monotonic() - started < 60
 

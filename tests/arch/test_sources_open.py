@@ -96,8 +96,8 @@ def test_nan_and_infinity_hurt_only_where_a_size_is_meant(tmp_path):
     [
         (b"", "not JSON"),
         (b"{", "not JSON"),
-        (b"[1, 2]", "no keys and values"),
-        (b'"text"', "no keys and values"),
+        (b"[1, 2]", "no keys at its top level"),
+        (b'"text"', "no keys at its top level"),
         (b"\x80\x03}q\x00.", "binary"),
         (b"PK\x03\x04\x00\xff", "binary"),
         (b"[" * 200_000, "nested too deeply"),
@@ -137,7 +137,7 @@ def test_a_huge_file_is_not_read(tmp_path):
 @posix
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
 def test_devices_are_refused(device):
-    with pytest.raises(DataError, match="no plain file"):
+    with pytest.raises(DataError, match="not a regular file"):
         open_model(device)
 
 
@@ -171,7 +171,7 @@ def test_a_link_to_a_config_is_followed(tmp_path):
     "asked", ["./nothing.json", "/no/such/folder/x.gguf", "~/nowhere/config.json", "a/b/c.safetensors"]
 )
 def test_a_path_that_is_not_there_says_so(asked):
-    with pytest.raises(MissingError, match="there is no file"):
+    with pytest.raises(MissingError, match="no such file"):
         open_model(asked)
 
 

@@ -72,7 +72,7 @@ def test_every_shape_of_the_measured_runs_is_as_large_as_it_is_named(shared):
         ("layers=32,hidden=4096", "lacks heads, ffn, vocab"),
         ("layer=32,hidden=4096", 'no "layer"; it has layers'),
         ("layers=32,layers=32", "twice"),
-        ("layers=,hidden=1", "no key=value"),
+        ("layers=,hidden=1", "not key=value"),
         ("layers=many,hidden=1,heads=1,ffn=1,vocab=1", "many"),
         ("layers=0,hidden=1,heads=1,ffn=1,vocab=1", "layers=0"),
         ("layers=99999,hidden=1,heads=1,ffn=1,vocab=1", "1 to 2000"),

@@ -104,7 +104,7 @@ def test_sizes_in_all_their_spellings(told, both):
 
 @pytest.mark.parametrize("told", [0, -3, [1, -1], 10**9])
 def test_no_image_is_of_such_a_size(told):
-    with pytest.raises(DataError, match=r"cannot have the sides .*\d"):
+    with pytest.raises(DataError, match=r"invalid image or patch size .*\d"):
         sides(told, 7)
 
 

@@ -127,10 +127,8 @@ def _predictions(arch: Arch) -> Iterator[Term]:
         if part(weight) in {"embed", "head"}
     )
     if whole:
-        yield Term(whole, say("layers that predict further tokens"), "mtp")
-        yield Term(
-            whole - tables, say("layers that predict further tokens, without token table and head"), "mtp"
-        )
+        yield Term(whole, say("multi-token prediction"), "mtp")
+        yield Term(whole - tables, say("multi-token prediction, without token table and head"), "mtp")
         return
     yield from _unnamed(arch)
 

@@ -36,7 +36,7 @@ def test_listing_a_folder_runs_none_of_it(folder):
 
 def test_a_file_without_the_agreed_name_is_an_error_that_names_it(folder):
     package = folder("halves", {"good": "pick = 1", "bad": "choose = 1"})
-    with pytest.raises(DataError, match=r'bad in halves bears no "pick"'):
+    with pytest.raises(DataError, match=r'bad in halves does not define "pick"'):
         shelf.load(package, "pick")
 
 
@@ -44,6 +44,6 @@ def test_every_error_is_one_of_ours_and_tells_its_sentence():
     codes = {error: error.exit_code for error in (RigError, AskError, DataError, MissingError)}
     assert len(set(codes.values())) == len(codes)
     assert 0 not in codes.values()
-    error = DataError(say("there is no file {file}", file="x"))
-    assert str(error) == "there is no file x"
+    error = DataError(say("no such file: {file}", file="x"))
+    assert str(error) == "no such file: x"
     assert tell(error.sentence, CHINESE) == "没有文件 x"

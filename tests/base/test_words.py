@@ -100,7 +100,7 @@ VERBS = (  # and other words that end in s, and stand behind a value that counts
     "decides carries contradicts binds asks keeps hides shows turns trains transcribes replaces serves "
     "generates exists leaves gathers fills looks both results wheels weights collectives kernels ways "
     "Windows cases prompts less faults measurements states programs fans always plus slows baseboards "
-    "matches across differs supports"
+    "matches across differs supports contains sends describes returns allows"
 )
 
 
@@ -232,18 +232,18 @@ def test_no_exception_of_this_file_is_stale():
 
 
 def test_a_sentence_is_told_in_either_language():
-    sentence = say("there is no file {file}", file="a.csv")
-    assert tell(sentence, ENGLISH) == str(sentence) == "there is no file a.csv"
+    sentence = say("no such file: {file}", file="a.csv")
+    assert tell(sentence, ENGLISH) == str(sentence) == "no such file: a.csv"
     assert tell(sentence, CHINESE) == "没有文件 a.csv"
 
 
 def test_a_sentence_inside_a_sentence_is_told_in_the_same_language():
-    inner = say("there is no file {file}", file="a.csv")
+    inner = say("no such file: {file}", file="a.csv")
     assert tell(say("cannot read {file}: {why}", file="b", why=inner), CHINESE).endswith("没有文件 a.csv")
 
 
 def test_foreign_values_are_never_read_as_templates():
-    assert tell(say("there is no file {file}", file="{0.__class__}"), ENGLISH).endswith("{0.__class__}")
+    assert tell(say("no such file: {file}", file="{0.__class__}"), ENGLISH).endswith("{0.__class__}")
 
 
 def test_english_needs_no_table():

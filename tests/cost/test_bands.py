@@ -304,7 +304,7 @@ def test_a_file_of_own_runs_that_cannot_be_read_is_named(tmp_path, block):
 
 
 def test_a_file_of_own_runs_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(store.AskError, match="there is no file"), store.use(str(tmp_path / "none.toml")):
+    with pytest.raises(store.AskError, match="no such file"), store.use(str(tmp_path / "none.toml")):
         pass
 
 

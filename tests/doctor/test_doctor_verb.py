@@ -100,8 +100,8 @@ def test_checks_are_chosen_by_name_beginning_pattern_and_group(capsys, saved, on
     [
         (("--only", "eccc_mode"), "ecc_mode"),
         (("--only", "nosuch"), "there is no check or group"),
-        (("--from", "/nowhere/box.json"), "there is no file"),
-        (("--for", "/nowhere/plan.json"), "there is no file"),
+        (("--from", "/nowhere/box.json"), "no such file"),
+        (("--for", "/nowhere/plan.json"), "no such file"),
         (("--for", "9x nosuchcard"), "nosuchcard"),
         (("--for", "/dev/null"), "/dev/null holds no plan"),
         (("--for", "/dev/zero"), "/dev/zero is larger than it may be"),

@@ -43,12 +43,12 @@ def test_what_does_not_fit_is_an_answer_too(run, arguments, fits):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--seq", "5"), "hint: it is for training: add --train"),
+        (("--seq", "5"), "hint: it is a training option: add --train"),
         (("--chunked-loss",), "--chunked-loss does not apply to serving"),
         (("--rank", "8"), "--rank does not apply to serving"),
         (("--train", "--context", "32k"), "--context does not apply to training"),
         (("--train", "--rank", "8"), "--rank needs --train lora | --train qlora"),
-        (("--train", "--serve"), "--train and --serve exclude each other"),
+        (("--train", "--serve"), "--train and --serve cannot be combined"),
         (("--tp", "2", "--tp", "4"), "--tp is given twice"),
         (("--kv", ""), "--kv has no value"),
         (("--engine="), "--engine has no value"),

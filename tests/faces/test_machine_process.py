@@ -47,7 +47,7 @@ def start(tmp_path):
 def heard(process):
     out, err = process.communicate(timeout=WAIT_S)
     assert b"Traceback" not in (out or b"") + err
-    assert b"this is a bug" not in err
+    assert b"bug in rigright" not in err
     return process.returncode, (out or b"").decode(), err.decode()
 
 

@@ -13,7 +13,7 @@ WRONG = """
 2  unexpected argument        | probe extra
 2  did you mean --from        | probe --frm x
 2  --save has no value        | probe --save ''
-4  there is no file           | probe --from {folder}/none
+4  no such file               | probe --from {folder}/none
 3  format not recognised      | probe --from {folder}/junk.json
 3  is empty                   | probe --from {folder}/empty
 3  not text                   | probe --from {folder}/bytes
@@ -23,8 +23,8 @@ WRONG = """
 3  cannot write               | probe --save {folder}/file/x.json --from {folder}/h100.txt
 2  no check or group          | doctor --only nosuch
 2  --only has no value        | doctor --only ''
-4  there is no file           | doctor --from {folder}/none
-4  there is no file           | doctor --for {folder}/none.json --from {folder}/h100.txt
+4  no such file               | doctor --from {folder}/none
+4  no such file               | doctor --for {folder}/none.json --from {folder}/h100.txt
 2  unknown GPU                | doctor --for '8x nosuch' --from {folder}/h100.txt
 2  holds no plan              | doctor --for {folder}/junk.json --from {folder}/h100.txt
 3  cannot write               | doctor --fix-script {folder}/file/x.sh --from {folder}/h100.txt
@@ -40,7 +40,7 @@ WRONG = """
 2  no part                    | bench nosuch
 2  too short to measure       | bench ram --time 0.1s
 2  as a time                  | bench --time x
-4  there is no file           | bench --from {folder}/none
+4  no such file               | bench --from {folder}/none
 3  as a benchmark             | bench --from {folder}/junk.json
 3  as a benchmark             | bench --from {folder}/bytes
 2  no address                 | bench --endpoint ftp://x
@@ -52,7 +52,7 @@ WRONG = """
 2  write a port               | watch --serve x
 2  write a port               | watch --serve 127.0.0.1:99999
 2  give --token               | watch --serve 0.0.0.0:9477
-4  there is no file           | watch --serve --token {folder}/none
+4  no such file               | watch --serve --token {folder}/none
 2  add --once                 | watch --markdown
 2  are for --serve            | watch --token {folder}/file
 2  as a time                  | history --since x

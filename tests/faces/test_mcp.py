@@ -242,7 +242,7 @@ WRONG = [
     ("build", {"from": "box.json"}, 'unknown option "from"', ""),
     *((tool, {name: text}, "looks like a file", "") for tool, name in NAMES for text in PATHS),
     *(
-        (tool, {name: [text] if name == "files" else text}, "not below the folder", "")
+        (tool, {name: [text] if name == "files" else text}, "outside the folder", "")
         for tool, name in FILES
         for text in OUTSIDE
     ),

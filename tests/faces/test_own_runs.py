@@ -103,7 +103,7 @@ def test_a_broken_file_of_own_runs_is_said(settings, capsys, text, said):
 
 def test_a_file_of_own_runs_that_is_not_there_is_said(settings, capsys):
     assert main(["validate", str(runs(settings)), "--anchors", str(settings / "none.toml")]) == 2
-    assert "there is no file" in capsys.readouterr().err
+    assert "no such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", sorted(own_runs.VERBS))

@@ -165,7 +165,7 @@ def test_the_signature_names_the_options():
         (lambda: rig.plan("qwen3-8b", users=-1), "--concurrency is -1", "above zero"),
         (lambda: rig.plan("--from=/etc/passwd"), "unexpected argument", "dash"),
         (lambda: rig.plan("qwen3-8b", form="html"), 'unknown option "form"', ""),
-        (lambda: rig.plan("qwen3-8b", budget=True), "--budget has no value", "write one"),
+        (lambda: rig.plan("qwen3-8b", budget=True), "--budget has no value", "add a value"),
         (lambda: rig.plan("qwen3-8b", buy="no such"), "--buy takes no value", ""),
         (lambda: rig.explain("nosuch-7q", on="4090"), "nosuch-7q", ""),
         (lambda: rig.fit("4090", to=1), 'unknown option "to"', ""),

@@ -200,7 +200,7 @@ def test_a_dropped_machine_is_examined_and_forgotten(page):
     [
         ("probe", {}, "a browser cannot see the machine it runs on"),
         ("fit", {"machine": "here"}, "a browser cannot see the machine it runs on"),
-        ("plan", {"model": "nobody/knows-this"}, "a browser does not ask the hub"),
+        ("plan", {"model": "nobody/knows-this"}, "the hub is not available in the browser"),
     ],
 )
 def test_what_a_browser_cannot_do_is_said(monkeypatch, verb, said, why):

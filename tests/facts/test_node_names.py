@@ -144,7 +144,7 @@ def test_any_text_is_a_machine_or_a_clear_error(text):
     ],
 )
 def test_a_number_of_cards_that_cannot_be_is_told(text, count):
-    with pytest.raises(AskError, match=f": {count} is no number of cards"):
+    with pytest.raises(AskError, match=f": {count} is not a valid number of GPUs"):
         find_node(text)
 
 

@@ -54,10 +54,10 @@ def test_of_an_engine_nobody_has_a_row_for_nothing_is_claimed():
 @pytest.mark.parametrize(
     ("engine", "form", "chip", "told"),
     [
-        ("vllm", "nvfp4", "a100-sxm4-80gb", "vllm runs no nvfp4 weights on A100 SXM4 80GB"),
-        ("vllm", "bf16", "t4", "vllm runs no bf16 weights on T4; there it runs fp16"),
+        ("vllm", "nvfp4", "a100-sxm4-80gb", "vllm does not run nvfp4 weights on A100 SXM4 80GB"),
+        ("vllm", "bf16", "t4", "vllm does not run bf16 weights on T4; supported there: fp16"),
         ("vllm", "bf16", "apple-m4-max-40c", "does not run on Apple M4 Max (40c GPU)"),
-        ("llama.cpp", "awq4", "rtx-4090", "there it runs gguf"),
+        ("llama.cpp", "awq4", "rtx-4090", "supported there: gguf"),
     ],
 )
 def test_known_cases_are_told_so(engine, form, chip, told):

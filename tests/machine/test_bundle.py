@@ -347,7 +347,7 @@ def test_places_that_are_no_files_are_refused_unopened(tmp_path):
     os.mkfifo(pipe)
     with pytest.raises(DataError, match="neither a plain file nor a folder"):
         open_machine(pipe)
-    with pytest.raises(RigError, match="there is no file"):
+    with pytest.raises(RigError, match="no such file"):
         open_machine(tmp_path / "absent.json")
 
 

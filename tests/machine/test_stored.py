@@ -21,7 +21,7 @@ MACHINE = Machine(
     unseen=(
         Unseen(
             what="slots",
-            why=say("reading it failed: {why}", why=LATE),
+            why=say("cannot be read: {why}", why=LATE),
         ),
     ),
 )
@@ -36,7 +36,7 @@ def test_sentences_are_told_in_the_language_of_who_asks():
 
 
 def test_what_a_sentence_quotes_is_told_as_words():
-    quoted = plain(say("reading it failed: {why}", why=ConnectionRefusedError(111, "Connection refused")))
+    quoted = plain(say("cannot be read: {why}", why=ConnectionRefusedError(111, "Connection refused")))
     assert json.loads(json.dumps(quoted))["values"] == {"why": "[Errno 111] Connection refused"}
 
 
@@ -48,7 +48,7 @@ def test_what_a_sentence_quotes_is_told_as_words():
         ({"devices": [{"index": True, "vendor": "nvidia"}]}, "index"),
         ({"memory": {"total_bytes": "much"}}, "total_bytes"),
         ({"environment": [["a"]]}, "environment"),
-        ({"unseen": [{"what": "x", "why": {"say": "there is no file {file}"}}]}, "why"),
+        ({"unseen": [{"what": "x", "why": {"say": "no such file: {file}"}}]}, "why"),
     ],
 )
 def test_what_is_no_machine_is_refused_with_its_place(data, place):

@@ -104,7 +104,7 @@ def test_runs_are_validated_with_options_of_several_words(step):
 def test_each_capture_is_answered_and_the_worst_code_stands(step):
     done = step(command="doctor", files=f"{SICK}\nnone.json\n", fail_on="never")
     assert (done.returncode, done.output) == (4, "exit-code=20\n")
-    assert "there is no file none.json" in commands(done)[-1]
+    assert "no such file: none.json" in commands(done)[-1]
     assert "thermal" in done.summary
 
 

@@ -25,7 +25,7 @@ from rigright.report.screen import Screen
 
 LETTERS = "abcXYZ 019-_.,:|<>&`*[]\\#'\"$%{}()！，。显存模型权重（）“”é́😀\u202e\x1b\t\n"
 texts = st.text(alphabet=LETTERS, max_size=30)
-shown = texts | texts.map(lambda text: say("there is no file {file}", file=text))
+shown = texts | texts.map(lambda text: say("no such file: {file}", file=text))
 tones = st.sampled_from(["plain", "good", "warn", "bad", "dim", "strong"])
 titles = st.none() | shown
 lines = st.builds(Line, said=shown, tone=tones)

@@ -46,7 +46,7 @@ def test_the_order_is_kept(names):
         (np.float64(0.5), "0.5"),
         (Cut.OUT, '"out"'),
         ("显存", '"显存"'),
-        (say("there is no file {file}", file="x"), '"没有文件 x"'),
+        (say("no such file: {file}", file="x"), '"没有文件 x"'),
     ],
 )
 def test_values_of_the_code_become_values_of_json(thing, written):

@@ -128,7 +128,7 @@ def test_an_old_chip_has_no_fp8(llama8, market):
     )
     assert {plan.chip.architecture for plan in found.plans} == {"Hopper"}
     assert [one.limit for one in found.rejections if "V100" in one.label] == ["format"]
-    with pytest.raises(AskError, match=r"vllm runs no fp8 weights on V100 .*there it runs fp16"):
+    with pytest.raises(AskError, match=r"vllm does not run fp8 weights on V100 .*supported there: fp16"):
         find_serving(llama8, PlanWish(chips=("v100",), weights=("fp8",), **WORK), market=market)
 
 

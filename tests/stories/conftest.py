@@ -53,7 +53,7 @@ def ask(capsys, monkeypatch, answered):
         code = main(words)
         said = capsys.readouterr()
         assert "Traceback" not in said.out + said.err
-        assert "this is a bug" not in said.err, said.err
+        assert "bug in rigright" not in said.err, said.err
         return Said(code=code, out=said.out, err=said.err)
 
     return asking

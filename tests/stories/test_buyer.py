@@ -93,7 +93,7 @@ def told_in_one_sentence(err):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("plan llama-3.1-8b --ttft fast", "hint: write for example 50ms"),
+        ("plan llama-3.1-8b --ttft fast", "hint: for example 50ms"),
         ("plan llama-3.1-8b --budget cheap", "hint: write one amount in one currency: 8000usd"),
         ("plan llama-3.1-8b --cloud nowhere", "hint: choose alibaba, "),
         ("plan llama-3.1-8b --chips 5095", "5095"),

@@ -109,14 +109,14 @@ def test_a_broken_request_is_named_by_line_and_column_and_the_others_are_played(
     said = ask(SIMULATE.format(path=put(GOOD + row + "\n")))
     assert said.code == 0
     assert f"in.csv, line 10, column {column}: cannot read" in " ".join(said.out.split())
-    assert "8 requests of a trace" in said.out
+    assert "8 requests from the trace" in said.out
     assert "not served" not in said.out
 
 
 def test_of_many_broken_requests_a_few_are_named_and_the_rest_counted(ask, put):
     said = ask(SIMULATE.format(path=put(GOOD + "x,y,z\n" * 500)) + " --details")
     assert said.out.count("cannot read") < 20
-    assert "more rows cannot be read" in said.out
+    assert "more unreadable rows" in said.out
 
 
 def test_a_request_that_is_too_long_is_refused_and_counted(ask, put):
@@ -124,7 +124,7 @@ def test_a_request_that_is_too_long_is_refused_and_counted(ask, put):
     assert "requests not served: 1" in " ".join(said.out.split())
     assert "too long" in said.out
     alone = ask(SIMULATE.format(path=put(HEAD + "0,1000000000,20\n")))
-    assert "no request was served" in alone.out
+    assert "no request completed" in alone.out
     assert "never" not in alone.lines[1]
 
 
@@ -205,7 +205,7 @@ GRID = "model,on,users\n"
     [
         ("llama-3.1-8b,h100,abc", 'cannot read "abc" as a number'),
         ("nosuchmodel,h100,8", 'unknown model "nosuchmodel"'),
-        (",h100,8", "no model is named"),
+        (",h100,8", "no model given"),
         ("llama-3.1-8b,nosuchchip,8", "nosuchchip"),
         ("llama-3.1-8b,h100,-8", "--concurrency is -8"),
         ("llama-3.1-8b,k80,8", "no known engine runs on"),
@@ -233,10 +233,10 @@ def test_a_question_without_a_plan_is_no_error(ask, put):
     [
         ("--out /nonexistent/x.csv", "No such file"),
         ("--out {folder}", "irectory"),
-        ("--workers 0", "at least one process"),
+        ("--workers 0", "must be at least 1"),
         ("--workers -1", ""),
         ("--workers many", "many"),
-        ("--ray auto --workers 2", "--workers is for this machine"),
+        ("--ray auto --workers 2", "--workers applies to this machine"),
     ],
 )
 def test_a_sweep_that_cannot_be_made_says_so_before_it_is_made(ask, put, tmp_path, line, told):

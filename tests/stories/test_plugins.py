@@ -66,7 +66,7 @@ def test_a_chip_and_its_price_are_planned_with_and_said(acme, plan):
     found = json.loads(plan.read_text(encoding="utf-8"))
     bought = next(one for one in found["plans"] if one["chip"] == "acme-x1")
     assert bought["supply"]["usd"]["value"] == pytest.approx(1900)
-    assert found["plugins"] == "with facts of plugin acme-rig 1.2: acme-x1 (chips, prices)"
+    assert found["plugins"] == "includes facts from plugin acme-rig 1.2: acme-x1 (chips, prices)"
     shown = rig("plan", "acme-lm-1", "--on", "acme x1", "--lang", "zh", path=acme).stdout
     assert "采用了插件数据：acme-rig 1.2: acme-x1 (chips, prices), acme/acme-lm-1 (models)" in shown
     assert "plugin acme-rig 1.2: data sheet of Acme" in rig("look-up", "chips", "acme x1", path=acme).stdout
@@ -88,7 +88,7 @@ def test_a_target_writes_its_file_and_is_listed_and_completed(acme, plan, tmp_pa
     asked = subprocess.run(["bash", "-c", script + typed], capture_output=True, text=True, check=True)
     assert asked.stdout.split() == ["acme-jobs"]
     head = rig("export", "vllm", "--from", str(plan), path=acme).stdout
-    assert "# with facts of plugin acme-rig 1.2: acme-x1 (chips, prices)" in head
+    assert "# includes facts from plugin acme-rig 1.2: acme-x1 (chips, prices)" in head
 
 
 def test_a_check_is_found_by_the_doctor(acme, tmp_path):
@@ -140,7 +140,7 @@ def test_a_correction_says_that_it_is_one(tmp_path):
     assert found["tdp_w"] == 400
     assert found["source"].endswith("; tdp_w by plugin acme-rig 1.2: measured at Acme")
     explained = rig("explain", "qwen3-8b", "--on", "rtx 4090", path=tmp_path).stdout
-    assert "with facts of plugin acme-rig 1.2: rtx-4090 (chips)" in explained
+    assert "includes facts from plugin acme-rig 1.2: rtx-4090 (chips)" in explained
 
 
 def only(group, value, files, *, name="acme"):
@@ -166,18 +166,18 @@ BROKEN_FACTS = {
     "a date to come": (chip(as_of="2099-01"), 'column as_of: cannot read "2099-01"'),
     "a chip of ours": (
         chip(id="rtx-4090"),
-        "rtx-4090 is there already; what corrects it belongs in corrections/chips.csv",
+        "rtx-4090 already exists; put a correction in corrections/chips.csv",
     ),
-    "a name of ours": (chip(name="GeForce RTX 4090"), '"geforce rtx 4090" is there already'),
-    "a PCI id of ours": (chip(pci_ids="10de:2684"), '"10de:2684" is there already'),
+    "a name of ours": (chip(name="GeForce RTX 4090"), '"geforce rtx 4090" already exists'),
+    "a PCI id of ours": (chip(pci_ids="10de:2684"), '"10de:2684" already exists'),
     "a column too many": (facts(**{"chips.csv": "id,colour\nacme,red\n"}), "chips.csv has no column colour"),
-    "another table": (facts(**{"xids.csv": "code\n1\n"}), "nothing can be added to xids.csv"),
+    "another table": (facts(**{"xids.csv": "code\n1\n"}), "rows cannot be added to xids.csv"),
     "a price of nothing": (
         facts(**{"prices.csv": made.table("prices.csv", made.PRICE)}),
         'prices.csv, line 2, column chip: cannot read "acme-x1"',
     ),
     "no text": (facts(**{"chips.csv": "id\n" + "\0" * 900}), "chips.csv"),
-    "huge": (facts(**{"chips.csv": "id\n" + "acme\n" * 2_000_000}), "larger than it may be"),
+    "huge": (facts(**{"chips.csv": "id\n" + "acme\n" * 2_000_000}), "larger than the limit"),
     "too many rows": (
         facts(**{"prices.csv": made.table("prices.csv", *[made.PRICE] * 5001)}),
         "more than 5,000 rows",
@@ -185,7 +185,7 @@ BROKEN_FACTS = {
     "no model": (facts(**{"models.jsonl": '{"_model": 3}\n'}), "models.jsonl, line 1: no config"),
     "a correction of nothing": (
         facts(**{"corrections/chips.csv": made.table("chips.csv", made.CHIP)}),
-        "there is no acme-x1 to correct",
+        "no acme-x1 to correct",
     ),
 }
 
@@ -227,7 +227,7 @@ def test_broken_facts_are_a_sentence_and_none_of_them_counts(fault, here, monkey
     (left,) = plugins.left_out()
     assert str(left.said).startswith("plugin acme-rig 1.2: ")
     assert said in str(left.said)
-    assert str(left.said).endswith("; its facts are left out")
+    assert str(left.said).endswith("; its facts are not used")
     assert "其数据不采用" in tell(left.said, "zh")
 
 
@@ -248,44 +248,44 @@ CHECK = f"{IMPORTS}@check(in_both('a', '甲', values={{}}))\ndef acme_one(case):
 BROKEN_CHECKS = {
     "no module": (
         only("checks", "acme_rig.gone", {}),
-        "No module named 'acme_rig.gone'; its checks are left out",
+        "No module named 'acme_rig.gone'; its checks are not used",
     ),
     "an import that fails": (code("checks", "import nothing_of_that_name"), "No module named"),
-    "an import that ends the program": (code("checks", "raise SystemExit(0)"), "it broke: SystemExit"),
+    "an import that ends the program": (code("checks", "raise SystemExit(0)"), "it failed: SystemExit"),
     "nothing in it": (code("checks", "x = 1"), "acme_rig.code has no check"),
     "the name of one of ours": (
         code("checks", CHECK.replace("acme_one", "disk_space") + "yield Fine(says='x')"),
-        'there is a check "disk_space" already; its check is left out',
+        'check "disk_space" already exists; its check is not used',
     ),
     "an import that writes": (
         code("checks", "import pathlib; pathlib.Path('/tmp/acme.txt').write_text('x')"),
-        "it may only read, and was refused open /tmp/acme.txt",
+        "plugins may only read; refused: open /tmp/acme.txt",
     ),
 }
 BROKEN_VERDICTS = {
-    "an error": ("yield 1 / 0", "it broke: ZeroDivisionError: division by zero"),
-    "an end": ("import sys; yield sys.exit(0)", "it broke: SystemExit"),
-    "no verdict": ("yield 'all is well'", "it says what is no verdict"),
-    "nothing to go through": ("return 7", "it broke: TypeError"),
+    "an error": ("yield 1 / 0", "it failed: ZeroDivisionError: division by zero"),
+    "an end": ("import sys; yield sys.exit(0)", "it failed: SystemExit"),
+    "not a verdict": ("yield 'all is well'", "it returned something that is not a verdict"),
+    "nothing to go through": ("return 7", "it failed: TypeError"),
     "half a finding": (
         "yield Finding(severity='awful', title='x', evidence=(), why='y', fix=())",
-        "it says what is no verdict",
+        "it returned something that is not a verdict",
     ),
     "a sentence without its values": (
         "yield Fine(says=in_both('{n}', '{n}', values={}))",
-        "it broke: KeyError",
+        "it failed: KeyError",
     ),
-    "a program": ("import os; os.system('true'); yield Fine(says='x')", "was refused os.system"),
-    "a file": ("open('acme.txt', 'w'); yield Fine(says='x')", "was refused open acme.txt"),
+    "a program": ("import os; os.system('true'); yield Fine(says='x')", "refused: os.system"),
+    "a file": ("open('acme.txt', 'w'); yield Fine(says='x')", "refused: open acme.txt"),
     "a file, quietly": (
         "\n    try: open('acme.txt', 'a')\n    except OSError: pass\n    yield Fine(says='x')",
-        "was refused open acme.txt",
+        "refused: open acme.txt",
     ),
     "a connection": (
         "import socket; socket.create_connection(('127.0.0.1', 9)); yield Fine(says='x')",
-        "was refused socket.getaddrinfo",
+        "refused: socket.getaddrinfo",
     ),
-    "a signal": ("import os; os.kill(os.getpid(), 0); yield Fine(says='x')", "was refused os.kill"),
+    "a signal": ("import os; os.kill(os.getpid(), 0); yield Fine(says='x')", "refused: os.kill"),
 }
 
 
@@ -319,17 +319,17 @@ def test_a_broken_check_is_said_beside_the_answer(tmp_path):
     made.install(tmp_path, *BROKEN_CHECKS["an import that fails"][0])
     done, usual = (rig("doctor", "--from", str(capture), path=path) for path in (tmp_path, None))
     assert (done.returncode, done.stdout) == (usual.returncode, usual.stdout)
-    assert done.stderr.startswith("warning: plugin acme-rig 1.2: it broke: ModuleNotFoundError")
+    assert done.stderr.startswith("warning: plugin acme-rig 1.2: it failed: ModuleNotFoundError")
 
 
 TARGETS = {
-    "no files": ("return {}", "it hands back no files"),
-    "no texts": ("return {'a': 1}", "is no plain name of a file with its text"),
-    "another kind": ("return 'text'", "it hands back no files"),
-    "a place of its own": ("return {'../../a': 'x'}", "is no plain name of a file with its text"),
-    "half a letter": ("return {'a': '\\ud800'}", "is no plain name of a file with its text"),
-    "an error": ("return launch.nothing", "it broke: AttributeError"),
-    "what it may not": ("import subprocess; subprocess.run(['true'])", "was refused subprocess.Popen"),
+    "no files": ("return {}", "it returned no files"),
+    "no texts": ("return {'a': 1}", "is not a plain file name with text content"),
+    "another kind": ("return 'text'", "it returned no files"),
+    "a place of its own": ("return {'../../a': 'x'}", "is not a plain file name with text content"),
+    "half a letter": ("return {'a': '\\ud800'}", "is not a plain file name with text content"),
+    "an error": ("return launch.nothing", "it failed: AttributeError"),
+    "what it may not": ("import subprocess; subprocess.run(['true'])", "refused: subprocess.Popen"),
 }
 
 
@@ -350,10 +350,10 @@ def test_a_target_takes_no_name_of_ours_and_one_that_breaks_is_an_error(plan, ac
     both = os.pathsep.join(map(str, (tmp_path, acme)))
     done = rig("export", "vllm", "--from", str(plan), path=both)
     assert "exec vllm" in done.stdout
-    assert 'there is a target "vllm" already; its target is left out' in done.stderr
+    assert 'target "vllm" already exists; its target is not used' in done.stderr
     done = rig("export", "bad", "--from", str(plan), path=both)
     assert (done.returncode, done.stdout) == (3, "")
-    assert 'error: target "bad" of plugin bad-rig 0.1: it broke: ModuleNotFoundError' in done.stderr
+    assert 'error: target "bad" of plugin bad-rig 0.1: it failed: ModuleNotFoundError' in done.stderr
 
 
 def test_a_name_that_ours_has_stays_ours(tmp_path):

@@ -88,7 +88,7 @@ def test_2_a_body_without_end_or_without_haste_is_refused(declared):
             while True:
                 asked.wfile.write(bytes(2**20))
 
-    with serving(flood) as url, pytest.raises(DataError, match="larger than it may be"):
+    with serving(flood) as url, pytest.raises(DataError, match="larger than the limit"):
         bounded.fetched(url, most_bytes=2**20, limit_s=20, wait_s=5)
 
 
@@ -341,7 +341,7 @@ def test_12_what_a_traced_module_started_ends_with_it(monkeypatch, tmp_path):
     child = tmp_path / "child.py"
     child.write_text(code)
     monkeypatch.setattr(module, "CHILD", child)
-    with pytest.raises(DataError, match="did not end"):
+    with pytest.raises(DataError, match="did not finish"):
         module._run(tmp_path / "net.py", "make", inputs=[], python=sys.executable, limit_s=1.5)
     pid = int((tmp_path / "pid").read_text())
     for _ in range(50):

@@ -230,7 +230,7 @@ def test_a_training_run_costs_its_hours():
         (["2x rtx 4090", "--then", "8x h100"], "--after"),
         (["2x rtx 4090", "--after", "5"], "--years"),
         (["2x rtx 4090", "--after", "0.001"], "--after"),
-        (["2x rtx 4090", "--place", "DE", "--tariff", "0.2"], "exclude"),
+        (["2x rtx 4090", "--place", "DE", "--tariff", "0.2"], "cannot be combined"),
         (["2x rtx 4909"], "4090"),
         (["gaudi2"], "--prices"),
         (["aws"], "aws:p5.48xlarge"),

@@ -80,8 +80,8 @@ def test_what_is_missing_is_told():
         predict(row(gpu=None))
     with pytest.raises(AskError, match="names no model"):
         predict(row(model=None))
-    assert "treated as ResNet-50" in str(predict(row(model="nobodys_net_9"))[0].why)
-    with pytest.raises(AskError, match="no processor is known"):
+    assert "using ResNet-50" in str(predict(row(model="nobodys_net_9"))[0].why)
+    with pytest.raises(AskError, match="unknown processor"):
         predict(row(gpu="CPU abacus-9000"))
     assert all(predict(row(gpu=chip.id))[0].predicted > 0 for chip in chips())
 

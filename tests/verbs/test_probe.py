@@ -40,7 +40,7 @@ def ask(capsys):
         code = main(list(words))
         said = capsys.readouterr()
         assert "Traceback" not in said.out + said.err
-        assert "this is a bug" not in said.err, said.err
+        assert "bug in rigright" not in said.err, said.err
         return code, said.out, said.err
 
     return asking
@@ -127,7 +127,7 @@ def test_a_bundle_is_made_and_opened(ask, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--from", "{folder}/absent.xml"), 4, "there is no file"),
+        (("--from", "{folder}/absent.xml"), 4, "no such file"),
         (("--from", "{folder}/empty"), 3, "is empty"),
         (("--from", "{folder}/bytes"), 3, "is not text: there are zero bytes in it"),
         (("--from", "{folder}/cut.json"), 3, "format not recognised; supported:"),

@@ -143,7 +143,7 @@ def test_no_name_is_no_directory():
 
 def test_a_head_alone_is_said_to_have_no_rows(put):
     found = validate(put(",".join(GOOD) + "\n"))
-    assert "the table has a head and no rows" in shown(found)
+    assert "the table has a header but no rows" in shown(found)
 
 
 def test_a_tick_stands_only_where_something_was_held(put):

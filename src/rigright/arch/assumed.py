@@ -13,8 +13,8 @@ def near_published(arch: Arch) -> Arch:
     return warned(
         arch,
         say(
-            "{family}: counted from its description and near the published total; "
-            "no reference implementation was held against it",
+            "{family}: counted from its description; close to the published total, not checked "
+            "against a reference implementation",
             family=arch.family,
         ),
     )

@@ -19,11 +19,13 @@ def check(arch: Arch) -> None:
     if not any(tower.layers or tower.outer for tower in arch.towers) or (writes and not arch.trunk.layers):
         raise DataError(say("{name} describes a model without layers", name=arch.name))
     if layers > MAX_LAYERS:
-        raise DataError(say("{name} would have {layers} layers: no model has", name=arch.name, layers=layers))
+        raise DataError(
+            say("{name} would have {layers} layers: too many to be real", name=arch.name, layers=layers)
+        )
     params = count.params(arch)
     if not 0 < params < MAX_PARAMS:
         raise DataError(
-            say("{name} would have {params} parameters: no model has", name=arch.name, params=params)
+            say("{name} would have {params} parameters: too many to be real", name=arch.name, params=params)
         )
     for tower in arch.towers:
         for layer in dict.fromkeys(tower.layers):
@@ -34,7 +36,7 @@ def check(arch: Arch) -> None:
             if ffn is not None and ffn.per_tok > ffn.experts:
                 raise DataError(
                     say(
-                        "a token cannot go to {used} of {experts} experts",
+                        "a token cannot use {used} of {experts} experts",
                         used=ffn.per_tok,
                         experts=ffn.experts,
                     )

@@ -223,7 +223,7 @@ def layer_types(config: Config, layers: int, *, default: Callable[[int], str]) -
     if len(told) < layers:
         raise DataError(
             say(
-                "{where}: layer_types names {told} layers, the model has {layers}",
+                "{where}: layer_types lists {told} layers, the model has {layers}",
                 where=config.where,
                 told=len(told),
                 layers=layers,

@@ -125,7 +125,7 @@ def _unsaid(config: Config, whole: Config) -> Sentence | None:
     if not missing:
         return None
     return say(
-        "{where} does not say {keys}: the defaults of its class were taken",
+        "{where} lacks {keys}: using the defaults of its class",
         where=config.where,
         keys=", ".join(missing),
     )
@@ -137,7 +137,7 @@ def _warned(arch: Arch, warning: Sentence) -> Arch:
 
 def _inner_only(config: Config, key: str) -> Sentence:
     return say(
-        'the model type "{type}" is not known: only its language part ("{key}") was read and counted',
+        'unknown model type "{type}": only its language part ("{key}") is counted',
         type=_type(config),
         key=key,
     )
@@ -145,22 +145,20 @@ def _inner_only(config: Config, key: str) -> Sentence:
 
 def _assumed(config: Config, file: str) -> Sentence:
     kind = (
-        say("a decoder with the parts its keys name")
+        say("a decoder with the parts its keys describe")
         if file == GENERIC
         else say("the family {file}", file=file)
     )
     if not _told(config):
-        return say("the config names no model type: read by its keys, as {kind}", kind=kind)
-    return say(
-        'the model type "{type}" is not known: read by its keys, as {kind}', type=_type(config), kind=kind
-    )
+        return say("the config has no model_type: reading its keys as {kind}", kind=kind)
+    return say('unknown model type "{type}": reading its keys as {kind}', type=_type(config), kind=kind)
 
 
 def _unreadable(config: Config, lack: DataError) -> Sentence:
     if not _told(config):
-        return say("{why}; and the config names no model type to go by", why=lack.sentence)
+        return say("{why}; and the config has no model_type to fall back on", why=lack.sentence)
     return say(
-        'the model type "{type}" is not known, and its keys do not tell of a decoder: {why}',
+        'unknown model type "{type}", and its keys do not describe a decoder: {why}',
         type=_type(config),
         why=lack.sentence,
     )

@@ -26,9 +26,9 @@ _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp
 def read_config(raw: Mapping[str, Any], name: str) -> Arch:
     """Read a config.json's content; whatever it holds, an Arch or a RigError comes out."""
     if not isinstance(raw, Mapping) or not all(isinstance(key, str) for key in raw):
-        raise DataError(say("{name} is not a model's config: it holds no keys", name=name))
+        raise DataError(say("{name} is not a model config: it has no keys", name=name))
     if len(raw) > MAX_KEYS:
-        raise DataError(say("{name} holds {keys} keys: no model's config does", name=name, keys=len(raw)))
+        raise DataError(say("{name} has {keys} keys: too many for a model config", name=name, keys=len(raw)))
     config = Config(raw, name)
     try:
         arch = read_family(config, name)
@@ -46,7 +46,7 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
     odd = [word for word in dict.fromkeys(words) if not any(stem in word.lower() for stem in _KIND_STEMS)]
     odd_kinds = tuple(
         say(
-            'layer_types says "{kind}", which is not known: those layers are read as plain ones',
+            'layer_types contains unknown "{kind}": treating those layers as standard ones',
             kind=word[:40],
         )
         for word in odd[:3]

@@ -73,10 +73,10 @@ def _scheme(config: Config, *, has_mlx: bool) -> tuple[str | None, tuple[Sentenc
     scheme = str(told)[:40]
     kind = next((kind for word, kind in _BY_NAME.items() if word in config.where.lower()), None)
     if kind is None:
-        unknown = say('the quantization "{scheme}" is not known: weights are taken as 16-bit', scheme=scheme)
+        unknown = say('unknown quantization "{scheme}": assuming 16-bit weights', scheme=scheme)
         return None, (unknown,)
     hinted = say(
-        'the quantization "{scheme}" is not known: weights are taken as {format}, as the name says',
+        'unknown quantization "{scheme}": assuming {format} weights, as the name suggests',
         scheme=scheme,
         format=kind,
     )

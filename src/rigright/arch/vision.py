@@ -43,7 +43,7 @@ def sides(value: object, default: int) -> tuple[int, int]:
         value = [value]
     told = (value[0], value[-1]) if isinstance(value, list | tuple) and value else (default, default)
     if not all(isinstance(side, int | float) and 1 <= side <= MAX_SIDE for side in told):
-        raise DataError(say("an image or a patch cannot have the sides {sides}", sides=repr(told)[:60]))
+        raise DataError(say("invalid image or patch size {sides}", sides=repr(told)[:60]))
     return int(told[0]), int(told[1])
 
 
@@ -58,9 +58,7 @@ def vit_tower(
 ) -> Tower:
     """The tower of one kind; `after` follows its layers, `tail` keeps the kind's own pooling."""
     if kind not in KINDS:
-        raise DataError(
-            say('{where}: no image tower is known as "{kind}"', where=config.where, kind=kind[:60])
-        )
+        raise DataError(say('{where}: unknown vision tower "{kind}"', where=config.where, kind=kind[:60]))
     eye = KINDS[kind](config)
     grid = patches(config)
     tok = grid + eye.prefix

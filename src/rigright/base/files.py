@@ -17,7 +17,7 @@ from rigright.base.words import say
 if TYPE_CHECKING:
     from io import FileIO
 
-NO_WRITER_S, NO_WRITER = 10.0, say("it is a pipe that nobody writes to")
+NO_WRITER_S, NO_WRITER = 10.0, say("it is a pipe without a writer")
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 EXIT_SYSTEM = 5
 _FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
@@ -55,7 +55,7 @@ def read_bounded(file: str | Path, most_bytes: int) -> bytes:
     try:
         raw = read_first(file, most_bytes + 1)
     except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=file)) from None
+        raise MissingError(say("no such file: {file}", file=file)) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise DataError(say("cannot read {file}: {why}", file=file, why=why)) from None
@@ -102,7 +102,9 @@ def _is_over(pipe: FileIO) -> bool:
 
 def too_large(file: str | Path, most_bytes: int) -> DataError:
     """The error of a file beyond its bounds."""
-    return DataError(say("{file} is larger than it may be ({limit} MiB)", file=file, limit=most_bytes // MIB))
+    return DataError(
+        say("{file} is larger than the limit of {limit} MiB", file=file, limit=most_bytes // MIB)
+    )
 
 
 def save_text(file: str | Path, text: str) -> None:

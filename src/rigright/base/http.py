@@ -65,5 +65,7 @@ def fetched(
             if len(raw) > most_bytes:
                 raise too_large(url, most_bytes)
             if time.monotonic() > until:
-                raise DataError(say("{url} sent no whole answer in {limit} s", url=url, limit=f"{limit_s:g}"))
+                raise DataError(
+                    say("{url}: incomplete response after {limit} s", url=url, limit=f"{limit_s:g}")
+                )
     return bytes(raw)

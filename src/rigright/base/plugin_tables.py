@@ -115,7 +115,7 @@ def _facts_of(plugin: Plugin, before: tuple[Fact, ...]) -> Iterator[Fact]:
         if file.name != MODELS and not rules(file.name):
             may = ", ".join([*_rules(), MODELS])
             raise DataError(
-                say("nothing can be added to {file}; only to {tables}", file=file.name, tables=may)
+                say("rows cannot be added to {file}, only to {tables}", file=file.name, tables=may)
             )
     tables: dict[tuple[str, bool], list[tuple[int, Raw]]] = {
         (file.name, file.parent.name == CORRECTIONS): list(_raw(file))
@@ -228,7 +228,7 @@ def _new(where: tuple[str, int], raw: Raw, *, known: set[Key]) -> None:
     if _key(table, raw) in known:
         raise DataError(
             say(
-                "{file}, line {line}: {row} is there already; what corrects it belongs in {folder}/{file}",
+                "{file}, line {line}: {row} already exists; put a correction in {folder}/{file}",
                 file=table, line=line, row=" ".join(filter(None, _key(table, raw))), folder=CORRECTIONS,
             )
         )  # fmt: skip
@@ -239,7 +239,7 @@ def _new(where: tuple[str, int], raw: Raw, *, known: set[Key]) -> None:
             if taken:
                 raise DataError(
                     say(
-                        '{file}, line {line}, column {column}: "{cell}" is there already',
+                        '{file}, line {line}, column {column}: "{cell}" already exists',
                         file=table,
                         line=line,
                         column=rule.column,
@@ -260,9 +260,7 @@ def _corrected(where: tuple[str, int], raw: Raw) -> tuple[Raw, list[str]]:
     ours = _shipped(table).get(_key(table, raw))
     if ours is None:
         row = " ".join(filter(None, _key(table, raw)))
-        raise DataError(
-            say("{file}, line {line}: there is no {row} to correct", file=table, line=line, row=row)
-        )
+        raise DataError(say("{file}, line {line}: no {row} to correct", file=table, line=line, row=row))
     source = next(rule.column for rule in rules(table) if rule.kind == "source")
     if not raw[source]:
         raise bad_cell(Path(table), line, column=source, cell="")
@@ -318,4 +316,4 @@ def used(answer: str) -> Sentence | None:
         f"{plugin}: " + ", ".join(f"{of} ({', '.join(tables)})".strip() for of, tables in rows.items())
         for plugin, rows in found.items()
     ]
-    return say("with facts of plugin {facts}", facts="; ".join(shown)) if shown else None
+    return say("includes facts from plugin {facts}", facts="; ".join(shown)) if shown else None

@@ -74,7 +74,7 @@ def plugins(group: str) -> tuple[Plugin, ...]:
 
 def leave_out(plugin: Plugin, what: Sentence, *, why: object) -> None:
     """Keep that something of a plugin does not count."""
-    said = say("plugin {plugin}: {why}; {what} left out", plugin=plugin, why=why, what=what)
+    said = say("plugin {plugin}: {why}; {what} not used", plugin=plugin, why=why, what=what)
     _LEFT_OUT.setdefault(str(said), LeftOut(plugin=str(plugin), said=said))
 
 
@@ -157,11 +157,9 @@ def run(call: Callable[[], T]) -> T:
     else:
         wrong = None
     if refused:
-        raise DataError(
-            say("it may only read, and was refused {what}", what=", ".join(dict.fromkeys(refused)))
-        )
+        raise DataError(say("plugins may only read; refused: {what}", what=", ".join(dict.fromkeys(refused))))
     if wrong is not None:
-        raise DataError(say("it broke: {why}", why=wrong))
+        raise DataError(say("it failed: {why}", why=wrong))
     return found
 
 

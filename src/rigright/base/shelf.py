@@ -27,7 +27,9 @@ def take(package: str, file: str, *, bears: str) -> Any:
     """What one file of the folder bears under the agreed name."""
     module = importlib.import_module(f"{package}.{file}")
     if not hasattr(module, bears):
-        raise DataError(say('{file} in {folder} bears no "{name}"', file=file, folder=package, name=bears))
+        raise DataError(
+            say('{file} in {folder} does not define "{name}"', file=file, folder=package, name=bears)
+        )
     return getattr(module, bears)
 
 

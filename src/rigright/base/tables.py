@@ -116,7 +116,7 @@ def raw_rows(path: Path, *, required: tuple[str, ...] = ()) -> Iterator[tuple[in
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield from open_rows(file, path.name, required=required)
     except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=path)) from None
+        raise MissingError(say("no such file: {file}", file=path)) from None
     except OSError as error:
         raise DataError(say("cannot read {file}: {why}", file=path, why=error.strerror or error)) from None
 

@@ -40,7 +40,7 @@ def unreadable(text: str, what: Sentence, *, example: str) -> AskError:
     """The error for a text that is no such figure."""
     return AskError(
         say('cannot read "{text}" as {what}', text=text, what=what),
-        hint=say("write for example {example}", example=example),
+        hint=say("for example {example}", example=example),
     )
 
 

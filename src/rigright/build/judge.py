@@ -52,6 +52,6 @@ def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
         says = say(
             'a second {what} is listed, "{text}": only the first is checked', what=NOUNS[kind], text=text[:60]
         )
-        do = say("leave one of them out")
+        do = say("remove one of them")
         found.append(Ruling(verdict=DOUBT, parts=(kind,), rule="repeated", says=says, do=do))
     return tuple(sorted(found, key=lambda one: -ORDER.index(one.verdict)))

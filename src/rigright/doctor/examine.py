@@ -128,11 +128,13 @@ def _of_plugins(taken: set[str]) -> dict[str, Check]:
         for one in borne:
             if not _NAME.fullmatch(one.name):
                 leave_out(
-                    plugin, say("its check is"), why=say('"{name}" is no name of a check', name=one.name[:80])
+                    plugin,
+                    say("its check is"),
+                    why=say('"{name}" is not a valid check name', name=one.name[:80]),
                 )
                 continue
             if one.name in taken:
-                why = say('there is a check "{name}" already', name=one.name)
+                why = say('check "{name}" already exists', name=one.name)
                 leave_out(plugin, say("its check is"), why=why)
                 continue
             taken.add(one.name)
@@ -216,7 +218,7 @@ def _said_by(check: Check, case: Case) -> tuple[Verdict, ...]:
     def sound() -> tuple[Verdict, ...]:
         found = tuple(islice(check(case) or (), MOST_SAID))
         if not all(isinstance(one, Finding | Fine | NotSeen) and is_sound(one) for one in found):
-            raise DataError(say("it says what is no verdict"))
+            raise DataError(say("it returned something that is not a verdict"))
         return found
 
     return tuple(

@@ -22,7 +22,7 @@ def server(root: Path | None = None) -> Any:
     """A server of the tools; files are read below the root alone."""
     if find_spec("mcp") is None:
         raise MissingError(
-            say("agents need the package mcp, which is not installed"),
+            say("the MCP server needs the package mcp, which is not installed"),
             hint=say("install it: {command}", command="python -m pip install 'rigright[mcp]'"),
         )
     import mcp_types as types

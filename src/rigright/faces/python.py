@@ -62,7 +62,7 @@ class Reply:
 
         if library not in {None, *FRAMES}:
             raise AskError(
-                say('cannot make a table of "{text}"', text=library),
+                say('cannot build a "{text}" table', text=library),
                 hint=say("choose {known}", known=", ".join(FRAMES)),
             )
         wanted = next((name for name in FRAMES if library in {None, name} and find_spec(name)), None)

@@ -47,7 +47,7 @@ def read(verb: str, placed: Sequence[object] = (), *, named: Mapping[str, object
         if word.startswith("-") and word != "-":
             raise AskError(
                 say('unexpected argument "{argument}"', argument=word),
-                hint=say("options are named arguments; a name does not begin with a dash"),
+                hint=say("pass options as keyword arguments; names cannot start with a dash"),
             )
     rest = [] if behind is None else ["--", *_words((behind,))]
     found = parser.read([*words, *options, *rest])

@@ -42,7 +42,7 @@ _KEPT_BACK = {"anchors", "prices", "plan", "check", "run_code", "input", "shape"
 }
 _OF_FILES = {  # where help for a terminal speaks of files, what is told to those who may name none
     "a name, a config.json, a folder, a GGUF file, a hub id": say("a name or a hub id: qwen3-32b"),
-    'the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file of `probe --save`': say(
+    'the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file from `probe --save`': say(
         'the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge"'
     ),
     'a machine ("2x rtx 4090"), a model, an instance (aws:p5.48xlarge) or a plan.json': say(
@@ -332,8 +332,12 @@ def allowed(tool: str, said: Mapping[str, Any], *, root: Path | None) -> dict[st
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and (_PATH.match(text.strip()) or _FILE.fullmatch(text.strip())):
                 raise AskError(
-                    say('{name}: "{text}" looks like a file; a tool reads none', name=name, text=text[:80]),
-                    hint=say("write a name: qwen3-32b, 8x h100"),
+                    say(
+                        '{name}: "{text}" looks like a file; tools do not read files',
+                        name=name,
+                        text=text[:80],
+                    ),
+                    hint=say("use a name: qwen3-32b, 8x h100"),
                 )
         found[name] = value
     return found
@@ -344,9 +348,11 @@ def _check_size(name: str, value: Any) -> None:
     items = value if isinstance(value, list) else [value]
     if len(items) > MOST_ITEMS or not all(map(_is_short, items)):
         raise AskError(
-            say("{name}: neither a text, nor a number, yes or no, nor a list of these", name=name),
+            say("{name}: must be text, a number, a boolean or a list of these", name=name),
             hint=say(
-                "at most {letters} letters, and {items} in a list", letters=MOST_LETTERS, items=MOST_ITEMS
+                "at most {letters} characters, and {items} items in a list",
+                letters=MOST_LETTERS,
+                items=MOST_ITEMS,
             ),
         )
 
@@ -368,7 +374,7 @@ def _below(root: Path, text: str) -> str:
         is_below = False
     if not is_below:
         raise AskError(
-            say('"{text}" is not below the folder that was given at start', text=text[:80]),
-            hint=say("write a path inside it"),
+            say('"{text}" is outside the folder given at start', text=text[:80]),
+            hint=say("use a path inside it"),
         )
     return str(path)

@@ -88,7 +88,7 @@ def place() -> Path:
 def use(named: str | None) -> Iterator[set[str]]:
     """Take anchors from a file (None: the usual place; "none": nowhere); yields those that moved a figure."""
     if named is not None and named != NONE and not Path(named).is_file():
-        raise AskError(say("there is no file {file}", file=named))
+        raise AskError(say("no such file: {file}", file=named))
     used: set[str] = set()
     before, spoken, read = _NAMED.set(named), _USED.set(used), _FOUND.set([])
     try:

@@ -50,7 +50,7 @@ def references() -> tuple[Reference, ...]:
     found = []
     for row in read_rows(DATA / "bench_reference.csv", readers, required=required):
         if row["unit"] not in _UNITS:
-            raise DataError(say("bench_reference.csv: there is no unit {unit}", unit=row["unit"]))
+            raise DataError(say("bench_reference.csv: unknown unit {unit}", unit=row["unit"]))
         unit, factor = _UNITS[row["unit"]]
         said = f"{row['value']:g} {row['unit']}"
         found.append(Reference(**row | {"value": row["value"] * factor, "unit": unit, "said": said}))

@@ -86,7 +86,7 @@ def _network(found: re.Match[str]) -> tuple[Network, tuple[Sentence, ...]]:
     near = max(slower, key=speed) if slower else min(of_kind, key=speed)
     if abs(near.bytes_per_s / rate - 1) < 0.01:
         return near, ()
-    return near, (say('"{text}" is counted as {network}', text=found[0].strip(), network=near.name),)
+    return near, (say('using {network} for "{text}"', text=found[0].strip(), network=near.name),)
 
 
 def cabled(chip: Chip, stated: Stated, *, cards: int) -> tuple[Chip, tuple[Sentence, ...]]:
@@ -105,7 +105,7 @@ def cabled(chip: Chip, stated: Stated, *, cards: int) -> tuple[Chip, tuple[Sente
     has_link = bridge or fabric_of(chip).kind not in {"none", "host", "pcie"}
     notes = [*stated.notes]
     if stated.bridged and not has_link:
-        notes.append(say("{chip} has no NVLink: its cards are joined by PCIe", chip=chip.name))
+        notes.append(say("{chip} has no NVLink: the cards are connected over PCIe", chip=chip.name))
     shared = wiring_of(chip).network_chips if chip.segment == "datacenter" else float(cards)
     ethernet = stated.network is not None and networks()[stated.network].kind == "ethernet"
     cabling = Cabling(

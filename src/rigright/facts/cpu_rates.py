@@ -30,7 +30,7 @@ def find_cpu(name: str) -> CpuRate:
     words = set(_WORD.findall(name.lower()))
     found = [rate for rate in cpu_rates() if words and words <= set(_WORD.findall(rate.name.lower()))]
     if not found:
-        raise AskError(say('no processor is known by the name "{name}"', name=name[:60]))
+        raise AskError(say('unknown processor "{name}"', name=name[:60]))
     return min(found, key=lambda rate: len(rate.name))
 
 

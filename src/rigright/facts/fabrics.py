@@ -76,7 +76,7 @@ def find_network(name: str) -> Network:
     if name not in networks():
         raise AskError(
             say(
-                'there is no network "{name}"; there are {known}',
+                'unknown network "{name}"; known: {known}',
                 name=name,
                 known=", ".join(networks()),
             )

@@ -146,7 +146,7 @@ def _choose(text: str, said: frozenset[str], *, meant: list[Calling], sure: bool
     if not sure or not ranked or (len(ranked) > 1 and ranked[0].rank == ranked[1].rank):
         raise AskError(
             say(
-                '"{text}" could mean {choices}; say which',
+                '"{text}" is ambiguous: {choices}',
                 text=text,
                 choices=shown_names(_by_chip(meant).values()),
             )
@@ -154,7 +154,7 @@ def _choose(text: str, said: frozenset[str], *, meant: list[Calling], sure: bool
     chip = ranked[0].chip
     others = [calling.chip for calling in meant if calling.chip is not chip]
     note = say(
-        '"{text}" is taken as {chip}; it could also be {others}',
+        'using {chip} for "{text}"; it could also mean {others}',
         text=text,
         chip=_with_size(chip),
         others=shown_names(others),
@@ -170,7 +170,7 @@ def _sized(text: str, said: frozenset[str], *, chip: Chip) -> Match:
         if memory_word(to_gib(size)) in said:
             return Match(chip=with_memory(chip, size))
     note = say(
-        '"{text}" is taken with {size} GiB of memory; it is sold with {sizes} GiB',
+        'assuming {size} GiB of memory for "{text}"; sold with {sizes} GiB',
         text=text,
         size=f"{to_gib(chip.mem_bytes):g}",
         sizes=", ".join(f"{to_gib(size):g}" for size in chip.mem_options_bytes),
@@ -207,8 +207,8 @@ def _read(text: str, tokens: tuple[Token, ...]) -> tuple[frozenset[str], list[Ca
     said = _plain(outside) or _plain(tokens)
     if not said:
         raise AskError(
-            say('"{text}" names no GPU', text=text),
-            hint=say("write for example {example}", example="RTX 4090, H100"),
+            say('no GPU found in "{text}"', text=text),
+            hint=say("for example {example}", example="RTX 4090, H100"),
         )
     return said, []
 
@@ -252,8 +252,8 @@ def _unknown(text: str, said: frozenset[str]) -> AskError:
         return unknown(say("GPU"), text, known=[shown_names(of_other_size.values())])
     if _RAM.search(text):
         return AskError(
-            say('"{text}" names main memory', text=text),
-            hint=say("name the GPUs only: 2x rtx 4090, m3 ultra 512gb"),
+            say('"{text}" includes system memory', text=text),
+            hint=say("give only the GPUs: 2x rtx 4090, m3 ultra 512gb"),
         )
     certain = said.intersection(vocabulary()).difference(*brands().values())
     near = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)

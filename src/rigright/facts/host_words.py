@@ -306,7 +306,7 @@ def _bytes(found: re.Match[str]) -> float:
     if not LEAST_BYTES <= size <= MOST_BYTES:
         raise AskError(
             say('"{text}" is no size of main memory', text=found[0].strip()),
-            hint=say("write for example {example}", example="rtx 4090 + 64gb"),
+            hint=say("for example {example}", example="rtx 4090 + 64gb"),
         )
     return size
 

@@ -74,7 +74,7 @@ def boxes() -> frozenset[str]:
 def read_tokens(name: str) -> list[Token]:
     """Cut a name into tokens; words that mean nothing here are left out, unknown ones are kept as such."""
     if len(name) > MAX_NAME_CHARS:
-        raise AskError(say("a name of {size} characters is too long; write it shorter", size=len(name)))
+        raise AskError(say("name too long ({size} characters); shorten it", size=len(name)))
     lower = unicodedata.normalize("NFKC", name).casefold()
     runs = _join_units(_RUN.findall(lower))
     return [token for run in runs for token in _read_run(run) if token.text]

@@ -136,7 +136,7 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
         raise _no_count(text, count)
     if not 0 < n_nodes <= MOST_NODES:
         raise AskError(
-            say('"{text}" names {count} cards in {nodes} nodes', text=text, count=count, nodes=n_nodes)
+            say('"{text}" means {count} GPUs in {nodes} nodes', text=text, count=count, nodes=n_nodes)
         )
     stated = stated if host is None else _in_slots(stated, host, cards=count)
     cards: list[Card] = []
@@ -183,7 +183,7 @@ def _refuse_odd_counts(text: str) -> None:
 def _no_count(text: str, count: object) -> AskError:
     return AskError(
         say(
-            '"{text}": {count} is no number of cards; write a whole number from 1 to {most}',
+            '"{text}": {count} is not a valid number of GPUs; use 1 to {most}',
             text=text,
             count=count,
             most=MOST_CARDS,

@@ -48,7 +48,7 @@ def parts(kind: str) -> tuple[Part, ...]:
     for row in read_rows(DATA / "parts.csv", readers, required=required):
         unit = row.pop("unit") or ""
         if unit not in _SCALES:
-            raise DataError(say("parts.csv: there is no unit {unit}", unit=unit))
+            raise DataError(say("parts.csv: unknown unit {unit}", unit=unit))
         rate = None if row["rate"] is None else row["rate"] * _SCALES[unit]
         found.append(Part(**row | {"rate": rate}))
     return tuple(one for one in found if one.kind == kind)

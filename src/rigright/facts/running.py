@@ -80,12 +80,12 @@ def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
     forms = dict.fromkeys(form.removesuffix(":*") for row in rows for form in row.formats)
     if forms:
         return say(
-            "{engine} runs no {form} weights on {chip}; there it runs {forms}",
+            "{engine} does not run {form} weights on {chip}; supported there: {forms}",
             engine=engine, form=shown, chip=chip.name, forms=", ".join(forms),
         )  # fmt: skip
     others = engines_of(chip)
     if others:
-        return say("{engine} does not run on {chip}; there run {engines}",
+        return say("{engine} does not run on {chip}; engines that do: {engines}",
                    engine=engine, chip=chip.name, engines=", ".join(others))  # fmt: skip
     return say("no known engine runs on {chip}", chip=chip.name)
 

@@ -100,9 +100,7 @@ def version_of(said: str) -> Version:
     """The numbers of a version: 550.54.15 -> (550, 54, 15)."""
     parts = said.strip().split(".")
     if not all(part.isdecimal() and len(part) <= 6 for part in parts):
-        raise AskError(
-            say('cannot read "{text}" as a version; write for example 550.54.15 or 12.8', text=said)
-        )
+        raise AskError(say('cannot read "{text}" as a version; for example 550.54.15 or 12.8', text=said))
     return tuple(int(part) for part in parts)
 
 
@@ -166,7 +164,7 @@ def least_driver(cuda: str) -> Version:
     wanted = version_of(cuda.partition("u")[0])[:2]
     if wanted not in {release.version for release in cuda_releases()}:
         known = ", ".join(dict.fromkeys(release.cuda.partition("u")[0] for release in cuda_releases()))
-        raise AskError(say('no CUDA "{cuda}" is known; there is {known}', cuda=cuda, known=known))
+        raise AskError(say('unknown CUDA version "{cuda}"; known: {known}', cuda=cuda, known=known))
     return driver_for(wanted)
 
 

@@ -48,7 +48,7 @@ def _try(done: dict[str, Read], name: str, *, package: str, world: World) -> Non
         done[name] = shelf.take(package, name, bears="read")(world)
     except Exception as error:  # noqa: BLE001 - a driver may fail in any way
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
-        done[name] = _lost(name, say("reading it failed: {why}", why=why))
+        done[name] = _lost(name, say("cannot be read: {why}", why=why))
 
 
 def _lost(name: str, why: Sentence) -> Read:

@@ -129,9 +129,7 @@ def here(env: Mapping[str, str] | None = None) -> World:
     if sys.platform == "emscripten":
         raise MissingError(
             say("a browser cannot see the machine it runs on"),
-            hint=say(
-                "name its cards, such as 2x rtx 4090; or type there: {command}", command="rigright probe"
-            ),
+            hint=say("give its GPUs, such as 2x rtx 4090; or run there: {command}", command="rigright probe"),
         )
     found = dict(os.environ if env is None else env)
     return World(root=Path(found.get(ROOT) or "/"), env=found, is_live=True)

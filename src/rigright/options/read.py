@@ -35,7 +35,7 @@ def said_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
         if told.setdefault(known[name].name, text) != text:
             raise AskError(
                 say("{first} and {second} mean the same", first=known[name].flag, second=f"--{name}"),
-                hint=say("leave one of them out"),
+                hint=say("remove one of them"),
             )
     return told
 
@@ -90,13 +90,13 @@ def refusals(
         work = _said_kind(kinds) if model is None else say("{model}", model=model)
         yield AskError(
             say("{option} does not apply to {work}", option=option.flag, work=work),
-            hint=_where(option, verb) if model is None else say("leave {option} out", option=option.flag),
+            hint=_where(option, verb) if model is None else say("remove {option}", option=option.flag),
         )
     for other in option.bars:
         if other in values:
             yield AskError(
-                say("{first} and {second} exclude each other", first=option.flag, second=f"--{other}"),
-                hint=say("leave one of them out"),
+                say("{first} and {second} cannot be combined", first=option.flag, second=f"--{other}"),
+                hint=say("remove one of them"),
             )
     needed = [one.partition("=") for one in option.needs]
     met = any(name in values and (not mark or values[name] == value) for name, mark, value in needed)
@@ -104,7 +104,7 @@ def refusals(
         others = " | ".join(f"--{name} {value}".rstrip() for name, _, value in needed)
         yield AskError(
             say("{option} needs {others}", option=option.flag, others=others),
-            hint=say("add {others}, or leave {option} out", option=option.flag, others=others),
+            hint=say("add {others}, or remove {option}", option=option.flag, others=others),
         )
 
 
@@ -120,15 +120,15 @@ def _where(option: Option, verb: str) -> Sentence:
     """What to add so that an option applies."""
     if option.works <= TRAINS:
         add = "--train" if verb == "explain" else f"--mode {' | '.join(TRAINING_MODES)}"
-        return say("it is for training: add {flags}", flags=add)
+        return say("it is a training option: add {flags}", flags=add)
     if option.works <= TEXT:
-        return say("it is for serving text")
+        return say("it applies to text serving only")
     kinds = [
         *(TRAINING_MODES if option.works & TRAINS else ()),
         *(SAMPLE_MODES if option.works & SAMPLES else ()),
         *(("serve",) if SERVE in option.works else ()),
     ]
-    return say("it is for --mode {modes}", modes=" | ".join(kinds))
+    return say("it applies to --mode {modes}", modes=" | ".join(kinds))
 
 
 def fill(wish: type[Wish], verb: str, *, values: Mapping[str, Any]) -> Wish:
@@ -145,7 +145,9 @@ def fill(wish: type[Wish], verb: str, *, values: Mapping[str, Any]) -> Wish:
         if isinstance(value, tuple) and not isinstance(getattr(plain, name), tuple):
             if len(value) > 1:
                 raise AskError(
-                    say("{option} takes one name here, not {count}", option=option.flag, count=len(value)),
+                    say(
+                        "{option} takes a single name here, got {count}", option=option.flag, count=len(value)
+                    ),
                     hint=say("choose one of {known}", known=", ".join(value)),
                 )
             value = value[0]

@@ -119,7 +119,7 @@ def part(text: str) -> float:
     if share > 1:
         raise AskError(
             say('"{text}" is more than 100%', text=text),
-            hint=say("write for example {example}", example="50%"),
+            hint=say("for example {example}", example="50%"),
         )
     return share
 
@@ -141,7 +141,7 @@ def pue(text: str) -> float:
     """Power of the building over power of the machines."""
     found = parse_factor(text)
     if found < 1:
-        raise AskError(say('a PUE of "{text}" is below 1', text=text), hint=say("write for example 1.3"))
+        raise AskError(say('a PUE of "{text}" is below 1', text=text), hint=say("for example 1.3"))
     return found
 
 

@@ -63,7 +63,7 @@ class Option:
         if not text:
             raise AskError(
                 say("{option} has no value", option=self.flag),
-                hint=say("write one after it; {help} explains it", help="--help"),
+                hint=say("add a value; see {help}", help="--help"),
             )
         if _NOT_POSITIVE.fullmatch(text):
             self.check(float(text), text=text)
@@ -84,10 +84,10 @@ class Option:
         if 0 < value < LEAST:
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
-                hint=say("the least is {least}", least=f"{LEAST:g}"),
+                hint=say("the minimum is {least}", least=f"{LEAST:g}"),
             )
         if value > self.most:
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
-                hint=say("the most is {most}", most=f"{self.most:,.12g}"),
+                hint=say("the maximum is {most}", most=f"{self.most:,.12g}"),
             )

@@ -80,12 +80,12 @@ def read_trace(lines: Iterable[str], name: str) -> Trace:
             value = row[column]
             values.append(np.nan if value is None else value)
     if not places:
-        raise DataError(faults[0] if faults else say("{file} holds no request", file=name))
+        raise DataError(faults[0] if faults else say("{file} contains no requests", file=name))
     # the first faults, and how many more there are
     more = len(names) - len(places) - MOST_TOLD
     told = tuple(faults[:MOST_TOLD])
     if more > 0:
-        told += (say("{count} more rows cannot be read", count=more),)
+        told += (say("{count} more unreadable rows", count=more),)
     order = np.argsort(np.asarray(columns["arrival_s"]), kind="stable")
     whole = {column: np.asarray(columns.pop(column))[order] for column in list(columns)}
     prompt = whole["prompt_tok"].astype(int)

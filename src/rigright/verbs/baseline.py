@@ -38,7 +38,7 @@ def baseline(
     if (save is None) == (check is None):
         raise AskError(
             say("baseline wants one of --save FILE and --check FILE"),
-            hint=say("write for example {example}", example="rigright baseline --save h100.toml"),
+            hint=say("for example {example}", example="rigright baseline --save h100.toml"),
         )
     if save is not None:
         return save_from(save, from_file=from_file, bench=bench)

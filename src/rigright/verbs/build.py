@@ -112,7 +112,7 @@ def circuit_of(text: str) -> Circuit:
     if found is None or found.rated_w is None or not found.rated_w > 0:
         raise AskError(
             say('cannot read "{text}" as {what}', text=text[:60], what=say("volts and amperes")),
-            hint=say("write for example {example}", example="110V 15A, 220V 16A"),
+            hint=say("for example {example}", example="110V 15A, 220V 16A"),
         )
     return found
 

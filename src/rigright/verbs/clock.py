@@ -20,5 +20,5 @@ def today() -> date:
         return date.fromisoformat(named)
     except ValueError:
         raise AskError(
-            say('{name} is "{text}"; write a day such as 2026-11-21', name=NAMED, text=named)
+            say('{name} is "{text}"; use a date such as 2026-11-21', name=NAMED, text=named)
         ) from None

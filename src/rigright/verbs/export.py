@@ -65,9 +65,9 @@ def added() -> dict[str, Plugin]:
     found: dict[str, Plugin] = {}
     for plugin in plugins(TARGETS_ADDED):
         if not _NAME.fullmatch(plugin.name):
-            why = say('"{name}" is no name of a target', name=plugin.name[:80])
+            why = say('"{name}" is not a valid target name', name=plugin.name[:80])
         elif plugin.name in {*_launches(), *shelf.names(TARGETS), *found}:
-            why = say('there is a target "{name}" already', name=plugin.name)
+            why = say('target "{name}" already exists', name=plugin.name)
         else:
             found[plugin.name] = plugin
             continue
@@ -166,12 +166,12 @@ def _by_plugin(plugin: Plugin, launch: Launch) -> dict[str, str]:
         raise _of(plugin, error.sentence) from None
     files: dict[object, object] = made if isinstance(made, dict) else {}
     if not 0 < len(files) <= MOST_FILES:
-        raise _of(plugin, say("it hands back no files, or more than {most}", most=MOST_FILES))
+        raise _of(plugin, say("it returned no files, or more than {most}", most=MOST_FILES))
     found: dict[str, str] = {}
     for name, text in files.items():
         plain = isinstance(name, str) and _FILE.fullmatch(name) is not None
         if not (plain and isinstance(text, str) and len(text) <= MOST_CHARS and _is_text(text)):
-            raise _of(plugin, say("{name} is no plain name of a file with its text", name=repr(name)[:80]))
+            raise _of(plugin, say("{name} is not a plain file name with text content", name=repr(name)[:80]))
         found[str(name)] = text
     return found
 

@@ -29,7 +29,7 @@ def joined(address: str, *, absent: Sentence, sends: Mapping[str, Any]) -> Any:
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise MissingError(
             say(
-                "no Ray cluster can be joined at {address}: {why}",
+                "cannot join the Ray cluster at {address}: {why}",
                 address=address,
                 why=str(error).strip().partition("\n")[0],
             )
@@ -43,7 +43,7 @@ def _reach(address: str) -> None:
         return
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
-        raise AskError(say('"{address}" is no address of a Ray cluster; write host:port', address=address))
+        raise AskError(say('"{address}" is not the address of a Ray cluster; use host:port', address=address))
     try:
         socket.create_connection((host, int(port)), timeout=REACH_S).close()
     except (OSError, OverflowError) as error:

@@ -32,7 +32,7 @@ def test_cards_are_named_loosely(text, cards):
 
 @pytest.mark.parametrize("text", ["x", "0,,1", "-1", "1.5", "0;1"])
 def test_what_is_no_list_of_cards_is_told(text):
-    with pytest.raises(AskError, match="write for example 0,2"):
+    with pytest.raises(AskError, match="for example 0,2"):
         chosen(text, FOUR)
 
 

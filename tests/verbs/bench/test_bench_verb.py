@@ -153,7 +153,7 @@ def test_another_file_is_told(home, text):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError):
         bench_from(str(file))
-    with pytest.raises(MissingError, match="there is no file"):
+    with pytest.raises(MissingError, match="no such file"):
         bench_from(str(home / "nosuch"))
 
 
@@ -325,7 +325,7 @@ def test_wrong_asks_are_told(played, capsys):
         (("nosuch",), 'there is no part "nosuch"'),
         (("--time", "soon"), 'cannot read "soon" as a time'),
         (("--time", "1ms"), "too short to measure"),
-        (("--from", "/nowhere/x.json"), "there is no file"),
+        (("--from", "/nowhere/x.json"), "no such file"),
     ):
         code, _, err = said(capsys, *words, "--lang", "en")
         assert code in {2, 4}

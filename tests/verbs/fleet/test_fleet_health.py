@@ -51,7 +51,7 @@ def said(slurm):
     return [json.loads(line) for line in slurm.lines("said")]
 
 
-def finding(severity="fault", confidence="sure", title="it broke", about="gpu 3"):
+def finding(severity="fault", confidence="sure", title="it failed", about="gpu 3"):
     return Finding(
         severity=severity,
         title=say("{text}", text=title),
@@ -78,7 +78,7 @@ def test_a_sure_fault_drains_with_its_reason(slurm, monkeypatch):
     assert (done.done, done.exit_code) == ("drained", 20)
     assert said(slurm) == [
         ["show", "node", "n1"],
-        ["update", "NodeName=n1", "State=DRAIN", "Reason=rigright: gpu 3: it broke"],
+        ["update", "NodeName=n1", "State=DRAIN", "Reason=rigright: gpu 3: it failed"],
     ]
 
 
@@ -100,7 +100,7 @@ def test_what_is_less_than_sure_or_less_than_a_fault_drains_nobody(slurm, monkey
 def test_without_the_word_nothing_is_drained(slurm, monkeypatch):
     found(monkeypatch, finding())
     done = health()
-    assert (done.done, done.reason) == ("nothing", "rigright: gpu 3: it broke")
+    assert (done.done, done.reason) == ("nothing", "rigright: gpu 3: it failed")
     assert said(slurm) == []
 
 
@@ -168,7 +168,7 @@ def test_a_reason_is_one_line_of_plain_letters(titles):
 
 def test_many_faults_name_the_first_and_count_the_rest():
     faults = tuple(finding(about=f"gpu {number}") for number in range(8))
-    assert reason_of(faults).endswith("gpu 2: it broke (and 5 more)")
+    assert reason_of(faults).endswith("gpu 2: it failed (and 5 more)")
 
 
 def test_a_real_lost_card_is_a_sure_fault_and_a_healthy_machine_has_none(far):
@@ -197,7 +197,7 @@ def test_the_line_in_a_log_says_what_was_done(slurm, monkeypatch, capsys):
     found(monkeypatch, finding(), finding(severity="warning", title="it is hot", about=None))
     assert main(["fleet", "health", "--drain"]) == 20
     out = capsys.readouterr().out
-    assert "drained in Slurm: rigright: gpu 3: it broke" in out
+    assert "drained in Slurm: rigright: gpu 3: it failed" in out
     assert "it is hot" in out
     (slurm.folder / "state").write_text("DRAINED")
     assert main(["fleet", "health", "--drain", "--json"]) == 20

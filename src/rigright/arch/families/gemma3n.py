@@ -29,7 +29,7 @@ def read(config: Config, name: str) -> Arch:
         part(config, "audio_config", kind="gemma3n_audio"),
     )
     whole_arch = join(config, arch, towers=(_eye(eye, said), _ear(ear, said)))
-    doubt = say("the work of the vision network {kind} is not counted, its parameters are", kind=_called(eye))
+    doubt = say("vision network {kind}: parameters counted, compute not counted", kind=_called(eye))
     return replace(whole_arch, warnings=(*whole_arch.warnings, doubt))
 
 

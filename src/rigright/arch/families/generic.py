@@ -123,7 +123,7 @@ def _positions(config: Config) -> int:
 
 def _told(style: Style) -> Sentence:
     return say(
-        "taken for granted: {norm}, {ffn}, {biases}; compare the parameter count with the published one",
+        "assumed: {norm}, {ffn}, {biases}; compare the parameter count with the published one",
         norm=say("LayerNorm") if style.norm == "layer" else say("RMSNorm"),
         ffn=say("a gated feed-forward") if style.gated else say("a feed-forward without a gate"),
         biases=say("biases on q, k and v") if style.qkv_bias else say("no biases on q, k and v"),

@@ -35,7 +35,7 @@ def read(config: Config, name: str) -> Arch:
     if told not in _GUESSED:
         return whole
     doubt = say(
-        "the vision tower of {kind} is not published in full: read by its keys as Kimi K2.5's", kind=told
+        "the vision tower of {kind} is not fully published: treating it as that of Kimi K2.5", kind=told
     )
     return replace(whole, warnings=(*whole.warnings, doubt))
 

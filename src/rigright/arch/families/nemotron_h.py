@@ -59,7 +59,7 @@ def _kinds(config: Config, *keys: str) -> list[str]:
         return [_KINDS[str(mark)] for mark in marks]
     except KeyError as strange:
         raise DataError(
-            say("{where}: no layer is of the kind {kind}", where=config.where, kind=str(strange))
+            say("{where}: no layer of type {kind}", where=config.where, kind=str(strange))
         ) from None
 
 

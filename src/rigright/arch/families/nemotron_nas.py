@@ -54,7 +54,7 @@ def _attention(block: Config, size: Sizes, *, config: Config) -> Block | None:
     if size.heads % per_group:
         raise DataError(
             say(
-                "{where}: {heads} heads do not make groups of {group}",
+                "{where}: {heads} heads cannot be split into groups of {group}",
                 where=block.where,
                 heads=size.heads,
                 group=per_group,

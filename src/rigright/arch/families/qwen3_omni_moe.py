@@ -43,7 +43,7 @@ def read(config: Config, name: str) -> Arch:
     towers = (merging.qwen3(eye), ear_tower(ear)) if new else (merging.qwen25(eye), _whisper(ear))
     whole = join(config.over(model_type=told), arch, towers=towers)
     silent = not any(config.raw.get(key) for key in _SPEAKING)
-    doubt = say("counted is what understands and writes; what speaks (talker, vocoder) is not counted")
+    doubt = say("the speech output (talker, vocoder) is not counted")
     return whole if silent else replace(whole, warnings=(*whole.warnings, doubt))
 
 

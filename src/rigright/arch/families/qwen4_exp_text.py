@@ -93,7 +93,7 @@ def _read_grams(config: Config, size: Sizes) -> _Grams:
     if strange is not None:
         raise DataError(
             say(
-                "{where}: there is no layer {layer} to look n-grams up; the layers are 1 to {layers}",
+                "{where}: n-gram lookup at layer {layer}, but the layers are 1 to {layers}",
                 where=config.where,
                 layer=strange,
                 layers=size.layers,

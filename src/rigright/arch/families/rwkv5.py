@@ -43,7 +43,9 @@ def read(config: Config, name: str) -> Arch:
     arch = near_published(replace(arch, max_context_tok=context))
     if not config.flag("tie_word_embeddings", default=False):
         return arch
-    return warned(arch, say("the config ties head and token table, but files of this family hold both"))
+    return warned(
+        arch, say("the config ties the output head to the embeddings, but files of this family store both")
+    )
 
 
 def _mixing(config: Config, generation: int, *, first: bool) -> Block:

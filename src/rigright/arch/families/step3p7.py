@@ -65,5 +65,5 @@ def _bare(arch: Arch) -> Arch:
     head = sum(weight.shape[0] * weight.shape[1] for weight in trunk.outer if weight.role == "head")
     outer = tuple(weight for weight in trunk.outer if weight.role != "head")
     towers = tuple(replace(tower, outer=outer) if tower is trunk else tower for tower in arch.towers)
-    doubt = say("counted as the bare model: an output matrix would add {params} parameters", params=head)
+    doubt = say("counted without an output head, which would add {params} parameters", params=head)
     return replace(arch, towers=towers, warnings=(*arch.warnings, doubt))

@@ -45,11 +45,9 @@ def _targets(told: Any) -> tuple[str, ...]:
 def beside(adapter: Adapter) -> Sentence:
     """What to say of it."""
     if adapter.params is None:
-        return say(
-            "an adapter ({kind}) is there, whose weights are not: it is not counted", kind=adapter.kind
-        )
+        return say("adapter found ({kind}) without its weights: not counted", kind=adapter.kind)
     return say(
-        "an adapter ({kind}, rank {rank}) of {params} parameters is there: not counted in the model",
+        "adapter found ({kind}, rank {rank}, {params} parameters): not counted in the model",
         kind=adapter.kind,
         rank=adapter.rank if adapter.rank is not None else say("unknown"),
         params=f"{adapter.params:,}",

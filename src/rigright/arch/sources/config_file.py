@@ -14,11 +14,11 @@ from rigright.base.words import say
 CONFIG = "config.json"
 # other JSON that lies beside models -> what it is
 _OTHERS = {
-    "weight_map": say("an index of weight files: give the folder it lies in"),
+    "weight_map": say("an index of weight files: give its folder"),
     "added_tokens": say("a tokenizer"),
-    "chat_template": say("the settings of a tokenizer"),
-    "tokenizer_class": say("the settings of a tokenizer"),
-    "peft_type": say("an adapter: give the folder it lies in"),
+    "chat_template": say("tokenizer settings"),
+    "tokenizer_class": say("tokenizer settings"),
+    "peft_type": say("an adapter: give its folder"),
 }
 _TELLING = ("model_type", "architectures", "_class_name", "hidden_size", "n_embd", "d_model")
 
@@ -43,4 +43,4 @@ def refuse_others(raw: dict[str, Any], path: Path) -> None:
         return
     for key, kind in _OTHERS.items():
         if key in raw:
-            raise DataError(say("{path} is no model's config but {kind}", path=path, kind=kind))
+            raise DataError(say("{path} is not a model config but {kind}", path=path, kind=kind))

@@ -23,11 +23,11 @@ def plain_file(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise DataError(say("{path} is no plain file: it is {kind}", path=path, kind=_kind(mode)))
+            raise DataError(say("{path} is not a regular file but {kind}", path=path, kind=_kind(mode)))
         with path.open("rb") as file:
             yield file, os.fstat(file.fileno()).st_size
     except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=path)) from None
+        raise MissingError(say("no such file: {file}", file=path)) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise DataError(say("cannot read {file}: {why}", file=path, why=why)) from None
@@ -47,7 +47,7 @@ def read_json(path: Path, *, limit: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
         if size > limit:
             raise DataError(
                 say(
-                    "{path} has {size} MiB: too large for what it should be (at most {limit} MiB)",
+                    "{path} is too large: {size} MiB (limit {limit} MiB)",
                     path=path,
                     size=size // MIB,
                     limit=limit // MIB,
@@ -67,14 +67,14 @@ def parse_json(raw: bytes, where: str) -> dict[str, Any]:
         raise DataError(say("{path} is nested too deeply to be real", path=where)) from None
     except _TwiceError as twice:
         raise DataError(
-            say('{path} gives "{key}" twice, with different values', path=where, key=str(twice)[:60])
+            say('{path} has "{key}" twice, with different values', path=where, key=str(twice)[:60])
         ) from None
     except ValueError as error:
         raise DataError(
-            say("{path} is not JSON, or is cut off: {why}", path=where, why=str(error)[:80])
+            say("{path} is not JSON or is truncated: {why}", path=where, why=str(error)[:80])
         ) from None
     if not isinstance(held, dict):
-        raise DataError(say("{path} holds no keys and values at its top", path=where))
+        raise DataError(say("{path} has no keys at its top level", path=where))
     return held
 
 

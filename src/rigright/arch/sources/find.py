@@ -62,7 +62,7 @@ def find(asked: str) -> Arch:
     """The Arch a name means: as the zoo spells it, an engine's tag, an alias, a size, or a loose name."""
     asked = asked.strip()
     if len(asked) > MAX_NAME:
-        raise AskError(say("a name of {letters} letters is no model's name", letters=len(asked)))
+        raise AskError(say("too long for a model name: {letters} characters", letters=len(asked)))
     name = zoo.exact(asked)
     if name is not None:
         return zoo.arch(name)
@@ -98,7 +98,7 @@ def _alias(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]
     model = _aliases().get(spelling.words | spelling.dates)
     if model is None:
         return None, None
-    return model, say("{asked} has the architecture of {model}", asked=asked, model=model)
+    return model, say("{asked} has the same architecture as {model}", asked=asked, model=model)
 
 
 @cache
@@ -113,7 +113,7 @@ def _sized(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]
     if _MEMORY.fullmatch(asked):
         raise AskError(
             say(
-                '"{asked}" is a size of memory, not a model; see what fits: rigright fit {asked}',
+                '"{asked}" is a memory size, not a model; to see what fits: rigright fit {asked}',
                 asked=asked[:40],
             )
         )
@@ -126,7 +126,7 @@ def _sized(asked: str, spelling: Spelling) -> tuple[str | None, Sentence | None]
     near = sorted(sizes, key=lambda size: abs(_billions(size) - _billions(*words)))[:OTHERS]
     raise AskError(
         say(
-            "no well-known model has {size} parameters; near it: {names}",
+            "no known model has {size} parameters; closest: {names}",
             size="".join(words),
             names=", ".join(_meant()[frozenset({size})][0] for size in near),
         )
@@ -159,7 +159,7 @@ def _billions(size: str) -> float:
 def _loose(asked: str, spelling: Spelling) -> tuple[str, Sentence | None]:
     """The one model whose name holds all the words, or an error that lists what could be meant."""
     if not spelling.words:
-        raise AskError(say('"{asked}" names no model; see: rigright look-up models', asked=asked[:80]))
+        raise AskError(say('unknown model "{asked}"; see rigright look-up models', asked=asked[:80]))
     found = _matches(spelling, spell(asked.rpartition("/")[0]).words if "/" in asked else frozenset())
     best = [match for match in _plainest(found, asked) if not _is_other_kind(match, spelling)]
     best = [match for match in best if not _is_later(match, asked)]
@@ -174,7 +174,7 @@ def _loose(asked: str, spelling: Spelling) -> tuple[str, Sentence | None]:
     if not named_size or len({_kind(match) for match in best}) > 1:
         raise AskError(
             say(
-                '"{asked}" could mean {names}; name one of them',
+                '"{asked}" is ambiguous: {names}',
                 asked=asked,
                 names=listed([match.name for match in best]),
             )

@@ -49,14 +49,12 @@ def open_folder(folder: Path, open_base: Opener, *, part: str | None = None) -> 
     if found:
         raise DataError(
             say(
-                "{path} holds several GGUF models: name one of {names}",
+                "{path} contains several GGUF models: choose one of {names}",
                 path=folder,
                 names=", ".join(path.name for path in found[:8]),
             )
         )
-    raise MissingError(
-        say("{path} holds no model: no config.json, model_index.json or GGUF file", path=folder)
-    )
+    raise MissingError(say("no model in {path}: no config.json, model_index.json or GGUF file", path=folder))
 
 
 def _open_plain(folder: Path) -> Opened:
@@ -85,14 +83,14 @@ def _open_adapter(folder: Path, open_base: Opener) -> Opened:
     found = adapter.read_adapter(folder)
     if not found.base:
         raise DataError(
-            say("{path} holds an adapter that names no base model; give the base model", path=folder)
+            say("{path} contains an adapter without a base model name; give the base model", path=folder)
         )
     try:
         base = open_base(found.base)
     except RigError as error:
         raise type(error)(
             say(
-                "{path} holds an adapter of {base}: {why}",
+                "{path} contains an adapter of {base}: {why}",
                 path=folder,
                 base=found.base[:200],
                 why=error.sentence,
@@ -110,7 +108,9 @@ def open_weights(path: Path, open_base: Opener) -> Opened:
     if not config.is_file():
         read_header(path)
         raise MissingError(
-            say("{path} holds weights only: put its config.json beside it, or give that", path=path)
+            say(
+                "{path} contains only weights: add its config.json, or give the config.json itself", path=path
+            )
         )
     raw = read_json(config)
     arch = read_config(raw, path.stem)

@@ -79,7 +79,7 @@ def read_header(path: Path) -> GgufHeader:
 
 def broken(path: Path, why: Sentence) -> DataError:
     """The error for a file that lies or is cut."""
-    return DataError(say("{path} is no sound GGUF file: {why}", path=path, why=why))
+    return DataError(say("{path} is not a valid GGUF file: {why}", path=path, why=why))
 
 
 class _Reader:
@@ -95,7 +95,7 @@ class _Reader:
         tensors, keys = self.number("Q"), self.number("Q")
         room = min(self.size // LEAST_TENSOR_BYTES, MAX_TENSORS), min(self.size // LEAST_KEY_BYTES, MAX_KEYS)
         if tensors > room[0] or keys > room[1]:
-            raise self.lie(say("it would hold {tensors} tensors and {keys} keys", tensors=tensors, keys=keys))
+            raise self.lie(say("it claims {tensors} tensors and {keys} keys", tensors=tensors, keys=keys))
         metadata = self.metadata(keys)
         infos = [self.info() for _ in range(tensors)]
         start = self.data_start(metadata)
@@ -120,7 +120,7 @@ class _Reader:
             swapped = self.number("I")
             if swapped not in VERSIONS:
                 raise self.lie(
-                    say("its version is {version}; read are 2 and 3", version=min(version, swapped))
+                    say("its version is {version}; supported: 2 and 3", version=min(version, swapped))
                 )
             version = swapped
         return version
@@ -130,7 +130,7 @@ class _Reader:
         for _ in range(keys):
             key = self.text(MAX_NAME_BYTES)
             if key in held:
-                raise self.lie(say('it gives "{key}" twice', key=key[:80]))
+                raise self.lie(say('it has "{key}" twice', key=key[:80]))
             held[key] = self.value(self.number("I"), 0)
         return held
 
@@ -141,7 +141,7 @@ class _Reader:
             return self.text(MAX_TEXT_BYTES)
         if kind == _ARRAY and depth < MAX_NESTING:
             return self.array(depth)
-        raise self.lie(say("it holds a value of the unknown kind {kind}", kind=kind))
+        raise self.lie(say("it contains a value of unknown type {kind}", kind=kind))
 
     def array(self, depth: int) -> Array:
         kind, count = self.number("I"), self.number("Q")
@@ -152,7 +152,7 @@ class _Reader:
             form = f"{self.order}{count}{_SCALARS[kind]}"
             return Array(count=count, values=struct.unpack(form, self.held[raw : self.at]) if few else None)
         if count > self.size - self.at:
-            raise self.lie(say("it holds an array of {count} values", count=count))
+            raise self.lie(say("it contains an array of {count} values", count=count))
         if kind == _STRING and count > MAX_KEPT:
             self.skip_texts(count)
             return Array(count=count, values=None)
@@ -174,13 +174,13 @@ class _Reader:
             raise self.lie(say('"{name}" has {count} dimensions', name=name[:80], count=count))
         dims = tuple(self.number("Q") for _ in range(count))
         if math.prod(dims) > MAX_ELEMS:
-            raise self.lie(say('"{name}" has an absurd shape', name=name[:80]))
+            raise self.lie(say('"{name}" has an impossible shape', name=name[:80]))
         return name, dims, self.number("I"), self.number("Q")
 
     def data_start(self, metadata: dict[str, Any]) -> int:
         alignment = metadata.get("general.alignment", ALIGNMENT)
         if not isinstance(alignment, int) or not 1 <= alignment <= MAX_ALIGNMENT:
-            raise self.lie(say("its tensors would be aligned to {bytes} bytes", bytes=str(alignment)[:20]))
+            raise self.lie(say("it claims an alignment of {bytes} bytes", bytes=str(alignment)[:20]))
         return -(-self.at // alignment) * alignment
 
     def tensors(
@@ -195,8 +195,7 @@ class _Reader:
         found = [self.tensor(info, ends.get(index), last=last) for index, info in enumerate(infos)]
         strange = sorted({kind for _, _, kind, _ in infos if kind not in types()})
         notes = tuple(
-            say("the tensor type {kind} is not known: its size is taken from its place", kind=kind)
-            for kind in strange[:5]
+            say("unknown tensor type {kind}: size taken from its offsets", kind=kind) for kind in strange[:5]
         )
         return found, notes
 
@@ -218,7 +217,7 @@ class _Reader:
             )
         size = elems // known.block_elems * known.block_bytes
         if end is not None and place + size > end:
-            raise self.lie(say('"{name}" lies on top of another tensor', name=name[:80]))
+            raise self.lie(say('"{name}" overlaps another tensor', name=name[:80]))
         return Tensor(name=name, dtype=known.name, shape=dims[::-1], size_bytes=size, elems=elems)
 
     def number(self, form: str) -> Any:
@@ -229,7 +228,7 @@ class _Reader:
     def text(self, limit: int) -> str:
         length = self.number("Q")
         if length > limit:
-            raise self.lie(say("it holds a text of {length} bytes", length=length))
+            raise self.lie(say("it contains a string of {length} bytes", length=length))
         start = self.take(length)
         return self.held[start : self.at].decode("utf-8", "replace")
 

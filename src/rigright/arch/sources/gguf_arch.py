@@ -34,7 +34,7 @@ def open_gguf(path: Path) -> Opened:
     if found.metadata.get("general.type", "model") != "model" or file.arch == "clip":
         raise DataError(
             say(
-                "{path} is no whole model but {kind}: give the model's own file",
+                "{path} is not a complete model but {kind}: give the model's own file",
                 path=path,
                 kind=str(found.metadata.get("general.type", file.arch))[:40],
             )
@@ -49,11 +49,9 @@ def open_gguf(path: Path) -> Opened:
     buffers = sum(tensor.elems for tensor in found.tensors if is_buffer(tensor))
     spare = sum(tensor.elems for tensor in found.tensors if is_spare(tensor, file.layers))
     if buffers:
-        notes.append(say("{count} elements are buffers, no parameters", count=f"{buffers:,}"))
+        notes.append(say("{count} elements are buffers, not parameters", count=f"{buffers:,}"))
     if spare:
-        notes.append(
-            say("{count} parameters are of layers that predict further tokens (MTP)", count=f"{spare:,}")
-        )
+        notes.append(say("{count} parameters are in MTP layers (multi-token prediction)", count=f"{spare:,}"))
     files = Files(
         files=found.files,
         size_bytes=None if found.missing else found.size_bytes,
@@ -121,15 +119,11 @@ def _read(name: str, file: Told) -> Iterable[Arch]:
 
 def _counted(file: Told, near: Arch | None, *, held: int) -> Sentence:
     if near is None and gguf_config.types(file):
-        return say(
-            "the metadata of this {arch} file is not whole: counted from the tensor list", arch=file.arch
-        )
+        return say("incomplete metadata in this {arch} file: counted from the tensor list", arch=file.arch)
     if near is None:
-        return say(
-            'the GGUF architecture "{arch}" is not known: counted from the tensor list', arch=file.arch[:60]
-        )
+        return say('unknown GGUF architecture "{arch}": counted from the tensor list', arch=file.arch[:60])
     return say(
-        "the tensor list holds {held} parameters, the metadata tells {told}: counted from the list",
+        "the tensor list has {held} parameters, the metadata says {told}: using the list",
         held=f"{held:,}",
         told=f"{count.params(near):,}",
     )

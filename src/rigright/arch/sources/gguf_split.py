@@ -50,7 +50,7 @@ def read_whole(path: Path) -> Whole:
         ]
     tensors = [tensor for header in headers for tensor in header.tensors]
     if len({tensor.name for tensor in tensors}) != len(tensors):
-        raise broken(path, say("two of its files hold the same tensor"))
+        raise broken(path, say("two of its files contain the same tensor"))
     missing = tuple(one.name for one in paths if one not in here)
     return Whole(
         path=here[0],
@@ -63,7 +63,7 @@ def read_whole(path: Path) -> Whole:
             *(note for header in headers for note in header.notes),
             *(
                 say(
-                    "{path} is cut off: {size} bytes are here, its tensors end at {ends}",
+                    "{path} is truncated: {size} bytes, but its tensors end at {ends}",
                     path=header.path.name,
                     size=f"{header.size_bytes:,}",
                     ends=f"{header.tensors_end:,}",
@@ -92,7 +92,7 @@ def _lack(missing: tuple[str, ...], paths: list[Path]) -> list[Sentence]:
     names = ", ".join(missing[:NAMES_SHOWN]) + (", ..." if len(missing) > NAMES_SHOWN else "")
     return [
         say(
-            "{missing} of {all} files of this GGUF are not here: {names}",
+            "{missing} of {all} files of this GGUF are missing: {names}",
             missing=len(missing),
             all=len(paths),
             names=names,

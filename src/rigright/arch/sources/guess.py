@@ -61,7 +61,7 @@ def guess(asked: str) -> Guess:
     return Guess(
         arch=shaped(size or USUAL),
         note=say(
-            "no config of {model} is known: taken as a plain decoder of {size} billion parameters",
+            "no config for {model}: using a standard decoder of {size}B parameters",
             model=asked[:80],
             size=f"{(size or USUAL) / GIGA:.3g}",
         ),

@@ -41,13 +41,11 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
             files = read_weights(folder, arch, config=read_json(folder / CONFIG))
             return _opened(replace(arch, name=name, source=f"hub cache: {name}"), files)
     if sys.platform == "emscripten":
-        raise _missing(name, say("a browser does not ask the hub"), unknown=unknown)
+        raise _missing(name, say("the hub is not available in the browser"), unknown=unknown)
     if is_offline():
-        raise _missing(name, say("the hub is not asked: HF_HUB_OFFLINE is set"), unknown=unknown)
+        raise _missing(name, say("the hub was not queried: HF_HUB_OFFLINE is set"), unknown=unknown)
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise _missing(
-            name, say("to ask the hub, install the extra: pip install rigright[hub]"), unknown=unknown
-        )
+        raise _missing(name, say("to query the hub: pip install 'rigright[hub]'"), unknown=unknown)
     # ask the hub for the config and for the headers of the weights
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -78,7 +76,9 @@ def _fetched(hub: Any, name: str, *, file: str, most_bytes: int, span: str = "")
 
 def _missing(name: str, why: Sentence, *, unknown: RigError | None) -> MissingError:
     if unknown is None:
-        return MissingError(say("{name} is not here, and {why}; or give its config.json", name=name, why=why))
+        return MissingError(
+            say("{name} is not known here, and {why}; or give its config.json", name=name, why=why)
+        )
     return MissingError(say("{unknown}; {why}", unknown=unknown.sentence, why=why), hint=unknown.hint)
 
 
@@ -120,14 +120,14 @@ def _why(error: Exception) -> Sentence:
     """What went wrong, in a sentence for each kind the extra names."""
     kind = type(error).__name__
     if kind == "GatedRepoError":
-        return say("its publisher asks for consent first: accept it there and set HF_TOKEN")
+        return say("gated model: accept its terms on the hub and set HF_TOKEN")
     if kind in {
         "RepositoryNotFoundError",
         "EntryNotFoundError",
         "RemoteEntryNotFoundError",
         "HFValidationError",
     }:
-        return say("the hub has no config.json under that name (a private one needs HF_TOKEN)")
+        return say("the hub has no config.json for it (private models need HF_TOKEN)")
     return say("the hub does not answer ({error})", error=kind)
 
 

@@ -51,7 +51,7 @@ def trace(
         pass
     if not run_code:
         raise AskError(
-            say("{file} is code: it is run only where you allow it; add --run-code", file=f"{file}:{factory}")
+            say("{file} is code and runs only if you allow it: add --run-code", file=f"{file}:{factory}")
         )
     inputs = parse_inputs(input_shape)
     found = _run(file, factory, inputs=inputs, python=python, limit_s=limit_s)
@@ -61,7 +61,7 @@ def trace(
         check(arch)
     except RigError as error:
         raise DataError(
-            say("{file} gives no usable module: {why}", file=file.name, why=error.sentence)
+            say("{file} returns no usable module: {why}", file=file.name, why=error.sentence)
         ) from None
     return arch
 
@@ -74,9 +74,7 @@ def parse_inputs(told: str | None) -> list[dict[str, Any]]:
     found = [_INPUT.match(item) for item in items]
     if len(items) > MAX_INPUTS or not all(found):
         raise AskError(
-            say(
-                'cannot read "{text}" as an input; write for example 1x3x224x224 or 1x128:int', text=told[:80]
-            )
+            say('cannot read "{text}" as an input; for example 1x3x224x224 or 1x128:int', text=told[:80])
         )
     inputs: list[dict[str, Any]] = [
         {"shape": [int(size) for size in match["dims"].split("x")], "kind": match["kind"] or "float"}
@@ -84,7 +82,7 @@ def parse_inputs(told: str | None) -> list[dict[str, Any]]:
         if match is not None
     ]
     if any(not 1 <= size <= MAX_DIM for item in inputs for size in item["shape"]):
-        raise AskError(say('the input "{text}" has a size that cannot be', text=told[:80]))
+        raise AskError(say('the input "{text}" has an impossible size', text=told[:80]))
     return inputs
 
 
@@ -116,20 +114,20 @@ def _run(
                     os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
                 process.wait()
         except subprocess.TimeoutExpired:
-            raise _failed(file, say("it did not end within {limit} s", limit=f"{limit_s:g}")) from None
+            raise _failed(file, say("it did not finish within {limit} s", limit=f"{limit_s:g}")) from None
         except OSError as error:
-            raise _failed(file, say("it cannot be started: {why}", why=error.strerror or error)) from None
+            raise _failed(file, say("it could not be started: {why}", why=error.strerror or error)) from None
         if code or not result.is_file():
-            raise _failed(file, say("its process ended with code {code}", code=code))
+            raise _failed(file, say("its process exited with code {code}", code=code))
         found = read_json(result, limit=MAX_RESULT_BYTES)
         if found.get("missing"):
-            raise MissingError(say("tracing a module needs torch: pip install rigright[torch]"))
+            raise MissingError(say("tracing a module needs torch: pip install 'rigright[torch]'"))
         if "error" in found:
             raise _failed(
                 file, say('"{factory}" fails: {why}', factory=factory, why=str(found["error"])[:300])
             )
         if not isinstance(found.get("modules"), list):
-            raise _failed(file, say("its process left no result"))
+            raise _failed(file, say("its process returned no result"))
         return found
 
 
@@ -144,7 +142,7 @@ def read_trace(found: Mapping[str, Any], *, name: str, inputs: list[dict[str, An
         dtypes = {weight[2] for row in found["modules"] for weight in row["weights"]}
         tied, buffers = list(found["tied"]), list(found["buffers"].values())
     except (TypeError, ValueError, LookupError, AttributeError):
-        raise DataError(say("{name} left a result that cannot be read", name=name)) from None
+        raise DataError(say("{name} returned an unreadable result", name=name)) from None
     is_image = bool(inputs) and len(inputs[0]["shape"]) == 4
     # the inputs of the last matrix: the width a head would be put on
     matrices = [weight.shape for layer in layers for weight in layer.weights if len(weight.shape) == 2]
@@ -169,7 +167,7 @@ def read_trace(found: Mapping[str, Any], *, name: str, inputs: list[dict[str, An
                 if tied
                 else ()
             ),
-            *((say("{count} elements are buffers, no parameters", count=f"{elems:,}"),) if elems else ()),
+            *((say("{count} elements are buffers, not parameters", count=f"{elems:,}"),) if elems else ()),
         ),
     )
 

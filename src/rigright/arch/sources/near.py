@@ -65,9 +65,9 @@ def unknown(asked: str, spelling: Spelling) -> AskError:
         )
     near = _near(spelling)
     if near:
-        hint = say("did you mean {names}? otherwise give its config.json", names=", ".join(near))
+        hint = say("did you mean {names}? If not, give its config.json", names=", ".join(near))
     else:
-        hint = say("give its config.json, or pick a model of `rigright look-up models`")
+        hint = say("give its config.json, or pick a model from `rigright look-up models`")
     return AskError(say('unknown {what} "{text}"', what=say("model"), text=asked[:80]), hint=hint)
 
 

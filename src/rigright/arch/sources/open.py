@@ -32,9 +32,9 @@ def examine(asked: str, *, run_code: bool = False, input_shape: str | None = Non
     """The same, with what the weight files hold where there are any."""
     asked = asked.strip()
     if not asked:
-        raise AskError(say("no model is named; give a name, a config.json, a folder or a GGUF file"))
+        raise AskError(say("no model given; give a name, a config.json, a folder or a GGUF file"))
     if len(asked) > MAX_TEXT or "\0" in asked:
-        raise AskError(say("that is no model's name or path: {letters} letters", letters=len(asked)))
+        raise AskError(say("not a model name or path: {letters} characters long", letters=len(asked)))
     if _SHAPE.match(asked):
         from rigright.arch.sources.shape import read_shape
 
@@ -58,7 +58,7 @@ def _path(asked: str, *, is_base: bool = False) -> Opened | None:
         if path is not None and _is_there(path):
             return _file(path, open_base)
     if _looks_like_path(asked) and not _is_named_file(asked):
-        raise MissingError(say("there is no file {file}", file=asked))
+        raise MissingError(say("no such file: {file}", file=asked))
     return None
 
 
@@ -117,14 +117,14 @@ def _file(path: Path, open_base: Callable[[str], Opened]) -> Opened:
     if ending == ".py":
         raise AskError(
             say(
-                "{path} is a program: name what makes the model, as {path}:factory, and add --run-code",
+                "{path} is code: name the factory as {path}:factory, and add --run-code",
                 path=path,
             )
         )
     if ending in _FILE_ENDINGS and ending != ".json":
         raise AskError(
             say(
-                "{path}: files of this kind are not opened (they can run code); give its config.json",
+                "{path}: files of this type can run code and are not opened; give the config.json",
                 path=path,
             )
         )
@@ -152,5 +152,5 @@ def _hub(name: str, unknown: RigError | None = None) -> Opened:
     from rigright.arch.sources.hub import open_hub
 
     if not _HUB_ID.match(name):
-        raise AskError(say('"{name}" is no hub id; write org/name', name=name[:80]))
+        raise AskError(say('"{name}" is not a hub ID; use org/name', name=name[:80]))
     return open_hub(name, unknown)

@@ -38,13 +38,13 @@ def open_pipeline(folder: Path, part: str | None = None) -> Opened:
         except RigError as error:
             warnings.append(say('the part "{part}" is not counted: {why}', part=name, why=error.sentence))
     if not opened:
-        raise MissingError(say("{path} holds no part that can be read", path=folder))
+        raise MissingError(say("{path} contains no readable part", path=folder))
     return _joined(folder, opened, warnings=tuple(warnings))
 
 
 def _open_part(folder: Path) -> Opened:
     if not (folder / CONFIG).is_file():
-        raise MissingError(say("there is no file {file}", file=folder / CONFIG))
+        raise MissingError(say("no such file: {file}", file=folder / CONFIG))
     arch = open_config(folder / CONFIG)
     return Opened(arch=arch, files=read_weights(folder, arch, config=read_json(folder / CONFIG)))
 

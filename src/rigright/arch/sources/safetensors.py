@@ -47,7 +47,7 @@ def read_header(path: Path) -> Header:
             raise _broken(
                 path,
                 say(
-                    "its header would be {length} bytes long, the file has {room}",
+                    "it claims a header of {length} bytes, the file has {room}",
                     length=length,
                     room=max(room, 0),
                 ),
@@ -63,7 +63,9 @@ def parsed(raw: bytes, size: int, *, path: Path) -> Header:
     metadata = held.pop("__metadata__", {})
     tensors, ends = _tensors(held, room - length, path=path)
     if ends != room - length:
-        raise _broken(path, say("its tensors end at byte {ends} of {room}", ends=ends, room=room - length))
+        raise _broken(
+            path, say("its tensors end at byte {ends}, the file has {room}", ends=ends, room=room - length)
+        )
     told = metadata if isinstance(metadata, dict) else {}
     return Header(
         path=path,
@@ -81,7 +83,7 @@ def _tensors(held: dict[str, Any], room: int, *, path: Path) -> tuple[tuple[Tens
         if start != ends or end > room:
             raise _broken(
                 path,
-                say('"{name}" lies at {start}-{end}, where it cannot', name=name[:80], start=start, end=end),
+                say('"{name}" has impossible offsets {start}-{end}', name=name[:80], start=start, end=end),
             )
         ends = end
     return tuple(_tensor(name, told, path=path) for name, told in held.items()), ends
@@ -90,7 +92,7 @@ def _tensors(held: dict[str, Any], room: int, *, path: Path) -> tuple[tuple[Tens
 def _span(name: str, told: Any, *, path: Path) -> tuple[int, int]:
     span = told.get("data_offsets") if isinstance(told, dict) else None
     if not isinstance(span, list) or len(span) != 2 or not all(map(_is_count, span)) or span[0] > span[1]:
-        raise _broken(path, say('"{name}" has no readable place in it', name=name[:80]))
+        raise _broken(path, say('"{name}" has no readable offsets', name=name[:80]))
     return span[0], span[1]
 
 
@@ -108,7 +110,7 @@ def _tensor(name: str, told: dict[str, Any], *, path: Path) -> Tensor:
         raise _broken(
             path,
             say(
-                '"{name}" takes {span} bytes, which its type and shape do not',
+                '"{name}" takes {span} bytes, which does not match its type and shape',
                 name=name[:80],
                 span=end - start,
             ),
@@ -121,4 +123,4 @@ def _is_count(value: Any) -> bool:
 
 
 def _broken(path: Path, why: Sentence) -> DataError:
-    return DataError(say("{path} is no sound safetensors file: {why}", path=path, why=why))
+    return DataError(say("{path} is not a valid safetensors file: {why}", path=path, why=why))

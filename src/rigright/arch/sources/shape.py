@@ -65,7 +65,7 @@ def read_shape(asked: str) -> Arch:
     try:
         check(arch)
     except RigError as error:
-        raise AskError(say("the shape cannot be: {why}", why=error.sentence)) from None
+        raise AskError(say("impossible shape: {why}", why=error.sentence)) from None
     return Arch(
         name=say_shape(arch, shape),
         family="shape",
@@ -106,7 +106,7 @@ def parse_shape(asked: str) -> Shape:
         key, sign, value = (piece.strip() for piece in item.partition("="))
         key = key.lower().replace("-", "_")
         if not sign or not value:
-            raise AskError(say('"{item}" in the shape is no key=value', item=item.strip()[:60]))
+            raise AskError(say('"{item}" in the shape is not key=value', item=item.strip()[:60]))
         if key not in (*COUNTS, *SWITCHES):
             near = get_close_matches(key, (*COUNTS, *SWITCHES), n=1)
             raise AskError(
@@ -117,13 +117,13 @@ def parse_shape(asked: str) -> Shape:
                 )
             )
         if key in told:
-            raise AskError(say('the shape gives "{key}" twice', key=key))
+            raise AskError(say('the shape has "{key}" twice', key=key))
         told[key] = value
     missing = [key for key in NEEDED if key not in told]
     if missing:
         raise AskError(
             say(
-                "the shape lacks {keys}; write for example {example}",
+                "the shape lacks {keys}; for example {example}",
                 keys=", ".join(missing),
                 example=EXAMPLE,
             )
@@ -132,11 +132,11 @@ def parse_shape(asked: str) -> Shape:
     switches = {key: _switch(key, told[key]) for key in SWITCHES if key in told}
     gated = switches.get("gated", True)
     if counts.get("experts") and "active" not in counts:
-        raise AskError(say("the shape has experts: tell how many a token goes through, as active=2"))
+        raise AskError(say("the shape has experts: add the number active per token, such as active=2"))
     if "head_dim" not in counts and counts["hidden"] % counts["heads"]:
         raise AskError(
             say(
-                "hidden={hidden} is not divisible by heads={heads}: tell head_dim",
+                "hidden={hidden} is not divisible by heads={heads}: add head_dim",
                 hidden=counts["hidden"],
                 heads=counts["heads"],
             )
@@ -153,11 +153,13 @@ def _count(key: str, value: str) -> int:
     number = parse_count(value)
     most = MAX_LAYERS if key == "layers" else MAX_SIZE
     if number > most or (number == 0 and key not in _MAY_BE_ZERO):
-        raise AskError(say("{key}={value} cannot be: 1 to {most} can", key=key, value=value[:40], most=most))
+        raise AskError(
+            say("{key}={value} is out of range: use 1 to {most}", key=key, value=value[:40], most=most)
+        )
     return number
 
 
 def _switch(key: str, value: str) -> bool:
     if value.lower() not in _YES:
-        raise AskError(say("{key}={value} cannot be: yes or no can", key=key, value=value[:40]))
+        raise AskError(say("{key}={value}: use yes or no", key=key, value=value[:40]))
     return _YES[value.lower()]

@@ -151,30 +151,26 @@ def _grouped_bits(told: Mapping[str, Any]) -> Any:
 
 def _reasons(found: _Sorted) -> Iterable[Sentence]:
     if found.packed:
-        yield say(
-            "{count} parameters are packed, several to an element of the file", count=f"{found.packed:,}"
-        )
+        yield say("{count} parameters are packed, several per stored element", count=f"{found.packed:,}")
     if found.scales:
         yield say("{count} elements are scales of quantised weights", count=f"{found.scales:,}")
     if found.buffers:
-        yield say("{count} elements are buffers, no parameters", count=f"{found.buffers:,}")
+        yield say("{count} elements are buffers, not parameters", count=f"{found.buffers:,}")
     if found.copies:
-        yield say("{count} elements are a second copy of the tied head", count=f"{found.copies:,}")
+        yield say("{count} elements duplicate the tied output head", count=f"{found.copies:,}")
     if found.spare:
-        yield say(
-            "{count} parameters are of layers that predict further tokens (MTP)", count=f"{found.spare:,}"
-        )
+        yield say("{count} parameters are in MTP layers (multi-token prediction)", count=f"{found.spare:,}")
 
 
 def compare(arch: Arch, files: Files) -> Sentence:
     """Whether the files hold what the architecture needs."""
     needs = count.params(arch)
     if not files.complete:
-        return say("not all files of the weights are here: their parameters are not compared")
+        return say("weight files are incomplete: parameter count not compared")
     if files.params == needs:
-        return say("the files hold exactly the {params} parameters the config tells", params=f"{needs:,}")
+        return say("the files have exactly the {params} parameters of the config", params=f"{needs:,}")
     return say(
-        "the files hold {held} parameters, the config tells {needs}: {difference} differ",
+        "the files have {held} parameters, the config says {needs}: off by {difference}",
         held=f"{files.params:,}",
         needs=f"{needs:,}",
         difference=f"{(files.params or 0) - needs:+,}",

@@ -49,7 +49,7 @@ def read_weights(folder: Path, arch: Arch | None, *, config: Mapping[str, Any]) 
             return files
         shown = ", ".join(missing[:MISSING_SHOWN]) + (", ..." if len(missing) > MISSING_SHOWN else "")
         note = say(
-            "{missing} of {all} weight files are not here: {names}",
+            "{missing} of {all} weight files are missing: {names}",
             missing=len(missing),
             all=len(shards),
             names=shown,
@@ -92,7 +92,7 @@ def count_files(paths: list[Path], arch: Arch | None, *, config: Mapping[str, An
     for header in headers:
         for tensor in header.tensors:
             if tensor.name in tensors:
-                raise DataError(say('"{name}" stands in two weight files', name=tensor.name[:80]))
+                raise DataError(say('"{name}" is in two weight files', name=tensor.name[:80]))
             tensors[tensor.name] = tensor
     files = tally(tensors.values(), arch, config=config)
     return replace(files, files=len(headers), size_bytes=sum(header.size_bytes for header in headers))

@@ -42,7 +42,7 @@ def _of_plugins(shipped: set[str]) -> Iterator[str]:
         name, config = fact.row["name"], fact.row["config"]
         what = say("its model {model} is", model=name)
         if name.lower() in shipped:
-            leave_out(fact.plugin, what, why=say("there is a model of that name already"))
+            leave_out(fact.plugin, what, why=say("a model of that name already exists"))
             continue
         try:
             read_config(parse_json(config.encode(), name), name)

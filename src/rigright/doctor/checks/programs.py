@@ -71,7 +71,7 @@ def log_peermem(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("none in the kernel log"))
 
 
-@check(say("the running server against its plan"))
+@check(say("running server vs plan"))
 def server_flags(case: Case) -> Iterator[Verdict]:
     """Flags of each server of the planned engine that runs here, against the plan that `--for` names.
 
@@ -103,7 +103,7 @@ def server_flags(case: Case) -> Iterator[Verdict]:
             asked = {"target": wanted.target, "file": wanted.file}
             yield advise("programs.server_differs", told | asked, about=about)
         else:
-            yield Fine(says=say("every flag as planned"), about=about)
+            yield Fine(says=say("all flags match the plan"), about=about)
 
 
 @check(say("system-wide file handles (fs.file-max)"))

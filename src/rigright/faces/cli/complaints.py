@@ -8,11 +8,11 @@ from collections.abc import Callable
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 
-_HELP = say("--help shows what is expected")
+_HELP = say("see --help")
 
 
 def _no_value(name: str, **_: str) -> AskError:
-    hint = say("write one after it; {help} explains it", help="--help")
+    hint = say("add a value; see {help}", help="--help")
     return AskError(say("{option} has no value", option=name), hint=hint)
 
 
@@ -22,13 +22,13 @@ def _counted(name: str, count: str) -> AskError:
 
 def _beside(name: str, other: str) -> AskError:
     return AskError(
-        say("{first} and {second} exclude each other", first=name, second=other),
-        hint=say("leave one of them out"),
+        say("{first} and {second} cannot be combined", first=name, second=other),
+        hint=say("remove one of them"),
     )
 
 
 def _flag(name: str, value: str) -> AskError:
-    return AskError(say("{option} takes no value, not {value}", option=name, value=value), hint=_HELP)
+    return AskError(say("{option} takes no value, got {value}", option=name, value=value), hint=_HELP)
 
 
 def _choice(name: str, value: str, *, choices: str) -> AskError:

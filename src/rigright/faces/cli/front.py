@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 ASKS = "rigright.faces.cli.asks"
 TAGLINE = say("The right rig for your model, and your rig set right.")
 _STAGES = {
-    "plan": say("Commands: the right rig"),
-    "machine": say("Commands: the rig you have"),
-    "know": say("Commands: what is known, and how true it is"),
+    "plan": say("Choose hardware"),
+    "machine": say("Run hardware"),
+    "know": say("Data and accuracy"),
 }
 
 
@@ -98,11 +98,11 @@ def unknown_verb(verb: str) -> AskError:
 
 
 _OPTIONS = (
-    ("--json  --markdown  --html  --csv", say("another form than text for a terminal")),
+    ("--json  --markdown  --html  --csv", say("output format; text by default")),
     ("--why", say("show formulas, facts and their sources")),
-    ("--lang en|zh", say("language; by default the locale's")),
-    ("--color auto|always|never", say("colours; auto: on a terminal, unless NO_COLOR is set")),
-    ("--width CELLS", say("width of the screen; by default the terminal's")),
-    ("--version", say("the version of rigright")),
-    ("--help", say("help; after a command, on that command")),
+    ("--lang en|zh", say("language; default: from the locale")),
+    ("--color auto|always|never", say("colours; auto: only on a terminal, and not if NO_COLOR is set")),
+    ("--width CELLS", say("output width in columns; default: the terminal's")),
+    ("--version", say("show the version")),
+    ("--help", say("show help; after a command: help for that command")),
 )

@@ -30,7 +30,7 @@ class Once(argparse.Action):
             option = self.option_strings[0]
             raise AskError(
                 say("{option} is given twice", option=option),
-                hint=say("write it once with the value you mean"),
+                hint=say("give it once"),
             )
         setattr(namespace, self.dest, values)
 

@@ -14,9 +14,9 @@ from rigright.faces.cli.complaints import understand
 from rigright.faces.cli.terminal import columns
 from rigright.report.draw.cells import wrap
 
-_POSITIONALS = say("what is asked")
+_POSITIONALS = say("arguments")
 _OPTIONS = say("options")
-_OUTPUT = say("how it is shown")
+_OUTPUT = say("output")
 _HELP = say("show this help")
 _ANY = say("[options]")
 _COMMAND = say("COMMAND ...")
@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
                 option = action.option_strings[0]
                 raise AskError(
                     say("{option} has no value", option=option),
-                    hint=say("write one after it; {help} explains it", help="--help"),
+                    hint=say("add a value; see {help}", help="--help"),
                 )
         options.command = behind
         return options
@@ -140,10 +140,10 @@ def add_output(
     group = parser.add_argument_group(tell(_OUTPUT, language))
     form = group.add_mutually_exclusive_group()
     for name, text in (
-        ("json", say("print JSON, for scripts")),
-        ("markdown", say("print Markdown, to paste")),
+        ("json", say("print JSON for scripts")),
+        ("markdown", say("print Markdown")),
         ("html", say("print one self-contained HTML page")),
-        ("csv", say("print the first table, for a spreadsheet")),
+        ("csv", say("print the first table as CSV")),
     ):
         form.add_argument(
             f"--{name}", dest="form", action="store_const", const=name, default="text", help=str(text)
@@ -154,18 +154,18 @@ def add_output(
     if details:
         told = str(say("show everything: all options, every part, all assumptions"))
         group.add_argument("--details", action="store_true", help=told)
-    group.add_argument("--lang", choices=LANGUAGES, help=str(say("language; by default the locale's")))
+    group.add_argument("--lang", choices=LANGUAGES, help=str(say("language; default: from the locale")))
     group.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
-        help=str(say("colours; auto: on a terminal, unless NO_COLOR is set")),
+        help=str(say("colours; auto: only on a terminal, and not if NO_COLOR is set")),
     )
     group.add_argument(
         "--width",
         type=cells,
         metavar="CELLS",
-        help=str(say("width of the screen; by default the terminal's")),
+        help=str(say("output width in columns; default: the terminal's")),
     )
 
 
@@ -188,11 +188,11 @@ def unknown_argument(argument: str, known: Sequence[str]) -> AskError:
     if not argument.startswith("-"):
         return AskError(
             say('unexpected argument "{argument}"', argument=argument),
-            hint=say("put quotes around a name with spaces; --help shows what is expected"),
+            hint=say("quote names that contain spaces; see --help"),
         )
     name = argument.partition("=")[0]
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return AskError(
         say('unknown option "{name}"', name=name),
-        hint=say("did you mean {near}?", near=near[0]) if near else say("--help lists the options"),
+        hint=say("did you mean {near}?", near=near[0]) if near else say("see --help for all options"),
     )

@@ -47,17 +47,17 @@ def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
         told = say("{file}: {why}", file=file, why=why) if file else say("the system refused: {why}", why=why)
         return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
     if isinstance(error, MemoryError):
-        told = say("this machine has not enough free memory for that; ask for less at once")
+        told = say("not enough free memory on this machine; split the question into smaller ones")
         return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
     if isinstance(error, EOFError) and "marshal" in str(error):  # Python keeps what a full disk took of it
         told = say(
-            "Python's compiled files are cut off: the disk was full once; delete __pycache__ under {at}",
+            "Python's compiled files are truncated (the disk was probably full): delete __pycache__ in {at}",
             at=Path(__file__).parents[2],
         )
         return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
     told = say(
-        "this is a bug in rigright {version} ({what}); please report it with the command `{command}` "
-        "and what the same command prints with {debug}=1",
+        "bug in rigright {version} ({what}); please report it with the command `{command}` "
+        "and its output with {debug}=1",
         version=__version__,
         what=f"{type(error).__name__}: {error}".rstrip(": "),
         command=shlex.join(["rigright", *argv]),

@@ -68,7 +68,7 @@ def main() -> int:
         told = gather(json.loads(sys.argv[1]), world)
     except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked must hear of it
         why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
-        told = {"node": node_name(world), "problem": plain(say("reading it failed: {why}", why=why))}
+        told = {"node": node_name(world), "problem": plain(say("cannot be read: {why}", why=why))}
     sys.stdout.writelines(lines(told))
     return 0
 

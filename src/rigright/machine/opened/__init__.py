@@ -58,7 +58,7 @@ def plain_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise MissingError(say("there is no file {file}", file=path)) from None
+        raise MissingError(say("no such file: {file}", file=path)) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise DataError(say("cannot read {file}: {why}", file=path, why=why)) from None
@@ -97,14 +97,14 @@ def _joined(members: list[Member], *, name: str) -> Machine:
     if names:
         raise DataError(
             say(
-                "{file} holds files of {count} machines: {names}; give those of one at a time",
+                "{file} contains files of {count} machines: {names}; give one machine at a time",
                 file=name,
                 count=len(names),
                 names=", ".join(names[:_MOST_NAMED]),
             ),
             hint=say(
-                "to examine all at once, put one file or folder per machine in FOLDER: "
-                "`rigright fleet doctor --from FOLDER`"
+                "to check all of them, put one file or folder per machine in FOLDER: `rigright fleet "
+                "doctor --from FOLDER`"
             ),
         )
     pieces = Pieces(name=name)

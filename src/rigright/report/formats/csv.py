@@ -19,7 +19,7 @@ def render(page: Page, screen: Screen) -> str:
     headed = (one for one in tables if any(column.head for column in one.columns))
     table = next(headed, tables[0] if tables else None)
     if table is None:
-        raise AskError(say("this answer holds no table to print as CSV; ask for --json"))
+        raise AskError(say("this answer has no table to print as CSV; use --json"))
     return written((column.head for column in table.columns), table.rows, screen=screen)
 
 

@@ -31,4 +31,4 @@ def page(listed: Mapping[str, Mapping[str, Any]]) -> Page:
 
 def ended() -> Page:
     """After the last question."""
-    return Page(title=say("no more questions"), parts=())
+    return Page(title=say("no more requests"), parts=())

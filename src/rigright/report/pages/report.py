@@ -118,7 +118,7 @@ def _need(result: Decided) -> Table:
     wish = result.wish
     rows: list[tuple[Shown, Shown]] = [
         (say("model"), model_name(result.model)),
-        (say("work"), words.work(wish)),
+        (say("workload"), words.work(wish)),
     ]
     if wish.context_tok:
         rows.append((say("context"), f"{wish.context_tok:,}"))

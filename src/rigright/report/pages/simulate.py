@@ -57,7 +57,7 @@ def _verdict(result: Simulated) -> Line:
     """Whether the load is carried and its targets are met, before any figure."""
     counted, rate = result.tally, result.rate_per_s
     if not counted.served:
-        return Line(said=say("no request was served"), tone="bad")
+        return Line(said=say("no request completed"), tone="bad")
     late = list(_late(result))
     if rate is not None and counted.backlog_share > BACKLOG and counted.requests_per_s < CARRIED * rate:
         served, is_one = counted.requests_per_s, result.machine.startswith("1x ")

@@ -38,7 +38,7 @@ def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
         if (items := tuple(_reasons(result, fits=fits))[: most if details else 3])
     ]
     if result.out is not None:
-        parts.append(Line(said=say("all answers: {file}", file=result.out), tone="dim"))
+        parts.append(Line(said=say("answers written to {file}", file=result.out), tone="dim"))
     elif len(result.questions) > most:
         more = say("{count} more rows: --csv", count=len(result.questions) - most)
         parts.append(Line(said=more, tone="dim"))

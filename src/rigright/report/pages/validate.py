@@ -48,7 +48,7 @@ def page(result: Validation) -> Page:
         return Page(title=known, parts=(Line(said=result.later, tone="warn"),))
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
-        return Page(title=head, parts=(Line(said=say("the table has a head and no rows"), tone="warn"),))
+        return Page(title=head, parts=(Line(said=say("the table has a header but no rows"), tone="warn"),))
     beside = [(row, one) for row in result.rows for one in row.predictions if one.error is not None]
     is_few = 0 < len(beside) <= FEW
     answer = _beside_verdict(beside) if is_few else _verdict(result)

@@ -113,7 +113,7 @@ def _load_of(planned: PlannedRun, wish: Wish) -> SentLoad:
     if wish.endpoint is None:
         raise AskError(
             say("--plan sends a load to a server: name it with --endpoint"),
-            hint=say("write for example {example}", example="--endpoint http://127.0.0.1:8000/v1"),
+            hint=say("for example {example}", example="--endpoint http://127.0.0.1:8000/v1"),
         )
     if planned.load is None:
         raise AskError(say("this plan trains: it has no load to send"))

@@ -43,7 +43,7 @@ def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tu
     """Every thing in its order; from two to eight, none twice."""
     if not LEAST <= len(asked) <= MOST:
         raise AskError(
-            say("name from {least} to {most} things to compare, not {count}",
+            say("name {least} to {most} things to compare, got {count}",
                 least=LEAST, most=MOST, count=len(asked))
         )  # fmt: skip
     twice = next((name for place, name in enumerate(asked) if name in asked[:place]), None)

@@ -42,7 +42,7 @@ def wanted_of(plan: str) -> Wanted:
             training="trainer" in work,
         )
     if names_file:
-        raise MissingError(say("there is no file {file}", file=plan))
+        raise MissingError(say("no such file: {file}", file=plan))
     return Wanted(chips=tuple(card.chip.id for card in find_node(plan).cards))
 
 

@@ -32,7 +32,7 @@ def hosts_of(words: str) -> tuple[str, ...]:
     if is_file:
         return read_hosts(path)
     if "/" in words or path.suffix in {".txt", ".hosts", ".list"}:
-        raise AskError(say("there is no file {file}", file=words))
+        raise AskError(say("no such file: {file}", file=words))
     return expand(words)
 
 

@@ -30,21 +30,21 @@ _MIXERS = {
     "full": say("attention"),
     "window": say("sliding attention"),
     "chunk": say("chunked attention"),
-    "both": say("two-way attention"),
+    "both": say("bidirectional attention"),
     "cross": say("cross attention"),
     "latent": say("latent attention (MLA)"),
     "linear": say("linear attention"),
-    "ssm": say("state space"),
+    "ssm": say("SSM"),
     "conv": say("convolution"),
 }
 _PARTS = {
-    "embed": say("token table"),
+    "embed": say("token embeddings"),
     "position": say("positions"),
     "head": say("head"),
     "norm": say("norms"),
     "attn": say("attention"),
     "cross": say("cross attention"),
-    "mixer": say("linear attention and state space"),
+    "mixer": say("linear attention and SSM"),
     "ffn": say("feed-forward"),
     "router": say("routers"),
     "expert": say("experts"),
@@ -159,7 +159,7 @@ def _held(files: Files) -> tuple[Sentence, ...]:
     size = files.tensors_bytes if files.size_bytes is None else files.size_bytes
     return (
         say(
-            "files: {files}, together {size} ({bytes} bytes)",
+            "files: {files}, total {size} ({bytes} bytes)",
             files=files.files,
             size=show_bytes(size),
             bytes=f"{size:,}",

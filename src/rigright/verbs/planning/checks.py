@@ -54,7 +54,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
     for option in idle(wish, "explain", kind=kind):
         raise AskError(
             say("{option} does not apply to {work}", option=option.flag, work=arch.name),
-            hint=say("leave {option} out", option=option.flag),
+            hint=say("remove {option}", option=option.flag),
         )
 
 
@@ -83,7 +83,7 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
     if wish.work == SPEECH and not transcribes(arch):
         yield AskError(
             say("{model} does not transcribe speech", model=arch.name),
-            hint=say("leave {option} out", option="--mode"),
+            hint=say("remove {option}", option="--mode"),
         )
     if wish.work in WRITES and transcribes(arch):
         yield AskError(
@@ -99,16 +99,16 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         )
     if wish.draft is not None and not any(tower.name == HEAD for tower in arch.spare):
         yield AskError(
-            say("{model} has no head that drafts tokens (MTP)", model=arch.name),
-            hint=say("leave {option} out", option="--draft"),
+            say("{model} has no MTP head to draft tokens", model=arch.name),
+            hint=say("remove {option}", option="--draft"),
         )
     if takes_images(arch, wish):
         from rigright.cost.images.networks import ENGINE
 
         if any(find_engine(name).id != ENGINE for name in wish.engines):
             yield AskError(
-                say("{model} does not generate text: no choice of engine", model=arch.name),
-                hint=say("leave {option} out", option="--engine"),
+                say("{model} does not generate text: it has no choice of engine", model=arch.name),
+                hint=say("remove {option}", option="--engine"),
             )
     yield from _names(wish)
     longest = (wish.prompt_tok or 0) + (wish.output_tok or 0)

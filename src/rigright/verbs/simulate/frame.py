@@ -83,7 +83,7 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
             setup.model, setup.machine, setup.wish, setup.notes, setup.max_context_tok,
         )  # fmt: skip
     if model is None or on is None:
-        raise AskError(say("name a model and --on a machine, or a --trace with its --setup"))
+        raise AskError(say("give a model and --on MACHINE, or --trace with --setup"))
     node = the_node(on)
     arch = open_model(model)
     if not generates(arch):
@@ -179,7 +179,7 @@ def _banded(case: Case, figure: str, *, value: float) -> Estimate:
 
 def _told(load: PlayWish, requests: Load) -> Sentence:
     if load.trace is not None:
-        return say("{count} requests of a trace", count=f"{requests.count:,}")
+        return say("{count} requests from the trace", count=f"{requests.count:,}")
     told = {
         "count": f"{requests.count:,}",
         "prompt": f"{load.prompt_tok:,}",

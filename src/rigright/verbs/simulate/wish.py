@@ -60,7 +60,7 @@ def check(wish: PlayWish) -> None:
     if wish.process not in kinds:
         raise unknown(say("arrival process"), wish.process, known=kinds)
     if (wish.rate_per_s is None) == (wish.concurrency is None):
-        raise AskError(say("give the load: --rate or --concurrency (or --trace)"))
+        raise AskError(say("no load given: add --rate, --concurrency or --trace"))
     if (wish.process == CLOSED) != (wish.concurrency is not None):
         raise AskError(
             say("--arrivals {kind} needs another load: closed takes --concurrency, the others --rate",
@@ -81,9 +81,9 @@ def _check_counts(wish: PlayWish) -> None:
     for name, (value, most) in counts.items():
         if value is not None and not 1 <= value <= most:
             raise AskError(
-                say("--{name} cannot be {value}: from 1 to {most}", name=name, value=value, most=f"{most:,}")
+                say("--{name} must be 1 to {most}, got {value}", name=name, value=value, most=f"{most:,}")
             )
     if not 0 <= wish.cached_share < 1:
-        raise AskError(say("--cached is a share from 0 to below 1, not {share}", share=wish.cached_share))
+        raise AskError(say("--cached must be at least 0 and below 1, got {share}", share=wish.cached_share))
     if not 0 <= wish.seed < 2**64:
-        raise AskError(say("--seed cannot be {seed}: a whole number from 0 on", seed=wish.seed))
+        raise AskError(say("--seed must be a whole number of 0 or more, got {seed}", seed=wish.seed))

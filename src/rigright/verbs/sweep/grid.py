@@ -27,7 +27,7 @@ def read_grid(asked: str, *, known: frozenset[str]) -> tuple[Question, ...]:
         if strange:
             raise DataError(
                 say(
-                    '{file}: no option of a sweep is called "{column}"; there are: {known}',
+                    '{file}: unknown column "{column}"; known: {known}',
                     file=text.name,
                     column=strange[0],
                     known=", ".join(sorted(known)),
@@ -35,12 +35,12 @@ def read_grid(asked: str, *, known: frozenset[str]) -> tuple[Question, ...]:
             )
         rows.append((line, {name: cell for name, cell in raw.items() if cell.strip()}))
     if not rows:
-        raise DataError(say("{file} has a head and no rows", file=text.name))
+        raise DataError(say("{file} has a header but no rows", file=text.name))
     count = sum(prod(map(len, _choices(raw).values())) for _, raw in rows)
     if count > MOST_QUESTIONS:
         raise DataError(
             say(
-                "{file} asks {count} questions; at most {most} are answered at once",
+                "{file} asks {count} questions; the limit is {most}",
                 file=text.name,
                 count=f"{count:,}",
                 most=f"{MOST_QUESTIONS:,}",

@@ -22,7 +22,7 @@ def requests_of(words: dict[str, str]) -> tuple[int, int]:
     requests = parse_count(asked) if asked else 0
     if requests > MOST_REQUESTS:
         raise AskError(
-            say("at most {most} requests are played, not {asked}", most=MOST_REQUESTS, asked=asked)
+            say("at most {most} requests can be simulated, got {asked}", most=MOST_REQUESTS, asked=asked)
         )
     return requests, parse_count(seed) if seed else 0
 
@@ -31,7 +31,9 @@ def played_cells(found: Planned, plan: Plan, *, requests: int, seed: int) -> dic
     """Percentiles and goodput of the plan under its own load, one random arrival after another."""
     wish, work = found.wish, plan.work
     if plan.prefill is not None or not isinstance(work, Serving) or wish.output_tok is None:
-        raise AskError(say("only plans whose workers all serve can be played"))
+        raise AskError(
+            say("plans with separate prefill and decode workers cannot be simulated request by request")
+        )
     prompt = float(wish.prompt_tok or 0)
     traffic = Traffic(
         prompt_tok=prompt,

@@ -84,7 +84,7 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
             wider *= foreign.table()["unsaid_cards"]["wider"]
     if kind == "hybrid" and BUILT_IN in (row.get("offload") or ""):
         out |= {"offload": None, "n_gpus": 0}
-        notes.append(say("ran on integrated graphics: treated as the CPU"))
+        notes.append(say("ran on integrated graphics: using the CPU"))
         wider *= foreign.table()["built_in"]["prompt" if row.get("metric") in OF_PROMPTS else "token"]
     return Entered(row=out, notes=tuple(notes), wider=wider)
 

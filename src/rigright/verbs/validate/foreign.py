@@ -240,4 +240,4 @@ def _read(column: str, asked: str, *, row: dict[str, Any]) -> ReadAs:
 
 
 def _note(column: str, asked: str, *, taken: str) -> Sentence:
-    return say('{column} "{asked}" is read as {taken}', column=column, asked=asked.strip()[:60], taken=taken)
+    return say('{column} "{asked}": using {taken}', column=column, asked=asked.strip()[:60], taken=taken)

@@ -153,12 +153,12 @@ def _guessed(name: str, seq_tok: float | None) -> tuple[ImageWork, ImageKind, Se
     found = guess(_TEST.sub("", name))
     if found.kind != "unsized":
         tok = round(seq_tok or (PAIR_TOK if "glue" in name else TEXT_TOK))
-        note = say("{model}: samples taken as {tok} tokens", model=found.arch.name[:60], tok=tok)
+        note = say("{model}: assuming {tok} tokens per sample", model=found.arch.name[:60], tok=tok)
         return work_of_arch(found.arch, tok=tok), arch_kind(found.arch), note, UNKNOWN
     return (
         work_of_counts(gmacs=USUAL_GMACS, mactivs=ACTS * USUAL_GMACS**ACTS_POWER, params_m=None),
         kind_of(name),
-        say("unknown model {model}: treated as ResNet-50", model=name[:60]),
+        say("unknown model {model}: using ResNet-50", model=name[:60]),
         UNKNOWN,
     )
 

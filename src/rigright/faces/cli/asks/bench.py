@@ -93,7 +93,7 @@ def _wish(options: argparse.Namespace) -> Any:
     if budget is not None and budget < 1:
         raise AskError(
             say("--time {time} is too short to measure anything", time=options.time),
-            hint=say("write for example {example}", example="5min"),
+            hint=say("for example {example}", example="5min"),
         )
     return BenchWish(
         quick=options.quick,

@@ -42,8 +42,8 @@ def answer(options: argparse.Namespace) -> Answer:
     named = [one for one in (options.what, options.check, options.from_file) if one is not None]
     if len(named) > 1:
         raise AskError(
-            say("{first} and {second} exclude each other", first=named[0], second=named[1]),
-            hint=say("leave one of them out"),
+            say("{first} and {second} cannot be combined", first=named[0], second=named[1]),
+            hint=say("remove one of them"),
         )
     if options.check is not None:
         return _checked(options)

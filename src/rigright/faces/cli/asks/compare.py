@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("chips, machines or clouds side by side for a model's work: speed, price, power, roofline")
+SUMMARY = say("GPUs, machines or clouds side by side for one workload: speed, price, power, roofline")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "things",
         nargs="+",
         metavar="THING",
-        help=str(say('from two to eight: "4090" (as many as it takes), "8x h100", "aws:p5.48xlarge", "aws"')),
+        help=str(say('two to eight of: "4090" (as many as needed), "8x h100", "aws:p5.48xlarge", "aws"')),
     )
     parser.add_argument("--for", dest="model", required=True, metavar="MODEL", help=str(MODEL))
     add_options(parser, "compare")

@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("complete commands and options in your shell: bash, zsh, fish, powershell")
+SUMMARY = say("shell completion: bash, zsh, fish, powershell")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

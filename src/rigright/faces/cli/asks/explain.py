@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("one model on one machine: memory by part and card, how far it goes, and what to change")
+SUMMARY = say("one model on one machine: memory by part and GPU, limits, and what to change")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

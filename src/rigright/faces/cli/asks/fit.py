@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("what runs on a machine: models and formats that fit, with the largest context, best first")
+SUMMARY = say("what runs on a machine: models and formats that fit, with maximum context, best first")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="MACHINE",
         help=str(
-            say('a GPU, a machine or a size of memory: 4090, "2x 3090", 24gb, here; this machine if left out')
+            say('a GPU, a machine or a memory size: 4090, "2x 3090", 24gb, here; default: this machine')
         ),
     )
     add_options(parser, "fit")
@@ -39,7 +39,7 @@ def answer(options: argparse.Namespace) -> Answer:
         if options.on is not None:
             raise AskError(
                 say("two machines: {one} and --on {other}", one=options.machine, other=options.on),
-                hint=say("name one; `rigright compare` shows several side by side"),
+                hint=say("give one; to compare several, use `rigright compare`"),
             )
         options.on = said["on"] = options.machine
     values = values_of("fit", said)

@@ -48,26 +48,32 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--sort", metavar="FIELD", help=str(say("order by a field: numbers from the largest, words from A"))
     )
     parser.add_argument("--reverse", action="store_true", help=str(say("the other way round")))
-    parser.add_argument("--limit", metavar="N", help=str(say("rows shown; 0 shows all")))
+    parser.add_argument("--limit", metavar="N", help=str(say("maximum rows; 0: all")))
     parser.add_argument("--sources", action="store_true", help=str(say("show where each row is from")))
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--task", metavar="NAME", help=str(say("only models for this: text, embed, vision ..."))
+        "--task", metavar="NAME", help=str(say("only models for this task: text, embed, vision ..."))
     )
     parser.add_argument("--family", metavar="NAME", help=str(say("only models of this family")))
-    parser.add_argument("--min-params", metavar="N", help=str(say("only models of at least so many: 7B")))
-    parser.add_argument("--max-params", metavar="N", help=str(say("only models of at most so many: 70B")))
     parser.add_argument(
-        "--shape", action="append", default=[], metavar="SIZES", help=str(say("a model by its sizes alone"))
+        "--min-params", metavar="N", help=str(say("only models with at least this many parameters: 7B"))
     )
     parser.add_argument(
-        "--run-code", action="store_true", help=str(say("allow a file.py:factory to be run and traced"))
+        "--max-params", metavar="N", help=str(say("only models with at most this many parameters: 70B"))
     )
     parser.add_argument(
-        "--input", metavar="SHAPE", help=str(say("what a traced module is given: 1x3x224x224"))
+        "--shape",
+        action="append",
+        default=[],
+        metavar="SIZES",
+        help=str(say("a model given by its dimensions")),
     )
+    parser.add_argument(
+        "--run-code", action="store_true", help=str(say("allow file.py:factory to run and be traced"))
+    )
+    parser.add_argument("--input", metavar="SHAPE", help=str(say("input of a traced module: 1x3x224x224")))
 
 
 def answer(options: argparse.Namespace) -> Answer:

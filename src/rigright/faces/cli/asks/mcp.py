@@ -18,14 +18,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--http",
         metavar="PORT",
-        help=str(say("answer at http://127.0.0.1:PORT/mcp; without it on standard input and output")),
+        help=str(say("listen on http://127.0.0.1:PORT/mcp; default: stdio")),
     )
     parser.add_argument(
         "--root",
         metavar="FOLDER",
-        help=str(say("files that tools may read: runs for validate, saved machines for probe and doctor")),
+        help=str(
+            say("folder that tools may read from: runs for validate, saved machines for probe and doctor")
+        ),
     )
-    parser.add_argument("--list", action="store_true", help=str(say("the tools and what they take")))
+    parser.add_argument("--list", action="store_true", help=str(say("list the tools and their arguments")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -46,5 +48,5 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text[:6]) < 65_536:
-        raise AskError(say('--http "{text}": write a port such as 9478', text=text))
+        raise AskError(say('--http "{text}": use a port such as 9478', text=text))
     return int(text)

@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("the best few machines for a model, its work and your limits: speed, price, power, and why")
+SUMMARY = say("best machines for a model, a workload and your limits: speed, price, power")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

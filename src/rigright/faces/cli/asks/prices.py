@@ -54,7 +54,7 @@ def answer(options: argparse.Namespace) -> Answer:
         if said:
             raise AskError(
                 say("{option} is for {what}", option=name, what="prices show"),
-                hint=say("leave {option} out", option=name),
+                hint=say("remove {option}", option=name),
             )
     file = _file(options.what, options.names)
     if options.what == "forget":

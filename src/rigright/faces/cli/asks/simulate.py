@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("a load played request by request: waiting, first and next tokens, what meets its targets")
+SUMMARY = say("simulate traffic request by request: queueing, TTFT, TPOT, share within targets")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "plan"
-SUMMARY = say("many questions for `plan` at once: a grid of models, work, limits and prices")
+SUMMARY = say("run `plan` over a grid of models, workloads, limits and prices")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -21,17 +21,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="GRID.csv",
         help=str(
             say(
-                'columns "model", options of plan, "play" (requests to simulate), "seed"; '
-                '"a | b" in a cell asks for both; - is standard input'
+                'columns: "model", any option of plan, "play" (requests to simulate), "seed"; "a | '
+                'b" in a cell means both; - is stdin'
             )
         ),
     )
     parser.add_argument(
-        "--out", metavar="OUT.csv", help=str(say("write the answers; a broken-off sweep goes on"))
+        "--out", metavar="OUT.csv", help=str(say("write the answers here; an interrupted sweep resumes"))
     )
-    parser.add_argument("--workers", metavar="N", help=str(say("processes; by default one a core")))
+    parser.add_argument("--workers", metavar="N", help=str(say("processes; default: one per core")))
     parser.add_argument(
-        "--ray", metavar="ADDRESS", help=str(say('on a Ray cluster: "auto", or host:port of its head'))
+        "--ray",
+        metavar="ADDRESS",
+        help=str(say('run on a Ray cluster: "auto", or host:port of its head node')),
     )
 
 
@@ -41,10 +43,10 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.sweep.frame import sweep
 
     if options.ray is not None and options.workers is not None:
-        raise AskError(say("--workers is for this machine; a Ray cluster uses all its cores"))
+        raise AskError(say("--workers applies to this machine only; a Ray cluster uses all its cores"))
     workers = None if options.workers is None else parse_count(options.workers)
     if workers is not None and workers < 1:
-        raise AskError(say("at least one process, not {workers}", workers=workers))
+        raise AskError(say("--workers must be at least 1, got {workers}", workers=workers))
     result = sweep(
         options.grid,
         out=options.out,

@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("the same answers as a page in the browser: plan, compare, build, doctor, this machine live")
+SUMMARY = say("web page with the same answers: plan, compare, build, doctor, live view of this machine")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -17,17 +17,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--serve",
         metavar="[HOST:]PORT",
         default="9479",
-        help=str(say("listen at this address; on 127.0.0.1, port 9479 where none is said")),
+        help=str(say("listen address; default: 127.0.0.1:9479")),
     )
     parser.add_argument(
         "--token",
         metavar="FILE",
-        help=str(say("whoever asks must bear the token in this file; needed beyond 127.0.0.1")),
+        help=str(say("require the token in this file; mandatory beyond 127.0.0.1")),
     )
     parser.add_argument(
         "--hub",
         action="store_true",
-        help=str(say("let questions look up models on the hub; without it nothing is fetched")),
+        help=str(say("allow looking up models on the hub; default: offline")),
     )
 
 

@@ -44,7 +44,7 @@ def _named(asked: Asked) -> Chip | None:
 
 def _seen(confidence: str) -> Sentence:
     """How far the figures of a chip's memory were seen."""
-    return {"high": say("seen"), "med": say("seen in part")}.get(confidence, say("not confirmed"))
+    return {"high": say("seen"), "med": say("partly verified")}.get(confidence, say("not verified"))
 
 
 _LISTED = (
@@ -61,7 +61,7 @@ _MEMORY = (
     field("mem_usable_bytes", say("memory the driver reports"), show=lambda size: f"{size / MIB:,.0f} MiB"),
     field("mem_program_bytes", say("memory a program gets"), show=lambda size: f"{size / GIB:.2f} GiB"),
     field("mem_confidence", say("these two are"), show=_seen),
-    field("mem_source", say("these two from"), flexible=True),
+    field("mem_source", say("source of these two"), flexible=True),
     field("mem_estimated", say("estimated from comparable chips")),
     field("mem_type", say("memory type"), "type"),
     field("bus_bits", say("memory bus, bits"), "bus"),
@@ -101,7 +101,7 @@ _BODY = (
     field("msrp_usd", say("launch price $"), "msrp"),
     field("devices", say("devices a driver shows")),
     field("pci_ids", say("PCI ids")),
-    field("pci_source", say("PCI ids from"), flexible=True),
+    field("pci_source", say("source of PCI IDs"), flexible=True),
 )
 
 

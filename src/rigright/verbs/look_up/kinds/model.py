@@ -19,7 +19,10 @@ from rigright.verbs.look_up.model_parts import cache_shown, context_shown, exact
 def _find(asked: Asked) -> tuple[ModelCard, ...]:
     if not asked.words:
         raise AskError(
-            say("name a model: rigright look-up model llama-3.1-8b, or a path; all: rigright look-up models")
+            say(
+                "give a model: rigright look-up model llama-3.1-8b, or a path; for all models: "
+                "rigright look-up models"
+            )
         )
     return find_models(asked)
 
@@ -37,7 +40,7 @@ def _hidden(_: Any) -> Shown:
 
 KIND = Kind(
     record=ModelCard,
-    summary=say("one model by name or path: parameters, cache, layers, bytes in every format, its files"),
+    summary=say("one model by name or path: parameters, KV cache, layers, size in every format, files"),
     title=say("Model"),
     fields=(
         field("name", say("model"), listed=True),
@@ -45,26 +48,26 @@ KIND = Kind(
         field("family", say("family")),
         field("task", say("task")),
         field("params", say("parameters"), show=exact_count),
-        field("active_params", say("active a token"), show=exact_count),
-        field("embedding_params", say("of these, token table"), show=exact_count),
-        field("spare_params?", say("beside them, for further tokens (MTP)"), show=exact_count),
-        field("kv_bytes_per_token", say("cache a token, 16-bit"), show=lambda size: f"{size:,.0f} B"),
-        field("kv_constant_bytes", say("constant cache a sequence"), show=cache_shown),
-        field("max_context_tok", say("longest context"), show=context_shown),
-        field("flops_per_tok", say("FLOPs a token, attention pairs apart"), show=show_count),
+        field("active_params", say("active per token"), show=exact_count),
+        field("embedding_params", say("of these, embeddings"), show=exact_count),
+        field("spare_params?", say("additional MTP parameters"), show=exact_count),
+        field("kv_bytes_per_token", say("KV cache per token, 16-bit"), show=lambda size: f"{size:,.0f} B"),
+        field("kv_constant_bytes", say("constant cache per sequence"), show=cache_shown),
+        field("max_context_tok", say("maximum context"), show=context_shown),
+        field("flops_per_tok", say("FLOPs per token, without attention scores"), show=show_count),
         field("layers", say("layers")),
         field("hidden", say("width")),
         field("heads", say("heads")),
         field("kv_heads", say("key-value heads")),
-        field("head_dim", say("width of a head")),
+        field("head_dim", say("head dimension")),
         field("vocab", say("vocabulary")),
-        field("tied", say("head tied to the token table")),
+        field("tied", say("output head tied to the embeddings")),
         field("dtype", say("published in")),
         field("stored", say("stored as")),
         field("source", say("source"), flexible=True),
         field("towers?", say("towers"), show=_hidden),
         field("params_by_part?", say("parameters by part"), show=_hidden),
-        field("kv_bytes_at?", say("cache of one sequence"), show=_hidden),
+        field("kv_bytes_at?", say("KV cache of one sequence"), show=_hidden),
         field("weights_bytes", say("weights by format"), show=_hidden),
         field("files?", say("files"), show=_hidden),
         field("adapter?", say("adapter"), show=_hidden),

@@ -12,7 +12,7 @@ from rigright.verbs.look_up.models import list_models
 
 KIND = Kind(
     record=ModelCard,
-    summary=say("the models whose architecture ships with the program"),
+    summary=say("models whose architecture is included"),
     title=say("Models"),
     fields=(
         field("name", say("model"), listed=True, flexible=True),
@@ -22,7 +22,7 @@ KIND = Kind(
         field("active_params", say("active"), "active", show=show_count, listed=True),
         field("layers", say("layers"), listed=True),
         field("hidden", say("width"), listed=True),
-        field("kv_bytes_per_token", say("cache a token"), "kv", show=cache_shown, listed=True),
+        field("kv_bytes_per_token", say("KV cache per token"), "kv", show=cache_shown, listed=True),
         field("max_context_tok", say("context"), "context", show=context_shown, listed=True),
         field("vocab", say("vocabulary")),
         field("dtype", say("published in")),
@@ -32,7 +32,7 @@ KIND = Kind(
     find=list_models,
     searched=False,
     notes=lambda _asked, kept: (
-        () if len(kept) == 1 else (say("all of one model: rigright look-up model NAME"),)
+        () if len(kept) == 1 else (say("details of one model: rigright look-up model NAME"),)
     ),
     sources=lambda card: card.source or "-",
 )

@@ -21,7 +21,7 @@ def run(
     work: Callable[[Asked], Given], asked: Sequence[Asked], *, address: str
 ) -> Iterator[tuple[str, Given]]:
     """Answers as they come, each with the node that gave it; what a lost node had is asked again."""
-    absent = say("a sweep on Ray needs the extra `ray`: python -m pip install 'rigright[ray]'")
+    absent = say("--ray needs the extra `ray`: python -m pip install 'rigright[ray]'")
     ray = joined(address, absent=absent, sends={"py_modules": [str(PACKAGE)]})
     try:
         task = ray.remote(num_cpus=1, max_retries=3)(_named(work))

@@ -32,7 +32,20 @@ ASKED = {
     "tensorrt-llm": ("Qwen/Qwen3-8B", {"on": "2x h100", "users": "16", "engine": "tensorrt-llm"}),
     "hf": ("Qwen/Qwen3-8B", {"on": "2x4090", "mode": "finetune", "method": "lora", "trainer": "hf"}),
     "torchtitan": ("Qwen/Qwen3-14B", {"on": "8x h100", "mode": "pretrain", "trainer": "torchtitan"}),
+    "megatron": ("Qwen/Qwen3-14B", {"on": "8x h100", "mode": "pretrain", "trainer": "megatron"}),
 }
+SHAPES = (  # model, its layers and experts: each kind that Megatron trains
+    ("Qwen/Qwen3-14B", 40, 1),
+    ("Qwen/Qwen3-30B-A3B", 48, 128),
+    ("Qwen/Qwen2.5-7B-Instruct", 28, 1),
+    ("Qwen/Qwen1.5-MoE-A2.7B", 24, 60),
+    ("meta-llama/Llama-3.1-70B", 80, 1),
+    ("mistralai/Mixtral-8x7B-v0.1", 32, 8),
+    ("mistralai/Mistral-7B-v0.1", 32, 1),
+    ("deepseek-ai/DeepSeek-V3", 61, 256),
+    ("deepseek-ai/DeepSeek-V2-Lite", 27, 64),
+    ("openai-community/gpt2", 12, 1),
+)
 
 
 LAYERED = {"llama.cpp", "ollama"}
@@ -115,8 +128,39 @@ def training(target: str, dice: random.Random) -> dict:
             "offload": dice.choice(("none", "all-cpu")),
             "compiled": dice.random() < 0.3,
         }
+    if target == "megatron":
+        _megatron(data, dice)
     data["model_asked"] = dice.choice((data["model"], *HOSTILE))
     return data
+
+
+def _megatron(data: dict, dice: random.Random) -> None:
+    """A model of each kind, cut every way that Megatron cuts it."""
+    one = data["plans"][0]
+    data["model"], layers, experts = dice.choice(SHAPES)
+    tp, cp, dp = dice.choice((1, 2, 4)), dice.choice((1, 1, 2)), dice.choice((1, 2, 8, 16))
+    fsdp = dice.random() < 0.2
+    pp = 1 if fsdp else dice.choice([count for count in (1, 2, 4, 8) if count <= layers])
+    chunks = dice.choice([count for count in (1, 1, 2, 3) if pp > 1 and pp * count <= layers] or [1])
+    ep = dice.choice([count for count in (1, 2, 4, 8) if experts % count == 0 and tp * dp * cp % count == 0])
+    one["n_chips"], one["n_nodes"] = tp * pp * dp * cp, 1
+    one["layout"] |= {"tp": tp, "pp": pp, "dp": dp, "cp": cp, "ep": ep, "sequence_parallel": tp > 1}
+    offload = "none" if fsdp else dice.choice(("none", "none", "optimizer-cpu"))
+    one["work"] |= {
+        "method": "full",
+        "optimizer": dice.choice((None, "adamw") if fsdp else (None, "adamw", "lion", "sgd", "muon")),
+        "precision": dice.choice((None, "bf16-mixed", "fp16-mixed", "fp32", "fp8")),
+        "recompute": dice.choice(("none", "selective", "full")),
+        "sharding": dice.choice(("zero2", "zero3", "fsdp", "hsdp"))
+        if fsdp
+        else dice.choice(("none", "zero1")),
+        "schedule": "interleaved" if chunks > 1 else "1f1b",
+        "virtual_stages": chunks,
+        "offload": offload,
+        "flash": dice.random() < 0.8,
+        "chunked_loss": dice.random() < 0.3,
+        "seq_tok": dice.choice((512, 2048, 4096)),
+    }
 
 
 def drawn(target: str, count: int, *, seed: int = 14):

@@ -108,6 +108,40 @@ def torchtitan(case):
     assert made.training.global_batch_size % made.training.local_batch_size == 0
 
 
+def megatron(case):
+    """torchrun's parser, then Megatron's own over what is behind the script, and what it makes of them."""
+    import torch
+    from torch.distributed.run import config_from_args, get_args_parser
+
+    told = get_args_parser().parse_args(case["argv"][1:])
+    config_from_args(told)
+    nodes, each = int(told.nnodes), int(told.nproc_per_node)
+    os.environ |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": str(nodes * each)}
+    os.environ.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
+    os.environ |= case["env"]
+    # there is no GPU here, nor Transformer Engine, which takes one: what a Hopper with it says of itself
+    torch.cuda.get_device_capability = lambda *_: (9, 0)
+    torch.cuda.get_device_properties = lambda *_: argparse.Namespace(major=9, minor=0)
+    from megatron.core.models.common.embeddings import rope_utils
+    from megatron.core.transformer import transformer_config
+    from megatron.core.transformer.moe import moe_utils
+    from megatron.training import arguments
+
+    transformer_config.is_te_min_version = lambda *_, **__: True
+    kernels = {rope_utils: ["fused_apply_rotary_pos_emb"]}
+    kernels[moe_utils] = [name for name in vars(moe_utils) if name.startswith("fused_")]
+    for module, names in kernels.items():
+        for name in names:
+            setattr(module, name, getattr(module, name) or arguments)
+    sys.argv = [told.training_script, *told.training_script_args]
+    made = arguments.validate_args(arguments.parse_args())
+    arguments.core_transformer_config_from_args(made)
+    ways = (made.tensor_model_parallel_size, made.pipeline_model_parallel_size, made.context_parallel_size)
+    assert made.data_parallel_size * ways[0] * ways[1] * ways[2] == nodes * each
+    assert made.global_batch_size % (made.micro_batch_size * made.data_parallel_size) == 0
+    assert made.train_iters == 9
+
+
 def kubernetes(case):
     """The schemas of Kubernetes, strictly."""
     import kubernetes_validate

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,24 +16,32 @@ from rigright.verbs.export import launch_files
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rigright-engines"
 HERE = Path(__file__).parent
 HOMES = {"transformers": "accelerate"}  # whose venv has it too
+VENVS = tomllib.loads((HERE / "venvs.toml").read_text(encoding="utf-8"))
 COUNT = 300
 DRAWN = {"kubernetes": "vllm"}
-ADDED = {"torchtitan": ["--training.steps", "9"]}  # by whoever calls the script
+ADDED = {
+    "torchtitan": ["--training.steps", "9"],
+    "megatron": ["--train-iters", "9"],
+}  # by whoever calls the script
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RIGRIGHT_ENGINES"), reason="`make test-engines` runs these"
 )
 
 
-def argv_of(files, added=()):
-    """The command of a script, as a real shell splits it."""
+def started(files, added=()):
+    """The command of a script and what it exports, as a real shell makes them."""
     script = next((text for name, text in files.items() if name in {"serve.sh", "train.sh"}), None)
     if script is None:
-        return []
-    told = ["/bin/sh", "-c", script.replace("\nexec ", "\nprintf '%s\\0' "), "sh", *added]
-    env = {"PATH": os.environ["PATH"], "HEAD": "127.0.0.1", "NODE_RANK": "0"}
+        return {"argv": [], "env": {}}
+    told = ["/bin/sh", "-c", script.replace("\nexec ", "\nenv -0\nprintf '%s\\0' '' "), "sh", *added]
+    given = {"HEAD": "127.0.0.1", "NODE_RANK": "0", "DATA": "data/a b", "TRAIN_ITERS": "9"}
+    env = {"PATH": os.environ["PATH"], **given}
     done = subprocess.run(told, capture_output=True, text=True, check=True, env=env)
-    return done.stdout.split("\0")[:-1]
+    words = done.stdout.split("\0")[:-1]
+    end = words.index("")
+    pairs = (word.split("=", 1) for word in words[:end])
+    return {"argv": words[end + 1 :], "env": {name: value for name, value in pairs if name not in env}}
 
 
 def cases_of(target):
@@ -41,7 +50,7 @@ def cases_of(target):
         if target == "kubernetes" and data["plans"][0]["n_nodes"] > 1:
             continue  # it starts one node
         files = launch_files(target, data)
-        found.append({"argv": argv_of(files, ADDED.get(target, ())), "files": files})
+        found.append({**started(files, ADDED.get(target, ())), "files": files})
     return found
 
 
@@ -58,10 +67,13 @@ def cases_of(target):
         "llama-factory",
         "kubernetes",
         "torchtitan",
+        "megatron",
     ],
 )
 def test_the_own_parser_accepts_every_file(target):
     python = next(CACHE.glob(f"{HOMES.get(target, target)}-*/bin/python"), None)
+    if python is None and VENVS.get(target, {}).get("python"):
+        pytest.skip(f"{target} needs Python {VENVS[target]['python']}, and this machine has none")
     assert python is not None, f"scripts/engines {target}"
     cases = cases_of(target)
     assert len(cases) > 100

@@ -8,6 +8,7 @@ from typing import Any
 
 from rigright.arch.check import check
 from rigright.arch.config import Config
+from rigright.arch.numerics import read_numerics
 from rigright.arch.pick import NESTED, read_family
 from rigright.arch.record import Arch
 from rigright.arch.stored import stored_format
@@ -58,6 +59,9 @@ def read_config(raw: Mapping[str, Any], name: str) -> Arch:
         published=arch.stored or stored,
         source=arch.source or _source(config),
         warnings=(*arch.warnings, *unknown, *odd_kinds),
+        numerics=read_numerics(
+            next((config.part(key) for key in NESTED if isinstance(config.raw.get(key), dict)), config)
+        ),
     )
 
 

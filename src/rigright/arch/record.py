@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from rigright.arch.numerics import Numerics
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 
@@ -125,6 +126,7 @@ class Arch:
     engine: str | None = None  # id of the engine that the name says: "ollama" for a tag of its library
     source: str = ""  # where the description came from
     warnings: tuple[Sentence, ...] = ()
+    numerics: Numerics = Numerics()  # what no count needs and a trainer is told
 
     @property
     def trunk(self) -> Tower:

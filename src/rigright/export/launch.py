@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import cast
 
+from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.ask import SentLoad
 
+_BLACKWELL = (10, 0)
 _DOWNLOAD_BYTES_PER_S = 100 * MEGA
 
 
@@ -45,6 +47,7 @@ class TrainerSettings:
     method: str  # "full", "lora", "qlora", "dora"
     optimizer: str  # the program's word
     precision: str  # "bf16", "fp16", "fp32", "fp8"
+    mixed: str  # id of a precision: which copies of the weights are kept
     micro_batch: int
     accumulate: int
     seq_tok: int
@@ -56,6 +59,9 @@ class TrainerSettings:
     virtual_stages: int
     offload: str
     compiled: bool
+    flash: bool
+    chunked_loss: bool
+    dropout: float
     steps: int | None
     epochs: float
 
@@ -81,6 +87,7 @@ class Launch:
     name: str  # safe in names of jobs, services and units
     why: tuple[str, ...]  # comments: what was planned, and for what
     vendor: str
+    capability: tuple[int, int] | None = None  # of an NVIDIA GPU
     nodes: int
     gpus: int  # of a node
     host: str = "127.0.0.1"  # a server listens on
@@ -94,6 +101,7 @@ class Launch:
     cp: int
     attention_dp: bool = False
     sequence_parallel: bool = False
+    arch: Arch | None = None  # what is trained, where the program is told its shape
     served: ServerSettings | None = None
     trained: TrainerSettings | None = None
 
@@ -173,6 +181,10 @@ class Launch:
         found = {"HIP_VISIBLE_DEVICES" if self.vendor == "AMD" else "CUDA_VISIBLE_DEVICES": self.visible}
         if self.ranks > 1 and self.vendor in {"NVIDIA", "AMD"} and self.program.nccl:
             found["NCCL_DEBUG"] = "WARN"
+        # where tensors or sequences are cut, kernels must start in the order they are sent: before Blackwell by this
+        cut = max(self.tp, self.cp) > 1 and (self.capability or _BLACKWELL) < _BLACKWELL
+        if self.program.one_queue and cut and self.training.zero_stage < 2:  # noqa: PLR2004 - FSDP needs several
+            found["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
         told = {"host": self.host, "port": self.port}
         if self.served is not None:
             told |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv}

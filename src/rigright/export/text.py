@@ -26,7 +26,13 @@ class Variable(str):
 
 
 HEAD, RANK = Variable("HEAD"), Variable("NODE_RANK")
-ASKED = {"HEAD": "the address of the first node", "NODE_RANK": "the number of this node, from 0"}
+DATA, TRAIN_ITERS = Variable("DATA"), Variable("TRAIN_ITERS")
+ASKED = {
+    "HEAD": "the address of the first node",
+    "NODE_RANK": "the number of this node, from 0",
+    "DATA": "the prefix of the data set",
+    "TRAIN_ITERS": "how many steps to train",
+}
 
 
 def comments(lines: Iterable[str], mark: str = "#") -> str:

@@ -19,19 +19,23 @@ from rigright.choice.case import Case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
+from rigright.cost.training_setup import mixed_of
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, ServerSettings, TrainerSettings
-from rigright.facts.chips import by_id
+from rigright.facts.chips import Chip, by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher, programs
-from rigright.facts.nodes import find_node
+from rigright.facts.nodes import BOX_CARDS, find_node
+from rigright.facts.training import find_precision, find_trainer
 from rigright.verbs.runs.planned import PlannedRun
 
 MOST_BYTES = 16 * MIB
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
 _ALL = {"all", "linear"}
+_SUPERCHIPS = {"superchip": 1, "superchip board": 4}  # form of a chip -> GPUs of one system
+MOST_CARDS = 16  # of one machine
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -73,20 +77,25 @@ def launch_of(
                     say("{name} cannot be the name of a model or a file here", name=json.dumps(word))
                 )
         layout = Layout(**{name: value for name, value in plan["layout"].items() if name != "attention_dp"})
-        nodes = plan["n_nodes"]
+        chip = by_id().get(plan["chip"])
+        nodes = _hosts(chip, plan)
         common: dict[str, Any] = {
             "program": program,
             "script": script,
             "name": _safe(data["model"]),
             "why": tuple(_why(data, plan, program=program)),
-            "vendor": by_id()[plan["chip"]].vendor if plan["chip"] in by_id() else "",
+            "vendor": chip.vendor if chip is not None else "",
+            "capability": chip.compute_capability if chip is not None else None,
             "nodes": nodes,
             "gpus": -(-plan["n_chips"] // nodes),
             "port": program.port or 0,
             **{name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
             "attention_dp": plan["layout"]["attention_dp"],
+            "sequence_parallel": layout.sequence_parallel,
         }
         if isinstance(work, Training):
+            if program.families:
+                common["arch"] = open_model(data["model"])
             return Launch(model=model, trained=_trained(data, plan, work=work, program=program), **common)
         if work.weights.startswith("gguf:") and not model.endswith(".gguf"):
             model = f"{PurePosixPath(model).name}-{work.weights[5:]}.gguf"
@@ -99,6 +108,17 @@ def launch_of(
             say("the plan cannot be read: {error}", error=repr(error)),
             hint=say("save it anew with: rigright plan MODEL --json"),
         ) from None
+
+
+def _hosts(chip: Chip | None, plan: Mapping[str, Any]) -> int:
+    """Machines with a system of their own: "64x h100" is no single one, and a rack of superchips has many."""
+    nodes, count = int(plan["n_nodes"]), int(plan["n_chips"])
+    if nodes < 1:
+        raise ValueError("n_nodes")
+    holds = _SUPERCHIPS.get(chip.form or "") if chip is not None else None
+    if holds is None and count > nodes * MOST_CARDS:
+        holds = BOX_CARDS
+    return nodes if holds is None else max(nodes, -(-count // holds))
 
 
 def runs_with(plan: Mapping[str, Any]) -> str:
@@ -236,9 +256,8 @@ def _served(
 def _trained(
     data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Training, program: Launcher
 ) -> TrainerSettings:
-    from rigright.facts.training import find_trainer
-
-    usual = work.optimizer or find_trainer(work.trainer).optimizer
+    trainer = find_trainer(work.trainer)
+    usual = work.optimizer or trainer.optimizer
     if program.optimizers and usual not in program.optimizers:
         raise AskError(say("{engine} has no optimizer {name}", engine=program.label, name=usual))
     words_for = program.optimizers | (program.sharded if work.sharding in {"fsdp", "hsdp"} else {})
@@ -251,6 +270,7 @@ def _trained(
         method=work.method,
         optimizer=words_for.get(usual, usual),
         precision=precision,
+        mixed=find_precision(work.precision or mixed_of(trainer, work.sharding)).id,
         micro_batch=work.micro_batch,
         accumulate=work.accumulate or 1,
         seq_tok=work.seq_tok,
@@ -262,6 +282,9 @@ def _trained(
         virtual_stages=work.virtual_stages,
         offload=work.offload,
         compiled=work.compiled,
+        flash=work.flash,
+        chunked_loss=work.chunked_loss,
+        dropout=float(work.dropout or 0),
         steps=None if not tokens else max(int(tokens // step_tok), 1),
         epochs=data["wish"].get("epochs") or 1.0,
     )

@@ -181,9 +181,9 @@ class Launch:
         found = {"HIP_VISIBLE_DEVICES" if self.vendor == "AMD" else "CUDA_VISIBLE_DEVICES": self.visible}
         if self.ranks > 1 and self.vendor in {"NVIDIA", "AMD"} and self.program.nccl:
             found["NCCL_DEBUG"] = "WARN"
-        # where tensors or sequences are cut, kernels must start in the order they are sent: before Blackwell by this
+        # cut tensors and sequences need kernels to start in the order they are sent; FSDP does not
         cut = max(self.tp, self.cp) > 1 and (self.capability or _BLACKWELL) < _BLACKWELL
-        if self.program.one_queue and cut and self.training.zero_stage < 2:  # noqa: PLR2004 - FSDP needs several
+        if self.program.one_queue and cut and self.training.zero_stage < 2:
             found["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
         told = {"host": self.host, "port": self.port}
         if self.served is not None:

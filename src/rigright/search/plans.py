@@ -311,12 +311,17 @@ def notes_of(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
         return
     if kind.owned and supply.how == "buy":
         yield say("{more} more GPUs beside the {owned} you have", more=n_chips - kind.owned, owned=kind.owned)
-    if supply.used:
+    yield from price_notes(used=supply.used, as_of=supply.as_of, stale=supply.stale)
+
+
+def price_notes(*, used: bool, as_of: str | None, stale: bool) -> Iterator[Sentence]:
+    """What has to be told of a price."""
+    if used:
         yield say("used cards carry no warranty")
-    if supply.as_of is None:
+    if as_of is None:
         yield say("no price known: ranked last")
-    elif supply.stale:
-        yield say("prices of {date}: check before you pay", date=supply.as_of)
+    elif stale:
+        yield say("prices of {date}: check before you pay", date=as_of)
 
 
 def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,7 +12,6 @@ from rigright.arch.sources.open import open_model
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
-from rigright.base.plugin_tables import used
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.choice.case import Case
@@ -29,6 +28,7 @@ from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import BOX_CARDS, find_node
 from rigright.facts.training import find_precision, find_trainer
+from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
 
 MOST_BYTES = 16 * MIB
@@ -83,7 +83,7 @@ def launch_of(
             "program": program,
             "script": script,
             "name": _safe(data["model"]),
-            "why": tuple(_why(data, plan, program=program)),
+            "why": tuple(head_of(data, plan, program=program)),
             "vendor": chip.vendor if chip is not None else "",
             "capability": chip.compute_capability if chip is not None else None,
             "nodes": nodes,
@@ -172,34 +172,6 @@ def _safe(name: str) -> str:
     """A name as jobs, services and units take it."""
     bare = re.sub(r"[^a-z0-9]+", "-", PurePosixPath(name).name.lower()).strip("-")
     return bare[:50].strip("-") or "model"
-
-
-def _why(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
-    """Comments: the plan in a line, its figures, its version."""
-    layout, work = plan["layout"], plan["work"]
-    cut = ", ".join(f"{name} {size}" for name, size in layout.items() if name != "attention_dp" and size != 1)
-    what = work.get("weights") or work["method"]
-    yield f"{data['model']} in {what} on {plan['machine']}" + (f": {cut}" if cut else "")
-    figures = plan["figures"]
-    names = {
-        "output_tok_per_s": "output tok/s",
-        "ttft_s": "s TTFT",
-        "tpot_s": "s TPOT",
-        "train_tok_per_s": "tok/s",
-    }
-    told = [f"{figures[name]['value']:.3g} {unit}" for name, unit in names.items() if name in figures]
-    if told:
-        yield f"planned: {', '.join(told)}; bound by {plan['bound']}"
-    yield from (f"note: {note}" for note in plan.get("notes", ()))
-    added = data.get("plugins") or used(str(data))
-    if added:
-        yield str(added)
-    if "engine" in work:
-        yield f"figures are those of {work['engine']}"
-        form = find_format(work["weights"])
-        stored = open_model(data["model"]).stored or open_model(data["model"]).dtype
-        if work["weights"] not in {stored, *program.converts} and form.id not in {"bf16", "fp16", "fp32"}:
-            yield f"needs a checkpoint stored as {form.label}: name it with --checkpoint"
 
 
 def _served(

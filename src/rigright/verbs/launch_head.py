@@ -1,0 +1,89 @@
+"""The comment at the head of every launch file: what was planned, why, and what it should reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rigright.arch.sources.open import open_model
+from rigright.base.plugin_tables import used
+from rigright.base.units import show_bytes, show_count, show_seconds, show_short
+from rigright.base.words import LANGUAGES, tell
+from rigright.facts.engines import find_engine
+from rigright.facts.formats import find_format
+from rigright.facts.launching import Launcher
+from rigright.search.plans import price_notes
+
+_CUTS = ("tp", "pp", "dp", "ep", "cp")
+_BOUNDS = {
+    "memory": "memory bandwidth",
+    "compute": "compute",
+    "links": "the links between GPUs",
+    "fixed": "fixed costs of each step",
+    "cache": "a full KV cache: requests queue",
+    "prompts": "busy prefill workers: requests queue",
+}
+
+
+def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
+    """Its lines, the plan itself first."""
+    layout, work = plan["layout"], plan["work"]
+    what = work.get("weights") or f"{work['method']} training"
+    cut = [f"{name} {layout[name]}" for name in _CUTS if layout[name] != 1]
+    cut += ["sequence parallel"] if layout.get("sequence_parallel") and layout["tp"] > 1 else []
+    yield f"{data['model']}, {what}, on {plan['machine']}" + (f": {', '.join(cut)}" if cut else "")
+    yield from _figures(plan)
+    if "method" in work:
+        accumulate = work["accumulate"] or 1
+        sequences = work["micro_batch"] * accumulate * layout["dp"]
+        tokens = show_count(sequences * work["seq_tok"])
+        yield (
+            f"step: {sequences:,} sequences of {work['seq_tok']:,} tokens ({tokens} tokens):"
+            f" micro-batch {work['micro_batch']}, {accumulate} accumulated, {layout['dp']} replicas"
+        )
+    reasons = [str(reason) for reason in plan.get("reasons", ())]
+    if reasons:
+        yield f"chosen for: {', '.join(reasons)}"
+    supply = plan.get("supply") or {}
+    told = {"used": bool(supply.get("used")), "stale": bool(supply.get("stale"))}
+    bought = {
+        tell(one, language)
+        for one in price_notes(as_of=supply.get("as_of"), **told)
+        for language in LANGUAGES
+    }
+    yield from (f"note: {note}" for note in plan.get("notes", ()) if str(note) not in bought)
+    added = data.get("plugins") or used(str(data))
+    if added:
+        yield str(added)
+    if "engine" in work:
+        yield from _weights(data, work, program=program)
+
+
+def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What it should reach, and how full its memory is."""
+    figures = plan["figures"]
+    speed = next((name for name in ("output_tok_per_s", "train_tok_per_s") if name in figures), None)
+    if speed is not None:
+        one = figures[speed]
+        unit = "output tokens/s" if speed == "output_tok_per_s" else "tokens/s"
+        told = [f"{show_short(one['value'])} {unit} ({show_short(one['low'])} to {show_short(one['high'])})"]
+        told += [
+            f"{name[:4].upper()} {show_seconds(figures[name]['value'])}"
+            for name in ("ttft_s", "tpot_s")
+            if name in figures
+        ]
+        told += [f"MFU {figures['mfu']['value']:.0%}"] if "mfu" in figures else []
+        yield f"planned: {', '.join(told)}; limited by {_BOUNDS.get(plan['bound'], plan['bound'])}"
+    rank, room = plan.get("rank_bytes"), plan.get("room_bytes")
+    if rank and room:
+        yield f"memory: {show_bytes(rank['value'])} of {show_bytes(room)} on the fullest GPU"
+
+
+def _weights(data: Mapping[str, Any], work: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
+    """Whose figures they are, and which checkpoint the format needs."""
+    if find_engine(work["engine"]).id != program.id:
+        yield f"the figures are those of {work['engine']}"
+    form = find_format(work["weights"])
+    arch = open_model(data["model"])
+    if work["weights"] not in {arch.stored or arch.dtype, *program.converts, "bf16", "fp16", "fp32"}:
+        yield f"needs a checkpoint stored as {form.label}: name it with --checkpoint"

@@ -13,7 +13,7 @@ from rigright.base.tables import DATA, number, read_rows, text, whole
 from rigright.base.units import GIB, MIB
 from rigright.cost.memory_bands import Parts, away, band, pool_band, widened
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_serving import ServingMemory, layer_bytes, serving_memory, stage_memories
+from rigright.cost.memory_serving import ServingMemory, layer_bytes, serving_memory, stage_memories, works_of
 from rigright.cost.memory_split import split_layers
 from rigright.cost.memory_step import rope_tables_bytes
 from rigright.cost.shards import stage_bounds
@@ -231,7 +231,8 @@ def test_what_layers_cost_adds_up():
     serving = Serving(engine="llama.cpp", weights="gguf:Q4_K_M", context_tok=8192)
     device = device_of(find_node("h100").cards[0], find_engine("llama.cpp"))
     weights = weigh(LLAMA, "gguf:Q4_K_M")
-    costs = layer_bytes(LLAMA, weights, serving=serving, layout=Layout(), device=device)
+    (work,) = works_of(LLAMA, serving=serving, layout=Layout(), devices=[device]).values()
+    costs = layer_bytes(LLAMA, weights, serving=serving, work=work)
     cache = 8192 * 131_072
     assert len(costs) == 33
     assert sum(costs) == pytest.approx(weights.total_bytes - sum(weights.entry.values()) + cache)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rigright.arch.sources.open import open_model
-from rigright.choice.training import spaces_of
+from rigright.choice.training import able_of, spaces_of
 from rigright.cost.training_memory import training_memory
 from rigright.demand import PlanWish, TrainingWish
 from rigright.facts.nodes import find_node
@@ -80,7 +80,7 @@ def test_layouts_are_those_of_a_plain_walk():
     arch = open_model("mixtral-8x7b")
     layers, heads, experts = 32, 32, 8
     chip = find_node("h100").cards[0].chip
-    spaces = spaces_of(arch, TrainingWish(seq_tok=4096), work="pretrain", chip=chip, usual=False)
+    spaces = spaces_of(arch, TrainingWish(seq_tok=4096), work="pretrain", able=able_of(chip), usual=False)
     for space in spaces[:6]:
         found = cuts_of(arch, space, counts=(48, 64), batch=96)
         columns = (found.tp, found.pp, found.dp, found.cp, found.ep, found.micro_batch, found.accumulate)

@@ -14,13 +14,20 @@ from rigright.report.pages import fit as fit_pages
 from rigright.verbs.explain import explain
 from rigright.verbs.fit import FitWish, fit
 from rigright.verbs.serving import cards
-from rigright.verbs.serving.limits import largest
+from rigright.verbs.serving.limits import largest, largest_alone
 
 
-@given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(2, 70))
-def test_the_largest_is_found_however_what_is_open_is_cut(edge, most, parts):
-    found = largest(lambda candidates: edge - np.asarray(candidates), most, parts=parts)
-    assert found == min(edge, most)
+@given(st.integers(0, 10_000), st.integers(1, 10_000), st.floats(0.01, 3), st.integers(1, 500))
+def test_the_largest_is_found_one_by_one_however_crooked_the_line(edge, most, bend, step):
+    def spare(candidate):
+        asked.append(candidate)
+        left = edge - candidate
+        return (left // step if left < 0 else left) * (bend if candidate < edge / 2 else 1.0)
+
+    asked = []
+    assert largest_alone(spare, most) == min(edge, most)
+    assert largest(lambda candidates: edge - np.asarray(candidates), most) == min(edge, most)
+    assert len(asked) < 3 * 14 + 4
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,24 @@ def batch_of(arch: Arch, work: str, *, seq_tok: int, cards: int) -> int:
     return max(STEP_TOK // seq_tok, cards, 1)
 
 
-def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, chip: Chip, usual: bool) -> tuple[Space, ...]:
-    """Every way to try on a chip, the usual ones first; `usual`: none but those."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Able:
+    """All that ways to train ask of a chip: chips alike in this are tried alike."""
+
+    home: bool  # adapters learn there with checkpointing
+    fp8: bool
+    bf16: bool
+    fp16: bool
+
+
+def able_of(chip: Chip) -> Able:
+    """What a chip is able to."""
+    bf16, fp16 = (how_runs("transformers", form, chip=chip) is not None for form in ("bf16", "fp16"))
+    return Able(home=chip.segment in HOME, fp8=chip.fp8_flops_per_s is not None, bf16=bf16, fp16=fp16)
+
+
+def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
+    """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
     if not arch.vocab:
         trainer = find_trainer(wish.trainer or "pytorch")
         found: Iterator[Space] = (
@@ -102,13 +118,13 @@ def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, chip: Chip, usual: b
             for training in _plain(trainer, wish.method or "full", recompute=None)
         )
     elif work == "pretrain":
-        found = _pretraining(arch, wish, chip=chip, usual=usual)
+        found = _pretraining(arch, wish, able=able, usual=usual)
     else:
-        found = _tuning(arch, wish, chip=chip, usual=usual)
-    return tuple(dict.fromkeys(_fixed(space, wish, chip=chip) for space in found))
+        found = _tuning(arch, wish, able=able, usual=usual)
+    return tuple(dict.fromkeys(_fixed(space, wish, able=able) for space in found))
 
 
-def _pretraining(arch: Arch, wish: TrainingWish, *, chip: Chip, usual: bool) -> Iterator[Space]:
+def _pretraining(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
     recipe = recipe_of(arch)
     names = (wish.trainer,) if wish.trainer else recipe.trainers if usual else CUTTERS
     axes = {"tp": recipe.tp, "pp": recipe.pp, "ep": recipe.ep} if usual else _every(arch)
@@ -119,17 +135,17 @@ def _pretraining(arch: Arch, wish: TrainingWish, *, chip: Chip, usual: bool) -> 
         if not trainer.id.startswith(CUTTERS):
             yield from (_space(one, wish) for one in _plain(trainer, "full", recompute=recompute))
             continue
-        cut = _cut(arch, trainer, method="full", recompute=recompute, chip=chip)
+        cut = _cut(arch, trainer, method="full", recompute=recompute, able=able)
         shardings = dict.fromkeys((cut.sharding, cut.sharding.replace("fsdp", "hsdp")))
         for (schedule, chunks), sharding in product(_schedules(wish), shardings):
             training = replace(cut, schedule=schedule, virtual_stages=chunks, sharding=sharding)
             yield _space(training, wish, cp=slices, micro_batch=micro, sequence_parallel=True, **axes)
 
 
-def _cut(arch: Arch, trainer: Trainer, *, method: str, recompute: str, chip: Chip) -> Training:
+def _cut(arch: Arch, trainer: Trainer, *, method: str, recompute: str, able: Able) -> Training:
     """Of a trainer that cuts models: no dropout, and fp8 where the model's own files are fp8."""
     megatron = trainer.id.startswith("megatron")
-    native = megatron and (arch.stored or "").startswith("fp8") and chip.fp8_flops_per_s is not None
+    native = megatron and (arch.stored or "").startswith("fp8") and able.fp8
     return Training(
         trainer=trainer.id,
         method=method,
@@ -155,14 +171,14 @@ def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
     return {"tp": WIDTHS, "pp": STAGES, "ep": EXPERT_RANKS if recipe_of(arch).experts else (1,)}
 
 
-def _tuning(arch: Arch, wish: TrainingWish, *, chip: Chip, usual: bool) -> Iterator[Space]:
+def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
     """Whole replicas, or divided ones; where none fits, states in 8 bit or on the host."""
     trainer = find_trainer(wish.trainer or ("megatron" if _cuts(wish) else "hf"))
     for method in (wish.method,) if wish.method else METHODS:
-        home = method != "full" and chip.segment in HOME
+        home = method != "full" and able.home
         for recompute in ("full",) if home else ("none", "full"):
             if trainer.id.startswith(CUTTERS):
-                training = _cut(arch, trainer, method=method, recompute=recompute, chip=chip)
+                training = _cut(arch, trainer, method=method, recompute=recompute, able=able)
                 yield _space(training, wish, sequence_parallel=True, **_every(arch))
                 continue
             plain = tuple(_plain(trainer, method, recompute=recompute))
@@ -170,7 +186,7 @@ def _tuning(arch: Arch, wish: TrainingWish, *, chip: Chip, usual: bool) -> Itera
             if method != "full" or wish.trainer is not None:
                 continue
             if params(arch) >= LARGE_PARAMS:
-                cut = _cut(arch, find_trainer("torchtitan"), method=method, recompute=recompute, chip=chip)
+                cut = _cut(arch, find_trainer("torchtitan"), method=method, recompute=recompute, able=able)
                 yield _space(cut, wish, sequence_parallel=True, **_every(arch))
             if not usual:
                 yield from (_space(replace(one, optimizer="adamw-8bit"), wish) for one in plain)
@@ -201,7 +217,7 @@ def _space(training: Training, wish: TrainingWish, **axes: Any) -> Space:
     )
 
 
-def _fixed(space: Space, wish: TrainingWish, *, chip: Chip) -> Space:
+def _fixed(space: Space, wish: TrainingWish, *, able: Able) -> Space:
     """What was said of the training itself goes before every habit; a chip without bf16 computes in fp16."""
     known = {field.name for field in fields(Training)} & {field.name for field in fields(wish)}
     said = {name: value for name in known if (value := getattr(wish, name)) is not None}
@@ -210,13 +226,13 @@ def _fixed(space: Space, wish: TrainingWish, *, chip: Chip) -> Space:
     if wish.trainer is not None:
         said["trainer"] = find_trainer(wish.trainer).id
     training = replace(space.training, **said)
-    if training.precision is None and how_runs("transformers", "bf16", chip=chip) is None:
-        training = replace(training, precision=_half(training, chip=chip))
+    if training.precision is None and not able.bf16:
+        training = replace(training, precision=_half(training, able=able))
     return replace(space, training=training)
 
 
-def _half(training: Training, *, chip: Chip) -> str | None:
-    if how_runs("transformers", "fp16", chip=chip) is None:
+def _half(training: Training, *, able: Able) -> str | None:
+    if not able.fp16:
         return None
     mixed = mixed_of(find_trainer(training.trainer), training.sharding)
     return "fp16-mixed" if training.method != "full" else HALF.get(mixed)

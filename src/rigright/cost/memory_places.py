@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.cost.memory_serving import Bound, ServingMemory, layer_bytes, stage_memories
+from rigright.cost.memory_serving import Bound, ServingMemory, Work, layer_bytes, stage_memories, works_of
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import split_by_free, split_layers
 from rigright.cost.weights import WeightBytes
@@ -21,12 +21,12 @@ def dealt_bounds(
     llama.cpp deals them anew by itself since December 2025 (`--fit`); before, and elsewhere, a person does.
     """
     usual = usual_bounds(arch, devices)
-    held = stage_memories(
-        arch, weights, serving=serving, layout=layout, places=list(zip(devices, usual, strict=True))
-    )
+    asked: dict[str, Any] = {"serving": serving, "layout": layout}
+    works = works_of(arch, devices=devices, **asked)
+    held = stage_memories(arch, weights, places=list(zip(devices, usual, strict=True)), works=works, **asked)
     if all(bool(memory.fits) for memory in held):
         return usual
-    return _filled_alike(arch, weights, serving=serving, layout=layout, devices=devices)
+    return _filled_alike(arch, weights, devices=devices, works=works, **asked)
 
 
 def dealt_memories(
@@ -34,6 +34,7 @@ def dealt_memories(
 ) -> tuple[ServingMemory, ...]:
     """Memory of each card with its layers so dealt."""
     asked: dict[str, Any] = {"serving": serving, "layout": layout}
+    asked["works"] = works_of(arch, devices=devices, **asked)
     usual = list(zip(devices, usual_bounds(arch, devices), strict=True))
     held = stage_memories(arch, weights, places=usual, **asked)
     if all(bool(memory.fits) for memory in held):
@@ -43,12 +44,18 @@ def dealt_memories(
 
 
 def _filled_alike(
-    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+    arch: Arch,
+    weights: WeightBytes,
+    *,
+    serving: Serving,
+    layout: Layout,
+    devices: Sequence[Device],
+    works: Mapping[Device, Work],
 ) -> tuple[Bound, ...]:
     count = len(arch.trunk.layers)
-    costs = layer_bytes(arch, weights, serving=serving, layout=layout, device=devices[0])
+    costs = layer_bytes(arch, weights, serving=serving, work=works[devices[0]])
     empty = [(device, (0, 0)) for device in devices]
-    bare = stage_memories(arch, weights, serving=serving, layout=layout, places=empty)
+    bare = stage_memories(arch, weights, serving=serving, layout=layout, places=empty, works=works)
     room = [float(memory.spare_bytes) for memory in bare]
     room[-1] += costs[-1]  # the head is dealt out with the layers
     return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 
@@ -156,23 +156,28 @@ def stage_memories(
     serving: Serving,
     layout: Layout,
     places: Sequence[tuple[Device, Bound]],
+    works: Mapping[Device, Work] | None = None,
 ) -> tuple[ServingMemory, ...]:
-    """Memory of a rank of each stage: its card, and the layers it was given."""
+    """Memory of a rank of each stage: its card, and the layers it was given.
+
+    `works`: what `works_of` says of these cards, for who asks for several ways to deal layers out to them.
+    """
     host_embed = find_engine(serving.engine).host_embed
     weights = on_cards(weights, serving.offload)
     found = stages(arch, weights, bounds=tuple(bound for _, bound in places), host_embed=host_embed)
-    works = {
-        device: _work(arch, serving, layout=layout, device=device)
-        for device in dict.fromkeys(device for device, _ in places)
-    }
+    works = works or works_of(arch, serving=serving, layout=layout, devices=[device for device, _ in places])
     return tuple(_rank(works[device], stage) for (device, _), stage in zip(places, found, strict=True))
 
 
-def layer_bytes(
-    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, device: Device
-) -> list[float]:
+def works_of(
+    arch: Arch, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+) -> dict[Device, Work]:
+    """What each card has to do, whatever layers it holds."""
+    return {device: _work(arch, serving, layout=layout, device=device) for device in dict.fromkeys(devices)}
+
+
+def layer_bytes(arch: Arch, weights: WeightBytes, *, serving: Serving, work: Work) -> list[float]:
     """What each layer costs where layers are dealt out to cards; the head comes last, as one more."""
-    work = _work(arch, serving, layout=layout, device=device)
     kinds = list(lanes(arch))
     alone = [np.array([float(kind is one) for kind in kinds]) for one in kinds]
     cost = dict(zip(kinds, (float(_held(work, counts).need_bytes) for counts in alone), strict=True))
@@ -184,7 +189,9 @@ def layer_bytes(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
+class Work:
+    """What a card has to do, whatever layers it holds."""
+
     arch: Arch
     engine: Engine
     serving: Serving
@@ -200,7 +207,7 @@ class _Work:
     own: OwnMemory  # starts that the user measured
 
 
-def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _Work:
+def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> Work:
     engine = find_engine(serving.engine)
     if serving.weights == "fp32":
         engine = replace(engine, element_bytes=FP32_BYTES)
@@ -222,7 +229,7 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
     unpack = 0.0 if isinstance(form, Mix) else form.unpack_bytes
     kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
     forward, sampler = _moments(arch, engine, settings=settings, serving=serving, layout=layout, ask=ask)
-    return _Work(
+    return Work(
         arch=arch,
         engine=engine,
         serving=serving,
@@ -230,11 +237,12 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
         device=device,
         settings=settings,
         ask=ask,
-        shares={cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut}
-        | {
-            Cut.EXPERT: share(Cut.EXPERT, layout)
-            * _padding(arch, layout, multiples=_multiples(engine, serving, capability=device.capability))
-        },
+        shares=_shares(
+            layout,
+            arch,
+            kv_heads=kv_heads,
+            multiples=_multiples(engine, serving, capability=device.capability),
+        ),
         forward_bytes=forward,
         sampler_bytes=sampler,
         unpacked_bytes=unpacked_bytes(arch, layout, element_bytes=unpack),
@@ -243,10 +251,18 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> _W
     )
 
 
+@kept
+def _shares(layout: Layout, arch: Arch, *, kv_heads: int, multiples: tuple[int, int]) -> dict[Cut, Numbers]:
+    """The part of a weight that a rank holds, by each way to cut it."""
+    found = {cut: share(cut, layout, kv_heads=kv_heads) for cut in Cut}
+    return found | {Cut.EXPERT: found[Cut.EXPERT] * _padding(arch, layout, multiples=multiples)}
+
+
 def _multiples(engine: Engine, serving: Serving, *, capability: str) -> tuple[int, int]:
     """What an expert's hidden and inner width are rounded up to."""
     kernels = engine.padded.get(serving.weights)
-    return (1, 1) if kernels is None else kernels.get(capability, kernels["other"])
+    hidden, inner = (1, 1) if kernels is None else kernels.get(capability, kernels["other"])
+    return hidden, inner
 
 
 def _padding(arch: Arch, layout: Layout, *, multiples: tuple[int, int]) -> Numbers:
@@ -313,7 +329,7 @@ class _Parts:
         return self.libraries + self.graphs + self.collectives + self.context
 
 
-def _rank(work: _Work, stage: Stage) -> ServingMemory:
+def _rank(work: Work, stage: Stage) -> ServingMemory:
     layout, device = work.layout, work.device
     cards = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.ep) * np.asarray(layout.cp)
     together = (cards > 1) & (work.engine.split == "tensor")
@@ -366,7 +382,7 @@ def start_of(arch: Arch, serving: Serving, *, layout: Layout, device: Device) ->
     return _work(arch, serving, layout=layout, device=device).case
 
 
-def _anchored(work: _Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple[Numbers, Numbers, Numbers]]:
+def _anchored(work: Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple[Numbers, Numbers, Numbers]]:
     """Parts, and where they leave the cache, by own starts; what no part explains stands with the context."""
     own = work.own
     if not own.shift:
@@ -385,7 +401,7 @@ def _anchored(work: _Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple
     return replace(parts, context=parts.context + more), (pool, used, spare - more)
 
 
-def _graphs_bytes(work: _Work, stage: Stage) -> Numbers:
+def _graphs_bytes(work: Work, stage: Stage) -> Numbers:
     """Captured graphs: each size of each layer, more where it has experts, and what all share."""
     device, routed = work.device, _routed_share(work.arch)
     sizes = np.asarray(work.settings.graph_sizes, dtype=float)
@@ -399,11 +415,11 @@ def _routed_share(arch: Arch) -> float:
     return sum(layer.ffn is not None and layer.ffn.experts > 0 for layer in layers) / max(len(layers), 1)
 
 
-def _held(work: _Work, counts: Numbers) -> Held:
+def _held(work: Work, counts: Numbers) -> Held:
     return held(work.arch, work.engine, ask=work.ask, layout=work.layout, counts=counts)
 
 
-def _step_bytes(work: _Work, stage: Stage, *, caches: Held) -> Numbers:
+def _step_bytes(work: Work, stage: Stage, *, caches: Held) -> Numbers:
     """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
     engine, serving = work.engine, work.serving
     step = np.maximum(work.forward_bytes, stage.head * work.sampler_bytes) + work.unpacked_bytes
@@ -416,7 +432,7 @@ def _step_bytes(work: _Work, stage: Stage, *, caches: Held) -> Numbers:
     return np.maximum(step - (caches.need_bytes - prompt.need_bytes), last)
 
 
-def _placed(work: _Work, parts: _Parts, *, caches: Held) -> tuple[Numbers, Numbers, Numbers]:
+def _placed(work: Work, parts: _Parts, *, caches: Held) -> tuple[Numbers, Numbers, Numbers]:
     """The pool for caches, what the device shows as used, and what is left after all that was asked."""
     if work.engine.pool == "share":
         pool, used = _SHARES[work.engine.share_of](work, parts)
@@ -427,7 +443,7 @@ def _placed(work: _Work, parts: _Parts, *, caches: Held) -> tuple[Numbers, Numbe
     return caches.need_bytes, used, work.device.free_bytes - work.engine.margin_mib * MIB - used
 
 
-def _share_of_total(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+def _share_of_total(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of the whole device for everything the engine counts; the rest stands beside it."""
     # graphs are captured later: what counts is the engine's estimate
     counted = {"graphs": work.device.graph_estimate}
@@ -440,7 +456,7 @@ def _share_of_total(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     return limit - parts.tensors - inside, limit + outside
 
 
-def _share_of_free(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+def _share_of_free(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of what is free at the start for weights and caches; the step takes from the rest."""
     start = work.device.free_bytes - parts.collectives - parts.context
     pool = np.minimum(
@@ -449,7 +465,7 @@ def _share_of_free(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     return pool, parts.tensors + parts.others + np.maximum(pool, 0.0)
 
 
-def _share_of_rest(work: _Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+def _share_of_rest(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of what weights and step leave, for caches."""
     left = work.device.free_bytes - parts.tensors - parts.others
     pool = np.minimum(work.settings.share * left, left)

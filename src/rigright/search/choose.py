@@ -14,6 +14,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import TERA
 from rigright.base.words import say
 from rigright.demand import Numbers, PlanWish
+from rigright.search.columns import grouped
 
 LESS = (
     "usd_per_h",
@@ -78,12 +79,7 @@ def field_of(
     priced = np.isfinite(known[main])
     # what stands for an unknown price: beyond all that are known, by fewest cards, then least power
     size = [figures[name] for name in ("n_chips", "power_w") if name in figures]
-    if size:
-        unpriced = UNPRICED_USD * (
-            1.0 + np.unique(np.stack(size), axis=1, return_inverse=True)[1].reshape(-1)
-        )
-    else:
-        unpriced = np.array(UNPRICED_USD)
+    unpriced = UNPRICED_USD * (1.0 + grouped(*size)) if size else np.array(UNPRICED_USD)
     sure = np.where(priced, known[main] * (1.0 if weight is None else weight), unpriced)
     aims = [*known.values(), *([] if weight is None else [sure])]
     return Field(

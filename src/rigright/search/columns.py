@@ -34,6 +34,18 @@ def joined(records: Sequence[Any]) -> Any:
     )
 
 
+def grouped(*columns: Any) -> Any:
+    """A number for each set of equal entries, in their order; many times as fast as to find unlike rows."""
+    order = np.lexsort(columns[::-1])
+    unlike = np.zeros(len(order), dtype=bool)
+    for column in columns:
+        own = column[order]
+        unlike[1:] |= own[1:] != own[:-1]
+    groups = np.empty(len(order), dtype=np.int64)
+    groups[order] = np.cumsum(unlike)
+    return groups
+
+
 def blended(record: Any, shares: Any) -> Any:
     """What unlike parts reach that work one after another: rates weigh by their inverse, the rest plainly."""
     if is_dataclass(record) and not isinstance(record, type):

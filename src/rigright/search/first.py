@@ -14,6 +14,7 @@ from rigright.choice.ways import quality_class
 from rigright.demand import Numbers
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
+from rigright.search.columns import grouped
 from rigright.search.figures import usual_limits
 from rigright.search.plans import Table
 from rigright.search.sure import Doubts
@@ -88,8 +89,7 @@ def _crowded(table: Table, point: Numbers) -> Numbers:
 
 def product_of(*columns: Numbers) -> Numbers:
     """A number for each set of equal entries."""
-    _, level = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return level.ravel()
+    return grouped(*columns)
 
 
 def _near_most(output: Numbers, *, loss: Numbers, level: Numbers) -> Numbers:

@@ -12,6 +12,7 @@ from rigright.base.words import say
 from rigright.choice.training import METHODS
 from rigright.cost.training_bands import band
 from rigright.demand import Numbers, PlanWish, TrainingWish
+from rigright.search.columns import grouped
 from rigright.search.question import Kind, Question
 from rigright.search.training_score import TrainingScored, score_trainings, together
 from rigright.search.training_space import TrainingWay, fewer, ways_of
@@ -83,9 +84,7 @@ def preferred(question: Question, scored: TrainingScored, *, index: Numbers) -> 
     room = np.array([kind.card.room_bytes for kind in question.kinds])[points.kind[index]]
     methods = np.array([METHODS.index(way.training.method) if way.training.method in METHODS else len(METHODS)
                         for way in question.ways])[points.way[index]]  # fmt: skip
-    rivals = np.stack([points.kind[index], points.n_chips[index], methods], axis=1)
-    _, group = np.unique(rivals, axis=0, return_inverse=True)
-    group = group.ravel()
+    group = grouped(points.kind[index], points.n_chips[index], methods)
     speed = scored.timed["tok_per_s_per_chip"][index]
     tight = points.rank_bytes[index] * band("device", assumed=False)[1] > room
     near = _near(speed, group, times=TIGHT[question.wish.work])

@@ -11,7 +11,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
-from rigright.choice.training import Space, spaces_of
+from rigright.choice.training import Able, Space, able_of, spaces_of
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
@@ -74,11 +74,15 @@ def ways_of(
 ) -> tuple[TrainingWay, ...]:
     """Every way to try; `usual`: as such trainings are mostly run; `anywhere`: on chips few train on, too."""
     found: dict[Space, list[int]] = {}
+    spaces: dict[Able, tuple[Space, ...]] = {}
     work = question.wish.work
     for place, kind in enumerate(question.kinds):
         if kind.chip.training_flops_per_s is None and kind.chip.fp32_flops_per_s is None:
             continue  # no speed of it is known
-        for space in spaces_of(question.arch, said, work=work, chip=kind.chip, usual=usual):
+        able = able_of(kind.chip)
+        if able not in spaces:
+            spaces[able] = spaces_of(question.arch, said, work=work, able=able, usual=usual)
+        for space in spaces[able]:
             if anywhere or trains(kind, work, space=space):
                 found.setdefault(space, []).append(place)
     return tuple(TrainingWay(space=space, kinds=tuple(places)) for space, places in found.items())

@@ -62,33 +62,53 @@ def largest_batch(case: Case) -> int:
 
 
 def _largest(case: Case, ask: Callable[[Numbers], tuple[Numbers, Numbers]], *, most: int) -> int:
-    """By many candidates in one call where cards are alike, else by halving: each candidate costs a call."""
+    """By many candidates in one call where cards are alike, else one by one: each candidate costs a call."""
 
     def spare(candidates: Numbers) -> Numbers:
         context_tok, batch = ask(candidates)
         return spare_bytes(case, context_tok=context_tok, batch=batch)
 
-    def spare_one_by_one(candidates: Numbers) -> Numbers:
-        asked = [ask(int(candidate)) for candidate in candidates]
-        return np.array(
-            [
-                float(worst(case.over(context_tok=context, batch=batch)).spare_bytes)
-                for context, batch in asked
-            ]
-        )
+    def spare_of_one(candidate: int) -> float:
+        context_tok, batch = ask(candidate)
+        return float(worst(case.over(context_tok=context_tok, batch=batch)).spare_bytes)
 
-    return largest(spare, most) if is_even(case) else largest(spare_one_by_one, most, parts=2)
+    return largest(spare, most) if is_even(case) else largest_alone(spare_of_one, most)
 
 
-def largest(spare: Callable[[Numbers], Numbers], most: int, *, parts: int = PARTS) -> int:
+def largest(spare: Callable[[Numbers], Numbers], most: int) -> int:
     """The largest whole number up to `most` whose spare is not negative; spare never grows with it."""
     low, high = 0, most + 1
     while high - low > 1:
-        candidates = np.linspace(low, high, min(parts, high - low) + 1).astype(int)[1:-1]
+        candidates = np.linspace(low, high, min(PARTS, high - low) + 1).astype(int)[1:-1]
         fits = np.broadcast_to(spare(candidates) >= 0, candidates.shape)
         reached = int(np.count_nonzero(fits))
         low, high = (
             int(candidates[reached - 1]) if reached else low,
             int(candidates[reached]) if reached < len(candidates) else high,
         )
+    return low
+
+
+def largest_alone(spare: Callable[[int], float], most: int) -> int:
+    """The same with few calls: where the line between what fits and what does not crosses nothing.
+
+    Caches grow evenly, so the line is straight but for steps; every third candidate halves what is open.
+    """
+    low, high = 1, most
+    over = spare(high)
+    if over >= 0:
+        return high
+    under = spare(low) if low < high else over
+    if under < 0:
+        return 0
+    turn = 0
+    while high - low > 1:
+        turn += 1
+        crossing = low + int((high - low) * under / (under - over)) if np.isfinite(under - over) else low
+        candidate = (low + high) // 2 if turn % 3 == 0 else min(max(crossing, low + 1), high - 1)
+        found = spare(candidate)
+        if found >= 0:
+            low, under = candidate, found
+        else:
+            high, over = candidate, found
     return low

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rigright.arch.count import flops_per_tok
 from rigright.arch.sources import zoo
+from rigright.arch.sources.open import open_model
 from rigright.cost.training_memory import training_memory
 from rigright.cost.training_setup import set_up
 from rigright.cost.training_time import days, training_rates, training_time
@@ -231,3 +233,12 @@ def test_layouts_against_each_other_are_as_one_by_one(tps, dps, sharding, model)
     for row, tp in enumerate(tps):
         for column, dp in enumerate(dps):
             assert table[row, column] == step_s(training, Layout(tp=tp, dp=dp), arch=arch)
+
+
+def test_a_window_of_sound_is_heard_once_however_long_its_text():
+    """Whisper's encoder works on 30 s for each sample, and not for each token of it."""
+    arch = open_model("whisper-large-v3")
+    encoder = next(tower for tower in arch.towers if tower.name == "encoder")
+    whole = {tok: float(model_flops_per_tok(effort_of(arch), tok)) * tok for tok in (112, 448)}
+    assert 3 * flops_per_tok(encoder) < whole[112] < whole[448] < 2 * whole[112]
+    assert whole[448] == pytest.approx(6 * 637e6 * 1500 + 6 * 906e6 * 448, rel=0.35)

@@ -124,14 +124,15 @@ def _multiply(bulk: Bulk, case: Case) -> _Product:
     each = 2 * case.tok * part * (1 + half / rows) / rate
     if bulk.experts:
         each = each * case.setup.training.imbalance
+    met = bulk.met(case.setup.training.seq_tok)
     floor = bulk.held * _held_share(bulk, case) * PLAIN_BYTES / rates.mem_bytes_per_s
     rounding = np.asarray(0.0 if bulk.head else rates.cast_bytes) * case.tok * part / rates.mem_bytes_per_s
     return _Product(
-        forward_s=np.maximum(each * (bulk.elems + rates.half_width * bulk.outputs * narrow_out), floor)
+        forward_s=np.maximum(each * (met + rates.half_width * bulk.outputs * narrow_out), floor)
         + rounding * bulk.inputs,
-        inward_s=np.maximum(each * (bulk.elems + rates.half_width * bulk.inputs * narrow_in), floor)
+        inward_s=np.maximum(each * (met + rates.half_width * bulk.inputs * narrow_in), floor)
         + rounding * bulk.outputs,
-        learn_s=np.maximum(each * bulk.elems * (1 + rates.half_width / rows), 2 * floor),
+        learn_s=np.maximum(each * met * (1 + rates.half_width / rows), 2 * floor),
     )
 
 

@@ -35,10 +35,15 @@ class Bulk:
     head: bool
     experts: int  # of one layer; 0: every token goes through all
     per_tok: int
-    elems: float  # of weights that one token meets
+    elems: float  # of weights that one token meets; `sited`: that one sample does
     held: float  # of weights in all
     inputs: float  # elements that go in, a token
     outputs: float  # elements that come out
+    sited: bool = False  # met at the places of a sample, such as a window of sound, however long its text
+
+    def met(self, seq_tok: Numbers) -> Numbers:
+        """Elements that a token meets, in sequences of so many."""
+        return self.elems / np.asarray(seq_tok, dtype=float) if self.sited else np.asarray(self.elems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +67,9 @@ class Effort:
     kv_elems: float  # keys and values a token, all layers: what context parallelism sends
     adapted: tuple[float, float, float]  # of matrices with adapters: inputs, outputs, elements a token meets
 
-    @property
-    def flops_per_tok(self) -> float:
+    def flops_per_tok(self, seq_tok: Numbers) -> Numbers:
         """Forward, pairs apart."""
-        return 2 * sum(bulk.elems for bulk in self.bulks)
+        return 2 * sum((bulk.met(seq_tok) for bulk in self.bulks), start=np.zeros(()))
 
 
 @cache
@@ -97,13 +101,13 @@ def effort_of(arch: Arch, targets: str = "") -> Effort:
 
 
 def _bulks(counted: Counter[Layer], outer: list[Weight], *, tied: bool) -> tuple[Bulk, ...]:
-    sums: dict[tuple[Cut, bool, int, int], np.ndarray] = {}
+    sums: dict[tuple[Cut, bool, int, int, bool], np.ndarray] = {}
     held = [(weight, layer, times) for layer, times in counted.items() for weight in layer.weights]
     for weight, layer, times in (*held, *((weight, None, 1) for weight in outer)):
         if not is_matrix(weight) and not (tied and weight.role == "embed"):
             continue
         experts, per_tok = _routed(weight, layer)
-        key = (weight.cut, layer is None, experts, per_tok)
+        key = (weight.cut, layer is None, experts, per_tok, weight.sites > 1)
         sums[key] = sums.get(key, np.zeros(4)) + times * _figures(weight)
     return tuple(
         Bulk(
@@ -115,8 +119,9 @@ def _bulks(counted: Counter[Layer], outer: list[Weight], *, tied: bool) -> tuple
             held=row[1],
             inputs=row[2],
             outputs=row[3],
+            sited=sited,
         )
-        for (cut, head, experts, per_tok), row in sums.items()
+        for (cut, head, experts, per_tok, sited), row in sums.items()
     )
 
 
@@ -236,7 +241,7 @@ def mixer_flops(mixer: Mixer, seq_tok: Numbers) -> Numbers:
 def model_flops_per_tok(effort: Effort, seq_tok: Numbers) -> Numbers:
     """Forward and backward of the model's own arithmetic: six a weight, mixing as a causal mask leaves it."""
     mixing = sum(times * mixer_flops(mixer, seq_tok) for mixer, times in effort.mixers)
-    return 3 * (effort.flops_per_tok + mixing)
+    return 3 * (effort.flops_per_tok(seq_tok) + mixing)
 
 
 def _adapted(counted: Counter[Layer], targets: str) -> tuple[float, float, float]:

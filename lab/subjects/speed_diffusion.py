@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
-from rigright.cost.diffusion import diffusion_time
+from rigright.cost.diffusion import diffusion_rates, diffusion_time
 from rigright.facts.classes import class_of
 from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
 
@@ -30,7 +30,14 @@ def prepare(rows: Sequence[Row]) -> tuple[DiffusionAsk, ...]:
 
 def predict(asks: tuple[DiffusionAsk, ...], tables: Tables) -> np.ndarray:
     """Seconds of each."""
-    return np.array([diffusion_time(ask.net, ask.chip, run=ask.run, tables=tables).total_s for ask in asks])
+    return np.concatenate(
+        [
+            diffusion_time(
+                ask.net, diffusion_rates([ask.chip], tables=tables), run=ask.run, tables=tables
+            ).total_s
+            for ask in asks
+        ]
+    )
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:

@@ -14,17 +14,18 @@ from rigright.cost import bands as banding
 from rigright.cost import known as knowing
 from rigright.cost.bands import (
     BY_HAND,
+    EDGE,
     FIGURES,
     LEVELS,
     band,
     banded,
+    beyond,
     deviation,
     estimate,
     figure_of,
     mark,
     shared_part,
     terms_in,
-    widening,
 )
 from rigright.cost.known import (
     CHIP,
@@ -157,7 +158,11 @@ def test_whatever_a_table_says_knowing_less_is_not_narrower(values):
 
 def test_variances_of_levels_add():
     assert deviation(TERMS, known=Known(source=False)) == pytest.approx(np.hypot(0.1, 0.15))
-    assert widening("toy", "tpot_ms", known=Known(chip=CLASS)) == pytest.approx(np.hypot(0.1, 0.05) / 0.1)
+    edges = (0.5, 2.0)
+    assert beyond("toy", "tpot_ms", edges=edges, known=Known()) == pytest.approx(edges)
+    assert beyond("toy", "tpot_ms", edges=edges, known=Known(source=False)) == pytest.approx(edges)
+    wider = np.exp(np.hypot(np.log(2), EDGE * 0.05))
+    assert beyond("toy", "tpot_ms", edges=edges, known=Known(chip=CLASS)) == pytest.approx((1 / wider, wider))
     assert shared_part("toy", "tpot_ms", known=Known()) == pytest.approx(0.0)
     assert 0.5 < shared_part("toy", "tpot_ms", known=Known(source=False)) < 0.8
     assert set(BY_HAND) == set(LEVELS)

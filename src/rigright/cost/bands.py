@@ -105,10 +105,15 @@ def deviation(terms: Mapping[str, float], *, known: Known) -> Numbers:
     return np.sqrt(sum(np.where(missing[name], terms[name] ** 2, 0.0) for name in LEVELS))
 
 
-def widening(subject: str, metric: str, *, known: Known) -> Numbers:
-    """How much wider a band is for what was not measured; 1 where all was."""
+def beyond(subject: str, metric: str, *, edges: tuple[float, float], known: Known) -> tuple[float, float]:
+    """A band of a few published runs, as ratios, wider by what was not measured of the chip.
+
+    Such runs are strangers' already: who measured, what and with what are in their spread.
+    """
     terms = terms_in(bands_of(subject).get("bands", {}), figure_of(metric))
-    return deviation(terms, known=known) / deviation(terms, known=Known())
+    whole, least = (float(deviation(terms, known=one)) for one in (Known(chip=known.chip), Known()))
+    low, high = (float(np.hypot(np.log(edge), EDGE * np.sqrt(whole**2 - least**2))) for edge in edges)
+    return float(np.exp(-low)), float(np.exp(high))
 
 
 def shared_part(subject: str, metric: str, *, known: Known) -> float:

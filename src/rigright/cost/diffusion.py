@@ -7,7 +7,7 @@ one GPU decodes the pixels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.cost.power import Busy
 from rigright.cost.wires import wire_of
+from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
@@ -34,7 +35,7 @@ class DiffusionRun:
     width: float
     frames: float
     steps: float
-    batch: float = 1
+    batch: Numbers = 1
     ranks: int = 1  # cards
     guided: int = 1  # of them, groups that share the two passes of guidance
     ring: int = 1  # cards of a ring; the others of a group exchange heads (Ulysses)
@@ -46,24 +47,47 @@ class DiffusionRun:
 class DiffusionTime:
     """Seconds of the whole batch."""
 
-    compute_s: float  # of a card: what computing alone would take
-    work_s: float  # and what it computes or moves
-    total_s: float
+    compute_s: Numbers  # of a card: what computing alone would take
+    work_s: Numbers  # and what it computes or moves
+    total_s: Numbers
 
     @property
     def busy(self) -> Busy:
         """What of a card is in use."""
-        return Busy(compute=self.compute_s / self.total_s, work=min(self.work_s / self.total_s, 1.0))
+        return Busy(compute=self.compute_s / self.total_s, work=np.minimum(self.work_s / self.total_s, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffusionRates:
+    """What chips reach; arrays with one entry a chip, nan where nobody says what it computes."""
+
+    flops_per_s: Numbers  # as stated
+    linear_flops_per_s: Numbers
+    attention_flops_per_s: Numbers
+    mem_bytes_per_s: Numbers
+    wire_bytes_per_s: Numbers
+
+
+def diffusion_rates(chips: Sequence[Chip], *, tables: Mapping[str, Any] | None = None) -> DiffusionRates:
+    """What chips reach with such networks, in their order."""
+    tables = corrections(SUBJECT) if tables is None else tables
+    terms = [terms_of(tables["chips"], chip) for chip in chips]
+    peak = np.array([chip.plain_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan) for chip in chips])
+    return DiffusionRates(
+        flops_per_s=peak,
+        linear_flops_per_s=peak * [term["linear"] for term in terms],
+        attention_flops_per_s=peak * [term["attention"] for term in terms],
+        mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * [one["memory"] for one in terms],
+        wire_bytes_per_s=np.asarray(wire_of(list(chips)).bytes_per_s, dtype=float),
+    )
 
 
 def diffusion_time(
-    net: Denoiser, chip: Chip, *, run: DiffusionRun, tables: Mapping[str, Any] | None = None
+    net: Denoiser, rates: DiffusionRates, *, run: DiffusionRun, tables: Mapping[str, Any] | None = None
 ) -> DiffusionTime:
-    """From a prompt to pixels; nan where nobody says what the chip computes."""
+    """From a prompt to pixels, on each of some chips."""
     tables = corrections(SUBJECT) if tables is None else tables
-    term, each = terms_of(tables["chips"], chip), tables["run"]
-    peak = chip.plain_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan)
-    memory = chip.mem_bytes_per_s * term["memory"]
+    each, memory = tables["run"], rates.mem_bytes_per_s
     tok = net.tokens(height=run.height, width=run.width, frames=run.frames) + net.text_tok
     passes = max(net.passes / run.guided, 1)
     samples = run.batch * passes
@@ -75,23 +99,25 @@ def diffusion_time(
         2
         * samples
         / cards
-        / peak
-        * (tok * squares / term["linear"] + 2 * net.looks * net.width * tok**2 / term["attention"])
+        * (
+            tok * squares / rates.linear_flops_per_s
+            + 2 * net.looks * net.width * tok**2 / rates.attention_flops_per_s
+        )
     )
     moves_s = moved * each["traffic"] * (each["compiled"] if run.compiled else 1.0) / memory
     # heads go four ways to the others of a group; keys and values go round the ring
     swapped, rung = 4 * (heads - 1) / heads, 2 * (run.ring - 1)
-    wire_s = moved * (swapped + rung) * each["links"] / float(wire_of([chip]).bytes_per_s[0])
+    wire_s = moved * (swapped + rung) * each["links"] / rates.wire_bytes_per_s
     copies_s = moved * (swapped * each["copies"] + rung * each["ring_copies"]) / memory
     started = (
         each["layer_s"] + each["ring_layer_s"] * (run.ring - 1) + (each["rank_layer_s"] if cards > 1 else 0.0)
     )
     starts_s = net.layers * started * (each["compiled"] if run.compiled else 1.0)
     worked_s = compute_s + moves_s + copies_s
-    step_s = float(np.hypot((worked_s + wire_s) ** (SHARP / 2), starts_s ** (SHARP / 2)) ** (2 / SHARP))
+    step_s = np.hypot((worked_s + wire_s) ** (SHARP / 2), starts_s ** (SHARP / 2)) ** (2 / SHARP)
     steps = run.steps * tables["caches"].get(run.cache, 1.0)
     pixels = run.batch * run.frames * run.height * run.width
-    draw_s = pixels * tables["draws"][net.draw] * MEGA / peak
+    draw_s = pixels * tables["draws"][net.draw] * MEGA / rates.flops_per_s
     return DiffusionTime(
         compute_s=steps * compute_s,
         work_s=steps * worked_s + draw_s,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rigright.arch import count
+from rigright.arch.denoisers import Denoiser, denoiser
 from rigright.arch.image_kinds import kind_of
 from rigright.arch.painters import Painter, painter
 from rigright.arch.record import Arch
@@ -19,7 +20,8 @@ from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import say
-from rigright.cost.bands import band, estimate, mark, widening
+from rigright.cost import diffusion
+from rigright.cost.bands import band, beyond, estimate, mark
 from rigright.cost.estimate import Estimate, spread
 from rigright.cost.images.law import ImageTime, forward, train
 from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun, image_rates, place_of
@@ -44,6 +46,7 @@ WIDTHS = {  # bytes of a weight of what lies beside a denoiser, which is packed 
 NEVER_TRIED = (0.4, 2.5)  # the same of what no run ever tried
 TEXT_TOK = 512  # of a text, where nobody says
 PAINTED = {"unet": (0.6, 1.5)}  # measured over predicted: twelve published runs, none of which was fitted
+TRIED = frozenset({"transformer", "linear"})  # kinds of painters whose runs were fitted
 PRECISIONS = {"fp16": "16bit", "bf16": "16bit", "fp32": "fp32", "fp8": "fp8"}  # format -> law of time
 PACKED = ("int8", "nf4")  # formats of generators that do not fit as they are, the best first
 
@@ -59,6 +62,12 @@ class Network:
     steps: int | None = None
     tok: int = 1  # of a text
 
+    @property
+    def noise(self) -> Denoiser | None:
+        """The same by the few numbers that its time follows from, where runs of such painters were fitted."""
+        found = None if self.painter is None else denoiser(self.arch.name)
+        return found if found is not None and found.kind in TRIED and found.frames == 1 else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkRates:
@@ -66,6 +75,8 @@ class NetworkRates:
 
     own: Any  # of an image network, or of an encoder
     draw: ImageRates | None = None  # of what makes pixels of latents
+    paint: diffusion.DiffusionRates | None = None  # of both together, where runs of such painters were fitted
+    compiled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +125,13 @@ def network_speed(network: Network, chip: Chip, *, value: float, trains: bool = 
     known = known_of_one(SUBJECT, chip, what=Ran(kind=kind.kin))
     if network.does == LOOK:
         return estimate(SUBJECT, "samples, training" if trains else "samples", value=value, known=known)
-    width = float(widening(SUBJECT, "samples", known=known))
-    low, high = PAINTED.get(kind.id, NEVER_TRIED)
-    return spread(value, (low**width, high**width), mark="fitted" if kind.id in PAINTED else "physics")
+    if network.noise is not None and not trains:
+        what = Ran(kind=network.noise.kind, model=network.noise.word)
+        known = known_of_one(diffusion.SUBJECT, chip, what=what)
+        one = estimate(diffusion.SUBJECT, "latency_s", value=1.0 / value, known=known)
+        return Estimate(value=1.0 / one.value, low=1.0 / one.high, high=1.0 / one.low, mark=one.mark)
+    edges = beyond(SUBJECT, "samples", edges=PAINTED.get(kind.id, NEVER_TRIED), known=known)
+    return spread(value, edges, mark="fitted" if kind.id in PAINTED else "physics")
 
 
 def network_rates(network: Network, chips: Sequence[Chip], *, run: ImageRun) -> NetworkRates:
@@ -129,7 +144,9 @@ def network_rates(network: Network, chips: Sequence[Chip], *, run: ImageRun) -> 
     own = image_rates(places, kinds=[arch_kind(network.arch)] * len(places), runs=runs)
     if network.painter is None:
         return NetworkRates(own=own)
-    return NetworkRates(own=own, draw=image_rates(places, kinds=[kind_of("vae")] * len(places), runs=runs))
+    draw = image_rates(places, kinds=[kind_of("vae")] * len(places), runs=runs)
+    paint = None if network.noise is None else diffusion.diffusion_rates(chips)
+    return NetworkRates(own=own, draw=draw, paint=paint, compiled=run.compiled)
 
 
 def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
@@ -152,6 +169,18 @@ def _look(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime
 def _paint(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
     """Steps of the denoiser, guidance with them, then pixels."""
     drawn: Any = network.painter
+    if rates.paint is not None and network.noise is not None:
+        side, steps = float(drawn.image_px), float(network.steps or drawn.steps)
+        made = diffusion.DiffusionRun(
+            height=side, width=side, frames=1, steps=steps, batch=batch, compiled=rates.compiled
+        )
+        told = diffusion.diffusion_time(network.noise, rates.paint, run=made)
+        return BatchTime(
+            total_s=told.total_s,
+            compute_s=told.compute_s,
+            memory_s=told.work_s - told.compute_s,
+            fixed_s=told.total_s - told.work_s,
+        )
     step = _told(forward(work_of_arch(network.arch), rates.own, batch=batch * drawn.passes))
     drawing: Any = rates.draw
     draw = _told(forward(work_of_tower(drawn.decoder), drawing, batch=batch))

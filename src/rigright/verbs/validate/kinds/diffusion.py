@@ -8,7 +8,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded
-from rigright.cost.diffusion import SUBJECT, diffusion_time
+from rigright.cost.diffusion import SUBJECT, diffusion_rates, diffusion_time
 from rigright.cost.known import Ran, known_of_one
 from rigright.cost.power import band_of, draw_w
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
@@ -33,12 +33,13 @@ COLUMNS: dict[str, CellReader] = {
 def predict(row: Row) -> tuple[Prediction, ...]:
     """Seconds of the whole batch, samples a second, watts of all GPUs together, joules of a sample."""
     ask = read_diffusion(row)
-    time = diffusion_time(ask.net, ask.chip, run=ask.run)
-    if not np.isfinite(time.total_s):
+    time = diffusion_time(ask.net, diffusion_rates([ask.chip]), run=ask.run)
+    total_s = float(np.squeeze(time.total_s))
+    if not np.isfinite(total_s):
         raise AskError(say("no peak rate known for {chip} in this precision", chip=ask.chip.name))
     what = Ran(kind=ask.net.kind, model=ask.net.word or row["model"], source=row.get("source") or "")
     known = known_of_one(SUBJECT, ask.chip, what=what)
-    found = banded(SUBJECT, LATENCY, value=time.total_s, known=known)
+    found = banded(SUBJECT, LATENCY, value=total_s, known=known)
     value, watts = float(found.value), float(draw_w([ask.chip], time.busy).value[0]) * ask.run.ranks
     seconds = np.log([found.low / value, found.high / value])
     seconds = np.sign(seconds) * np.sqrt(seconds**2 + sum(np.log(UNSAID[name]) ** 2 for name in ask.unsaid))

@@ -157,6 +157,42 @@ def test_risks_name_bands_and_what_nobody_said(paper):
         assert said in risks
 
 
+def test_the_bill_holds_the_cpu_and_memory_that_the_machine_names():
+    asked = {"on": "rtx 4090 + 64gb ddr5-6000 + 7950x", "mode": "chat", "lang": "en"}
+    data = rig.report("gpt-oss-120b", **asked).to_dict()
+    items = {one["kind"]: one for one in data["order"]["variants"][0]["items"]}
+    assert items["cpu"]["name"] == "AMD Ryzen 9 7950X"
+    assert items["ram"]["name"].startswith("32 GB DDR5")
+    assert items["ram"]["count"] == 2
+
+
+def test_one_machine_has_one_price_among_the_options(paper):
+    prices = {
+        one["figures"]["usd"]["value"]
+        for one in paper.to_dict()["options"]
+        if one["machine"] == "2x RTX 3090"
+    }
+    assert len(prices) == 1
+
+
+def test_risks_of_a_rented_machine_are_those_of_its_rent():
+    made = rig.report("qwen3-32b", users=50, rent=True, cloud="aws", lang="en")
+    data = made.to_dict()
+    way = next(one for one in data["cost"]["ways"] if one["kind"] == "rent")
+    low, high = (show_money(way["total_usd"][end], "USD") for end in ("low", "high"))
+    assert f"money: {low} to {high} over the years" in data["risks"]
+    assert any(risk.startswith("rent for 3 years, aws") and "costs less" in risk for risk in data["risks"])
+    assert "--" not in "".join(data["risks"])
+
+
+def test_what_nothing_meets_is_named():
+    wish = {"users": 64, "ttft": "500ms", "tpot": "25ms", "budget": "5000usd", "lang": "en"}
+    risks = rig.report("llama-3.1-70b", **wish).to_dict()["risks"]
+    assert any(re.fullmatch(r"TPOT [\d.]+ ms, limit 25 ms", risk) for risk in risks)
+    assert any("budget $5,000" in risk for risk in risks)
+    assert not [risk for risk in risks if "in part of the cases" in risk and "TPOT" in risk]
+
+
 def test_nothing_that_fits_is_not_to_be_signed():
     found = rig.report("llama-3.1-70b", buy=True, users=4, budget="500usd", lang="en")
     assert "Do not sign" in str(found).splitlines()[0]
@@ -208,6 +244,10 @@ def test_the_document_asks_nobody_and_prints(saved, tmp_path, capsys):
     assert "url(" not in html
     assert "@media print" in html
     assert "<svg" in html
+    assert "<body class=paper>" in html
+    assert "--" not in re.sub(
+        r"<(style|pre)>.*?</\1>|<!--", "", html, flags=re.DOTALL
+    )  # options of a command
 
 
 def test_the_figures_of_millions_stand_inside_the_picture():

@@ -196,17 +196,32 @@ def wanted_by(
     work, supply = plan.get("work"), plan.get("supply")
     weights = size * (2.0 if not isinstance(work, dict) else _bytes_of(work.get("weights")))
     offloaded = isinstance(work, dict) and isinstance(work.get("offload"), dict)
+    host = _host(plan, wish)
+    ram_bytes = weights * _BESIDE if offloaded else 0.0
     return BuildWish(
+        processor=host.processor if host is not None else None,
+        sockets=host.sockets if host is not None else None,
         cards=((chip.id, max(1, -(-count // (nodes * chip.devices)))),),
         machines=nodes,
         weights_bytes=weights,
-        ram_bytes=weights * _BESIDE if offloaded else 0.0,
+        ram_bytes=host.ram_bytes if host is not None and host.ram_bytes else ram_bytes,
         data_bytes=_KEPT * _STATE_BYTES * size + _TOKEN_BYTES * tokens if trained else 0.0,
         circuit=circuit,
         budget_usd=wish.budget_usd,
         currency=wish.currency,
         used=wish.used or (isinstance(supply, dict) and supply.get("used") is True),
     )
+
+
+def _host(plan: Mapping[str, Any], wish: PlanWish) -> BuildWish | None:
+    """The CPU and the memory that a plan's machine names beside its cards."""
+    machine = plan.get("machine")
+    if not isinstance(machine, str) or " + " not in machine:
+        return None
+    try:
+        return around_node(find_node(machine), wish)
+    except AskError:
+        return None
 
 
 def bill(wanted: BuildWish) -> Proposal | None:

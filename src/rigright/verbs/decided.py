@@ -49,6 +49,7 @@ class Decided:
     fits: bool
     candidates: tuple[Candidate, ...]  # the recommended one first
     rejected: tuple[tuple[str, str], ...]  # what, and why not
+    broken: tuple[str, ...]  # the limits that nothing meets
     notes: tuple[str, ...]
     today: str
     file: str  # the plan's

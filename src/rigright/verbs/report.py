@@ -78,6 +78,7 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
         fits=data.get("fits") is True,
         candidates=candidates,
         rejected=tuple(_rejected(data.get("why_not"))),
+        broken=tuple(reason for _, reason in _rejected(data.get("broken")) if reason),
         notes=_texts(data.get("notes")),
         today=today().isoformat(),
         file=file,
@@ -103,7 +104,11 @@ def _priced(found: Decided) -> Decided:
         return found
     first = found.first
     usd = scaled(made.usd, made.machines)
-    listed = (replace(first, figures={**first.figures, "usd": usd}), *found.candidates[1:])
+    same = (first.how, first.machine, first.used)
+    listed = tuple(
+        replace(one, figures={**one.figures, "usd": usd}) if (one.how, one.machine, one.used) == same else one
+        for one in found.candidates
+    )
     return replace(found, candidates=listed, reckoned=first.figures.get("usd"))
 
 

@@ -34,14 +34,16 @@ _COLUMNS, _TALL = 240, 24  # of a strip
 _WIDE, _HIGH = 640.0, 320.0  # of a plot, in the units of its picture
 
 
-def render(page: Page, screen: Screen) -> str:
-    """The page as a whole HTML document; the screen only tells the language."""
-    title = f"{escape(mark(page.tone, screen))}{_told(page.title, screen)}"
+def render(page: Page, screen: Screen, *, paper: bool = False) -> str:
+    """The page as a whole HTML document; the screen only tells the language. `paper`: to print and sign."""
+    style = f"{_style('page')}{_style('print')}{_style('paper') if paper else ''}"
+    title = f"{'' if paper else escape(mark(page.tone, screen))}{_told(page.title, screen)}"
     return (
         f'<!doctype html>\n<html lang="{_LANGUAGE[screen.language]}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{title}</title>\n<style>\n{_style('page')}{_style('print')}</style>\n</head>\n<body>\n"
-        f"{body(page, screen)}\n</body>\n</html>\n"
+        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n"
+        f"<body{' class=paper' if paper else ''}>\n"
+        f"{body(page, screen, marked=not paper)}\n</body>\n</html>\n"
     )
 
 
@@ -69,9 +71,9 @@ def _style(file: str) -> str:
     return (DATA / f"{file}.css").read_text(encoding="utf-8")
 
 
-def body(page: Page, screen: Screen) -> str:
-    """The inside of the page, for a document that has the style."""
-    title = f"{escape(mark(page.tone, screen))}{_told(page.title, screen)}"
+def body(page: Page, screen: Screen, *, marked: bool = True) -> str:
+    """The inside of the page, for a document that has the style; `marked`: with the tick of its verdict."""
+    title = f"{escape(mark(page.tone, screen)) if marked else ''}{_told(page.title, screen)}"
     head = f"<h1>{title}</h1>" if page.tone == "plain" else f'<h1 class="{page.tone}">{title}</h1>'
     return "\n".join((head, *(text for part in page.parts for text in _part(part, screen))))
 
@@ -96,7 +98,10 @@ def _line(line: Line, screen: Screen) -> str:
 
 
 def _table(table: Table, screen: Screen) -> str:
-    sides = [' class="right"' if column.right else "" for column in table.columns]
+    sides = [
+        ' class="right"' if column.right else ' class="wrap"' if column.flexible else ""
+        for column in table.columns
+    ]
     heads = "".join(
         f"<th{side}>{_told(column.head, screen)}</th>"
         for side, column in zip(sides, table.columns, strict=True)

@@ -112,7 +112,7 @@ def order(one: Proposal, result: Assembled) -> Table:
     rows = [
         (
             KINDS[item.kind],
-            _counted(item),
+            counted(item),
             "" if item.kind == "nic" and item.usd is None else _range(item.usd, result),
         )
         for item in one.items
@@ -129,7 +129,8 @@ def order(one: Proposal, result: Assembled) -> Table:
     return Table(title=title, columns=columns, rows=tuple(rows))
 
 
-def _counted(item: Item) -> Shown:
+def counted(item: Item) -> Shown:
+    """A part and how many of it."""
     return item.name if item.count == 1 else say("{count}x {name}", count=item.count, name=item.name)
 
 

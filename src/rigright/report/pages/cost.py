@@ -36,20 +36,20 @@ PARTS = {
 def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
     answer = verdict(result)
-    parts: list[Part] = [_table(result, banded=details), _picture(result, details=details)]
-    parts += [Line(said=said, tone="dim") for said in _sums(result)]
+    parts: list[Part] = [ways_table(result, banded=details), picture(result, details=details)]
+    parts += [Line(said=said, tone="dim") for said in sums(result)]
     stale = sorted({str(way.as_of) for way in result.ways if way.stale})
     if stale:
         parts.append(
             Line(said=say("prices of {date}: check before you pay", date=", ".join(stale)), tone="warn")
         )
     if details and result.worth:
-        parts.append(_worth(result))
+        parts.append(resale(result))
     if why:
         parts.append(_formulas(result))
     if why or details:
-        parts.append(_sources(result))
-    parts += note_lines((*_assumed(result), *result.notes), details=details)
+        parts.append(sources(result))
+    parts += note_lines((*assumed(result), *result.notes), details=details)
     if result.asked:
         more = [f"{result.asked} --details"] if not details else []
         parts.append(Commands(items=(*_next(result), *more), title=say("next")))
@@ -158,7 +158,7 @@ def _between(found: Estimate, currency: str) -> str:
     return f"{shown} ({show_money(found.low, currency)}-{show_money(found.high, currency)})"
 
 
-def _table(result: Costed, *, banded: bool) -> Table:
+def ways_table(result: Costed, *, banded: bool) -> Table:
     """Every way, the dearest column last."""
     currency, sign = result.wish.currency, symbol(result.wish.currency)
     tokens = any(result.usd_per_mtok(way) for way in result.ways)
@@ -186,7 +186,7 @@ def _table(result: Costed, *, banded: bool) -> Table:
         if runs:
             yield money(result.usd_per_run(way))
         if payback:
-            yield "" if way.payback is None else _paid_off(way.payback.low, way.payback.high)
+            yield "" if way.payback is None else paid_off(way.payback.low, way.payback.high)
         if chances:
             yield "" if way.chance is None else f"{way.chance:.0%}"
 
@@ -203,13 +203,14 @@ def _table(result: Costed, *, banded: bool) -> Table:
     )
 
 
-def _paid_off(low: float, high: float) -> Shown:
+def paid_off(low: float, high: float) -> Shown:
+    """When it has paid for itself, in months."""
     if not math.isfinite(low):
         return say("never")
     return months_between(low, high) if math.isfinite(high) else f"{months_shown(low)}+"
 
 
-def _picture(result: Costed, *, details: bool) -> Plot:
+def picture(result: Costed, *, details: bool) -> Plot:
     """What has been paid by each month; on one screen of the ways that matter most."""
     rate = currency_of(result.wish.currency).per_usd
     months = sorted(
@@ -236,7 +237,7 @@ def _picture(result: Costed, *, details: bool) -> Plot:
     )  # fmt: skip
 
 
-def _sums(result: Costed) -> Iterator[Sentence]:
+def sums(result: Costed) -> Iterator[Sentence]:
     """What the bought machine's total is made of, its power, and its carbon."""
     currency = result.wish.currency
     own = result.own
@@ -266,8 +267,8 @@ def _sums(result: Costed) -> Iterator[Sentence]:
         )  # fmt: skip
 
 
-def _assumed(result: Costed) -> Iterator[Sentence]:
-    """What nobody said, and what is not counted."""
+def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
+    """What nobody said, and what is not counted; `flags`: with the options that say it."""
     wish, output = result.wish, result.output
     if output is not None and output.output_tok:
         yield say(
@@ -278,33 +279,39 @@ def _assumed(result: Costed) -> Iterator[Sentence]:
     if foreign:
         names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
         yield say("{clouds}: in China, billed in yuan", clouds=names or "")
-    guessed = [say("works all the time (--duty)")] if result.duty == 1 else []
+    always = say("works all the time (--duty)") if flags else say("works all the time")
+    guessed = [always] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
-        guessed.append(say("{tariff}/kWh (--place or --tariff)", tariff=tariff))
+        guessed.append(
+            say("{tariff}/kWh (--place or --tariff)", tariff=tariff)
+            if flags
+            else say("{tariff}/kWh", tariff=tariff)
+        )
     if guessed:
         yield say("assumed: {things}", things=with_commas(guessed) or "")
     spend = result.spend
-    missing = [
-        f"--{name}"
-        for name, one in (
-            ("space", spend.space_usd), ("upkeep", spend.upkeep), ("people", spend.people_usd),
-        )
-        if not one
-    ]  # fmt: skip
-    left: list[Shown] = [" ".join(missing)] if missing else []
+    spent = {"space": spend.space_usd, "upkeep": spend.upkeep, "people": spend.people_usd}
+    missing = [name for name, one in spent.items() if not one]
+    left: list[Sentence] = [PARTS[name] for name in missing]
+    if flags and missing:
+        left = [say("{text}", text=" ".join(f"--{name}" for name in missing))]
     if result.boxes > 1:
         left.append(say("the network between {count} machines", count=result.boxes))
     if left and result.own:
         yield say("not counted: {options}", options=with_commas(left) or "")
 
 
-def _worth(result: Costed) -> Table:
+def resale(result: Costed) -> Table:
     """What the machine would still bring, year by year."""
     currency = result.wish.currency
     heads = (say("after, years"), say("resale, {sign}", sign=symbol(currency)), say("80 % band"))
     rows = tuple(
-        (str(year), amount(one.value, currency), f"{amount(one.low, currency)}-{amount(one.high, currency)}")
+        (
+            str(year),
+            amount(one.value, currency),
+            "" if one.low == one.high else f"{amount(one.low, currency)}-{amount(one.high, currency)}",
+        )
         for year, one in enumerate(result.worth)
     )
     columns = tuple(Column(head=head, right=True) for head in heads)
@@ -334,12 +341,12 @@ def _formulas(result: Costed) -> Table:
     return Table(title=say("how it is reckoned"), columns=columns, rows=tuple(rows))
 
 
-def _sources(result: Costed) -> Table:
+def sources(result: Costed) -> Table:
     """Where each price comes from."""
     rows: list[tuple[Shown, ...]] = [
         (name_of(way, result), str(way.as_of or ""), way.source) for way in result.ways if way.source
     ]
-    if result.cards is not None:
+    if result.cards is not None and result.cards.why:
         rows.insert(0, (say("cards"), str(result.cards.as_of or ""), result.cards.why))
     if result.host is not None and result.host.value:
         rows.insert(1, (say("the machine around them"), str(result.host.as_of or ""), result.host.why))

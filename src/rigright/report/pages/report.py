@@ -2,58 +2,155 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from rigright.base import telling
 from rigright.base.money import show_money
-from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
-from rigright.base.units import KILO, show_bytes, show_seconds, show_short
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_watts
 from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
 from rigright.cost.estimate import Estimate
+from rigright.cost.lifetime import scaled
 from rigright.facts.chips import short
 from rigright.report.pages import build as building
 from rigright.report.pages import cost as costing
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import amount, limit_time, model_name, short_format, symbol
 from rigright.report.pages.build_check import ruling_line
+from rigright.verbs.costed import BUY, OWN, RENT, RESERVED, SPOT, Costed, CostWay
 from rigright.verbs.decided import Candidate, Decided
+
+if TYPE_CHECKING:
+    from rigright.report.screen import Screen
 
 RATES: dict[str, Sentence] = {  # what a plan makes, the first that it has
     "output_tok_per_s": say("tok/s"), "audio_h_per_h": say("audio h/h"), "train_tok_per_s": say("tok/s"),
     "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
 }  # fmt: skip
 ALIKE = 0.05  # share of a figure that nobody decides by
+RENTS = {RENT, SPOT, RESERVED}
 APART = 0.1  # share by which two prices of one machine may differ without a word
 SIGNED = (say("decision"), say("signed by"), say("date"), say("signature"))
 LINE = "_" * 16
+_FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
 
 
 def page(result: Decided) -> Page:
-    """The paper."""
+    """The paper: what is decided, then what speaks for it and against it; sources stand last."""
     made = result.costed
-    parts: list[Part] = [Line(said=_speed(result), tone="dim"), _need(result), _options(result)]
-    parts += [Points(title=say("reasons"), items=tuple(_reasons(result)))]
+    parts: list[Part] = [_glance(result), Line(said=_speed(result), tone="dim"), _need(result)]
+    parts.append(_options(result))
+    if reasons := tuple(_reasons(result)):
+        parts.append(Points(title=say("reasons"), items=reasons))
     if made is not None:
-        whole = costing.page(made, details=True)
-        parts.append(Points(title=say("money over the years"), items=(whole.title,)))
-        parts += [part for part in whole.parts if not isinstance(part, Commands)]
-    parts.append(
-        Points(
-            title=say("risks"), items=tuple({str(one): one for one in _risks(result)}.values()), tone="warn"
-        )
-    )
-    built = None if result.assembled is None else result.assembled.first
-    if result.assembled is not None and built is not None:
-        parts.append(Points(title=say("bill of materials"), items=(building.verdict(result.assembled),)))
-        parts.append(building.order(built, result.assembled))
+        parts.append(Points(title=say("money over the years"), items=(costing.verdict(made).said,)))
+        parts.append(costing.ways_table(made, banded=False))
+        parts += [costing.picture(made, details=True)] if len(made.ways) > 1 else []
+        parts.append(Points(items=tuple(costing.sums(made))))
+    parts.append(Points(title=say("risks"), items=tuple(_once(_risks(result))), tone="warn"))
+    parts += _order(result)
     parts += [_tests(result), Commands(title=say("acceptance test"), items=tuple(_commands(result)))]
-    parts += [Table(columns=tuple(Column(head=head) for head in SIGNED), rows=((LINE,) * len(SIGNED),) * 2)]
+    parts += [
+        Table(
+            title=say("approval"),
+            columns=tuple(Column(head=head) for head in SIGNED),
+            rows=((LINE,) * len(SIGNED),) * 2,
+        )
+    ]
     said = say(
-        "made by rigright on {date} from {file}; bands hold 4 of 5 cases", date=result.today, file=result.file
+        "made by rigright on {date} from {file}; 4 of 5 cases fall inside an 80 % band",
+        date=result.today,
+        file=result.file,
     )
-    return Page(title=verdict(result), tone=_tone(result), parts=(*parts, Line(said=said, tone="dim")))
+    parts.append(Line(said=said, tone="dim"))
+    if made is not None:
+        parts += [costing.sources(made), *([costing.resale(made)] if made.worth else [])]
+        parts.append(Points(title=say("assumed and not counted"), items=tuple(_taken(result))))
+    return Page(title=verdict(result), tone=_tone(result), parts=tuple(parts))
+
+
+def _glance(result: Decided) -> Table:
+    """The figures that a decision turns on."""
+    first, made, currency = result.first, result.costed, result.wish.currency
+    shown: list[tuple[Shown, Shown]] = []
+    name = "usd_per_h" if first.how == "rent" else "usd"
+    if (price := first.figures.get(name)) is not None:
+        head = say("rent, an hour") if first.how == "rent" else say("price")
+        shown.append((head, show_money(price.value, currency)))
+    way = _way(result)
+    run = None if made is None or way is None else made.usd_per_run(way)
+    if first.how == "rent" and run is not None:
+        shown.append((say("one run"), show_money(run.value, currency)))
+    elif made is not None and way is not None:
+        years = say("{count} years", count=f"{made.wish.years:g}")
+        shown.append((years, show_money(way.ledger.total.value, currency)))
+        if first.how == "buy" and made.other is not None and made.other.payback is not None:
+            paid = made.other.payback
+            shown.append((say("pays off, months"), costing.paid_off(paid.low, paid.high)))
+    if (days := first.figures.get("days")) is not None:
+        shown.append((say("duration"), show_seconds(days.value * words.DAY_S)))
+    if (rate := _rate(first)) is not None:
+        shown.append((rate[0], show_short(rate[1].value)))
+    if (power := first.figures.get("power_w")) is not None:
+        shown.append((say("power"), show_watts(power.value)))
+    return Table(
+        columns=tuple(Column(head=head) for head, _ in shown), rows=(tuple(cell for _, cell in shown),)
+    )
+
+
+def _way(result: Decided) -> CostWay | None:
+    """The way of the plan, or the one that is advised instead."""
+    made = result.costed
+    if made is None:
+        return None
+    kinds = {"buy": {BUY}, "own": {OWN, BUY}}.get(result.first.how, RENTS)
+    return result.instead or next((one for one in made.ways if one.kind in kinds), None)
+
+
+def _order(result: Decided) -> Iterator[Part]:
+    """The parts, each with its price and the range of it; the sum is the price of line 1."""
+    assembled = result.assembled
+    built = None if assembled is None else assembled.first
+    if assembled is None or built is None:
+        return
+    currency = assembled.currency
+    yield Points(title=say("bill of materials"), items=(building.verdict(assembled),))
+
+    def cells(usd: Estimate | None) -> tuple[Shown, Shown]:
+        if usd is None:
+            return "", ""
+        ends = f"{amount(usd.low, currency)}-{amount(usd.high, currency)}"
+        return amount(usd.value, currency), "" if usd.low == usd.high else ends
+
+    rows: list[tuple[Shown, ...]] = [
+        (building.KINDS[item.kind], building.counted(item), *cells(item.usd)) for item in built.items
+    ]
+    way, total = _way(result), built.usd
+    if way is not None and way.kind == "buy":  # the range of a sum is narrower than the sum of ranges
+        total = scaled(way.ledger.terms[0].upfront, 1 / built.machines)
+    rows.append((say("total"), "", *cells(total)))
+    heads = (
+        Column(head=say("part")), Column(head=say("what to order"), flexible=True),
+        Column(head=say("price, {sign}", sign=symbol(currency)), right=True),
+        Column(head=say("from-to"), right=True),
+    )  # fmt: skip
+    many = say("each of {count} machines", count=built.machines) if built.machines > 1 else None
+    tones: list[Tone] = ["plain" for _ in rows[1:]]
+    yield Table(title=many, columns=heads, rows=tuple(rows), tones=(*tones, "strong"))
+
+
+def _taken(result: Decided) -> Iterator[Shown]:
+    """What the years are reckoned with."""
+    if result.costed is not None:
+        made = result.costed
+        if made.output is not None:  # by its own name, not as it was typed
+            made = replace(made, output=replace(made.output, model=result.model))
+        yield from costing.assumed(made, flags=False)
+        yield from made.notes
 
 
 def _tone(result: Decided) -> Any:
@@ -68,14 +165,11 @@ def verdict(result: Decided) -> Sentence:
     told: dict[str, Shown] = {"machine": short(first.machine), "model": model_name(result.model)}
     if not result.fits:
         return say("Do not sign: nothing meets every limit; {machine} comes closest for {model}", **told)
-    way = None
-    if made is not None:
+    way = _way(result)
+    if made is not None and way is not None:
         told["years"] = say("{count} years", count=f"{made.wish.years:g}")
-        kinds = {"buy": {"buy"}, "own": {"own", "buy"}}.get(first.how, {"rent", "spot", "reserved"})
-        way = result.instead or next((one for one in made.ways if one.kind in kinds), None)
-        if way is not None:
-            told["total"] = show_money(way.ledger.total.value, currency)
-            told["way"] = costing.name_of(way, made)
+        told["total"] = show_money(way.ledger.total.value, currency)
+        told["way"] = costing.name_of(way, made)
     price = first.figures.get("usd_per_h" if first.how == "rent" else "usd")
     told["usd"] = show_money(price.value, currency) if price is not None else say("no price")
     if "total" not in told:
@@ -174,7 +268,11 @@ def _cell(one: Candidate, head: tuple[str, Shown, float, bool], *, currency: str
 def _known(text: str) -> Shown:
     """A sentence of the plan's file; one of ours without values is told in any language."""
     chinese = sentences(CHINESE).get(text)
-    return text if chinese is None or "{" in text else say("{text}", text=Bilingual(text, chinese))
+    return (
+        _FLAG.sub("", text)
+        if chinese is None or "{" in text
+        else say("{text}", text=Bilingual(text, chinese))
+    )
 
 
 def _reasons(result: Decided) -> Iterator[Shown]:
@@ -195,13 +293,13 @@ def _reasons(result: Decided) -> Iterator[Shown]:
         yield whole or said
     for other in result.candidates[1:3]:
         told = [
-            say("{times}x the {what}", times=show_short(mine.value / its.value), what=what)
+            say("{times}x the {what}", times=show_short(its.value / mine.value), what=what)
             for what, mine, its in _pairs(first, other)
             if its.value > 0 and mine.value > 0 and abs(mine.value / its.value - 1) > ALIKE
         ]
         if told:
             joined = told[0] if len(told) == 1 else say("{first}, {second}", first=told[0], second=told[1])
-            yield say("against {machine} in {format}: {told}", machine=short(other.machine),
+            yield say("the alternative {machine} in {format}: {told}", machine=short(other.machine),
                       format=short_format(other.weights), told=joined)  # fmt: skip
 
 
@@ -216,12 +314,22 @@ def _pairs(first: Candidate, other: Candidate) -> Iterator[tuple[Sentence, Estim
 def _risks(result: Decided) -> Iterator[Shown]:
     """What may turn out otherwise: bands, prices, what nobody said, what rules doubt."""
     first, wish, currency = result.first, result.wish, result.wish.currency
+    yield from map(_known, result.broken)
     rate = _rate(first)
     if rate is not None and rate[1].low < rate[1].value:
         yield say("speed: in 1 case of 10 below {low} {unit}", low=show_short(rate[1].low), unit=rate[0])
     for name, bound in (("ttft_s", wish.ttft_s), ("tpot_s", wish.tpot_s)):
         found = first.figures.get(name)
-        if found is not None and bound is not None and found.high > bound:
+        if found is None or bound is None or found.high <= bound:
+            continue
+        if found.value > bound:
+            yield say(
+                "{name}: {value}, over the limit of {limit}",
+                name=name[:4].upper(),
+                value=limit_time(found.value),
+                limit=limit_time(bound),
+            )
+        else:
             yield say(
                 "{name}: up to {high}, over the limit of {limit}, in part of the cases",
                 name=name[:4].upper(),
@@ -229,12 +337,22 @@ def _risks(result: Decided) -> Iterator[Shown]:
                 limit=limit_time(bound),
             )
     made = result.costed
-    way = None if made is None else made.own or next(iter(made.ways), None)
-    if way is not None:
-        low, high = (show_money(usd, currency) for usd in (way.ledger.total.low, way.ledger.total.high))
-        yield say("money: {low} to {high} over the years", low=low, high=high)
-    if first.stale and not any(first.as_of in note for note in (*first.notes, *result.notes)):
-        yield say("prices of {date}: check before you pay", date=first.as_of)
+    way = _way(result)
+    if made is not None and way is not None:
+        total = way.ledger.total
+        run = made.usd_per_run(way) if first.how == "rent" else None
+        low, high = (show_money(usd, currency) for usd in ((run or total).low, (run or total).high))
+        if run is not None:
+            yield say("money: {low} to {high} for one run", low=low, high=high)
+        else:
+            yield say("money: {low} to {high} over the years", low=low, high=high)
+            yield from _cheaper(way, made, currency=currency)
+    noted = (*first.notes, *result.notes)
+    dates = {first.as_of} if first.stale else set()
+    dates |= set() if made is None else {str(one.as_of) for one in made.ways if one.stale}
+    dates = {date for date in dates if not any(date in note for note in noted)}
+    if dates:
+        yield say("prices of {date}: check before you pay", date=", ".join(sorted(dates)))
     price, before = first.figures.get("usd"), result.reckoned
     if price is not None and before is not None and abs(price.value - before.value) > APART * before.value:
         yield say(
@@ -247,6 +365,15 @@ def _risks(result: Decided) -> Iterator[Shown]:
         yield from map(ruling_line, built.doubts)
     yield from map(_known, (*first.notes, *result.notes))
     yield from result.open
+
+
+def _cheaper(way: CostWay, made: Costed, *, currency: str) -> Iterator[Sentence]:
+    """Another rent of the same machine that costs clearly less."""
+    rents = [one for one in made.ways if way.kind in RENTS and one.kind in RENTS]
+    least = min(rents, key=lambda one: one.ledger.total.value, default=way)
+    if least.ledger.total.value < (1 - APART) * way.ledger.total.value:
+        usd = show_money(least.ledger.total.value, currency)
+        yield say("{way} costs less: {usd} over the years", way=costing.name_of(least, made), usd=usd)
 
 
 def _once(said: Iterator[Shown]) -> Iterator[Shown]:
@@ -263,7 +390,13 @@ def _tests(result: Decided) -> Table:
         passes = say("nothing wrong or slow is left")
     rows: list[tuple[Shown, ...]] = [(say("hardware"), passes, "")]
     if rate is not None:
-        rows.append((rate[0], f">= {show_short(rate[1].low)}", show_short(rate[1].value)))
+        rows.append(
+            (
+                say("throughput, {unit}", unit=rate[0]),
+                f">= {show_short(rate[1].low)}",
+                show_short(rate[1].value),
+            )
+        )
     for name, head, bound in (("ttft_s", "TTFT", wish.ttft_s), ("tpot_s", "TPOT", wish.tpot_s)):
         found = first.figures.get(name)
         if found is not None:
@@ -299,6 +432,13 @@ def written(result: Decided, file: str) -> Page:
     """After it was written."""
     said = say("written: {file}", file=file)
     return Page(title=verdict(result), tone=_tone(result), parts=(Line(said=said),))
+
+
+def document(result: Decided, screen: Screen) -> str:
+    """The paper as an HTML document that prints on a few sheets."""
+    from rigright.report.formats.html import render
+
+    return render(page(result), screen, paper=True)
 
 
 def sheet(result: Decided) -> Page:

@@ -33,7 +33,6 @@ def answer(options: argparse.Namespace) -> Answer:
     """Write the paper."""
     from rigright.faces.cli.options import said_in
     from rigright.options.read import command, read_wish
-    from rigright.report.formats.html import render
     from rigright.report.pages import report as pages
     from rigright.report.screen import Screen
     from rigright.verbs.paper import is_plan, write
@@ -54,7 +53,7 @@ def answer(options: argparse.Namespace) -> Answer:
     else:
         result = report(from_file=options.what)
     if options.out is not None:
-        write(options.out, render(pages.page(result), Screen(language=options.language)))
+        write(options.out, pages.document(result, Screen(language=options.language)))
     return Answer(
         page=lambda: pages.page(result) if options.out is None else pages.written(result, options.out),
         plain=lambda language: pages.plain(result, language),

@@ -12,10 +12,12 @@ import tokenize
 from collections.abc import Iterator, Mapping
 from functools import cache, reduce
 from operator import or_
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rigright.base import shelf
+from rigright.base.tables import read_toml
 from rigright.base.telling import SCHEMA_VERSION, Key, Told, is_record, keys_of
 from rigright.base.words import ENGLISH, Sentence, tell
 from rigright.faces.cli.front import ASKS, TAGLINE
@@ -86,6 +88,20 @@ UNITS = {
 ALONE = {"usd", "days", "months"}  # names that are a unit and nothing before it
 
 
+MEANINGS = read_toml(Path(__file__).parent / "meanings.toml")
+used: set[tuple[str, str]] = set()  # of the meanings
+
+
+def meaning(hint: Any, name: str) -> str:
+    """What a key means by the table: to this record, or to any."""
+    kinds = [one.__name__ for one in (_bare(hint), *get_args(hint)) if hasattr(one, "__name__")]
+    place = next((one for one in (*kinds, "any") if name in MEANINGS.get(one, {})), None)
+    if place is None:
+        return ""
+    used.add((place, name))
+    return str(MEANINGS[place][name])
+
+
 def schemas() -> dict[str, dict[str, Any]]:
     """The schema of each verb."""
     made = {verb: _schema(verb, [told_by(place) for place in places]) for verb, places in VERBS.items()}
@@ -93,7 +109,7 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def every_key(made: Mapping[str, Any]) -> Iterator[str]:
-    """Each key of each verb with its type: "plan Plan.chip string"."""
+    """Each key of each verb with its type, and whether it may be left out: "plan Plan.chip string"."""
     for verb, schema in made.items():
         tops = enumerate(schema.get("anyOf", [schema]))
         records = {f"{verb} {place or ''}": top for place, top in tops}
@@ -105,7 +121,8 @@ def every_key(made: Mapping[str, Any]) -> Iterator[str]:
 def _keys(where: str, record: Mapping[str, Any]) -> Iterator[str]:
     for key, value in record.get("properties", {}).items():
         kinds = value.get("anyOf", [value])
-        yield f"{where}{key} {' | '.join(sorted(map(_kind, kinds)))}"
+        optional = "" if key in record.get("required", ()) else " optional"
+        yield f"{where}{key} {' | '.join(sorted(map(_kind, kinds)))}{optional}"
         for one in (*kinds, *(kind.get("items", {}) for kind in kinds)):
             yield from _keys(f"{where}{key}.", one)
 
@@ -261,7 +278,7 @@ class _Made:
                 else:
                     more = True
                 continue
-            properties[key.name] = self.value(found, key, own) | _told(key, said)
+            properties[key.name] = self.value(found, key, own) | _told(key, said or meaning(hint, key.name))
             required += [] if "?" in key.sign else [key.name]
         made: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
         return made | ({} if not more else {"additionalProperties": True})
@@ -286,7 +303,7 @@ class _Made:
             kinds = {repr(one): one for one in map(self.typed, inside)}
             return next(iter(kinds.values())) if len(kinds) == 1 else _any_of(list(kinds.values()))
         if origin is Literal:
-            return {"type": "string"}
+            return {"type": "string", "examples": [*inside]}
         if origin in {tuple, frozenset, list}:
             return self._listed(inside)
         if origin is not None:  # mappings
@@ -317,10 +334,11 @@ class _Made:
 
 
 def _any_of(kinds: list[dict[str, Any]]) -> dict[str, Any]:
-    types = [one["type"] for one in kinds if set(one) == {"type"}]
+    types = [one["type"] for one in kinds if {"type"} <= set(one) <= {"type", "examples"}]
     if len(types) == len(kinds):
         flat = [name for one in types for name in (one if isinstance(one, list) else [one])]
-        return {"type": list(dict.fromkeys(flat))}
+        examples = [word for one in kinds for word in one.get("examples", ())]
+        return {"type": list(dict.fromkeys(flat))} | ({"examples": examples} if examples else {})
     return {"anyOf": kinds}
 
 

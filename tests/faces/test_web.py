@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import socket
 import sys
+import threading
+import time
 
 import pytest
 from jsonschema import Draft202012Validator
 from web_questions import FEW, MANY, asked
 
+from ports import free_ports
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.faces import web
@@ -20,6 +24,7 @@ from rigright.faces.reply import reply
 from rigright.verbs.watch.serving import door
 
 testclient = pytest.importorskip("starlette.testclient")
+anyio = pytest.importorskip("anyio")
 
 
 def agree(line, capsys):
@@ -217,6 +222,64 @@ def test_beyond_loopback_a_token_is_needed():
         wrong, right = {"authorization": "Bearer " + "u" * 20}, {"authorization": "Bearer " + "t" * 20}
         assert ask(client, "cost", said={"what": "4090"}, headers=wrong).status_code == 401
         assert ask(client, "cost", said={"what": "4090"}, headers=right).status_code == 200
+
+
+def test_who_guesses_tokens_has_to_wait(monkeypatch):
+    right, wrong = ({"authorization": f"Bearer {one * 20}"} for one in "tu")
+    with testclient.TestClient(web.app("t" * 20), base_url="http://box:9479") as client:
+        for _ in range(2 * web.MOST_GUESSES):
+            assert ask(client, "cost", said={"what": "4090"}).status_code == 401  # none is no guess
+        told = [
+            ask(client, "cost", said={"what": "4090"}, headers=wrong).status_code
+            for _ in range(web.MOST_GUESSES + 2)
+        ]
+        assert told == [401] * web.MOST_GUESSES + [429] * 2
+        assert ask(client, "cost", said={"what": "4090"}, headers=right).status_code == 429
+        monkeypatch.setattr(web, "GUESSES_S", 0.0)
+        assert ask(client, "cost", said={"what": "4090"}, headers=right).status_code == 200
+
+
+def test_guessers_beyond_a_number_are_forgotten():
+    guesses = web.Guesses()
+    for place in range(web.MOST_GUESSERS + 5):
+        guesses.add(str(place))
+    assert len(guesses._at) == web.MOST_GUESSERS
+
+
+def test_a_slow_body_is_not_waited_for():
+    class Slow:
+        async def stream(self):
+            yield b"{"
+            await anyio.sleep(60)
+
+    async def asked():
+        return await web._bounded(Slow(), 1000, within_s=0.05)
+
+    assert anyio.run(asked) == 408
+
+
+def test_who_sends_no_whole_head_is_hung_up_on(monkeypatch):
+    uvicorn = pytest.importorskip("uvicorn")
+    monkeypatch.setattr(web, "HEAD_S", 0.2)
+    kept = {"host": "127.0.0.1", "port": free_ports(1)[0], "lifespan": "off", "log_level": "critical"}
+    server = uvicorn.Server(uvicorn.Config(web.app(), http=web._prompt(), **kept))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        at = kept["host"], kept["port"]
+        for told in (
+            b"POST /api/ask HTTP/1.1\r\nHost:",
+            b"GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET",
+        ):
+            with socket.create_connection(at, timeout=5) as line:
+                line.sendall(told)
+                while line.recv(4096):  # until it is closed there
+                    pass
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def test_too_many_that_wait_are_sent_away(page, monkeypatch):

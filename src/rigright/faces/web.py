@@ -1,7 +1,7 @@
 """The page: the commands behind a door that strangers may knock at, and the files that a browser shows.
 
 A request is refused before it is read: by the name it asked for (pages that lie about names), by where it
-comes from (other sites), by its token beyond loopback, by its size, and when too many wait.
+comes from (other sites), by its token beyond loopback, by its size, by its slowness, and when too many wait.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from rigright.verbs.watch.serving import door, is_own_name
 PORT = 9479
 MOST_WAITING = 64
 _KEPT, _KEPT_S = 512, 60.0  # answers, and how long prices on disk may have changed unseen
+HEAD_S, ASKED_S, FILE_S = 20.0, 10.0, 120.0  # by when a request's head and body must be there
+MOST_GUESSES, GUESSES_S, MOST_GUESSERS = 10, 60.0, 1024  # wrong tokens from one address
 _FIRST = {"model": "qwen3-32b", "concurrency": "8", "mode": "chat"}
 _LIVE = {"probe", "doctor"}
 _TYPES = {
@@ -90,15 +92,62 @@ def serve(at: str, *, token_file: str | None, hub: bool, language: str) -> None:
         sys.stderr.write(tell(say("page at {address}", address=f"http://{place}/"), language) + "\n")
         uvicorn.run(
             made, host=place.host, port=place.port, log_level="warning", timeout_keep_alive=10,
-            limit_concurrency=4 * MOST_WAITING, server_header=False,
+            limit_concurrency=4 * MOST_WAITING, server_header=False, http=_prompt(),
         )  # fmt: skip
+
+
+def _prompt() -> Any:
+    """The protocol of uvicorn for those who send the head of their request in time; others are hung up on."""
+    import asyncio
+
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Prompt(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._look_again()
+
+        def _look_again(self) -> None:
+            self._last = self.cycle
+            self._late = asyncio.get_running_loop().call_later(HEAD_S, self._look)
+
+        def _look(self) -> None:
+            if self.cycle is not self._last or (self.cycle is not None and not self.cycle.response_complete):
+                self._look_again()
+            else:  # no request has begun since
+                self.transport.close()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._late.cancel()
+            super().connection_lost(exc)
+
+    return Prompt
+
+
+class Guesses:
+    """Who sent wrong tokens lately: after a few in a minute none of theirs is looked at."""
+
+    def __init__(self) -> None:
+        self._at: OrderedDict[str, list[float]] = OrderedDict()
+
+    def are_many(self, address: str) -> bool:
+        """Whether an address has to wait."""
+        since = time.monotonic() - GUESSES_S
+        kept = [at_s for at_s in self._at.get(address, ()) if at_s > since]
+        return len(kept) >= MOST_GUESSES
+
+    def add(self, address: str) -> None:
+        """One more."""
+        self._at[address] = [*self._at.pop(address, ())[1 - MOST_GUESSES :], time.monotonic()]
+        while len(self._at) > MOST_GUESSERS:
+            self._at.popitem(last=False)
 
 
 class Door:
     """Who may come in, and what every answer bears."""
 
     def __init__(self, inside: Any, *, token: str | None) -> None:
-        self._inside, self._token = inside, token
+        self._inside, self._token, self._guesses = inside, token, Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -115,13 +164,14 @@ class Door:
         from starlette.responses import PlainTextResponse
 
         told = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refusal(told, is_api=scope["path"].startswith("/api/"))
+        address = (scope.get("client") or ("",))[0]
+        refused = self._refusal(told, address=address, is_api=scope["path"].startswith("/api/"))
         if refused is None:
             await self._inside(scope, receive, sent)
         else:
             await PlainTextResponse(refused[1] + "\n", status_code=refused[0])(scope, receive, sent)  # type: ignore[arg-type]
 
-    def _refusal(self, told: Mapping[str, str], *, is_api: bool) -> tuple[int, str] | None:
+    def _refusal(self, told: Mapping[str, str], *, address: str, is_api: bool) -> tuple[int, str] | None:
         host = told.get("host", "")
         if self._token is None and not (host and is_own_name(host)):
             return 403, "ask for this machine by its own name"
@@ -129,10 +179,16 @@ class Door:
         is_elsewhere = origin is not None and origin.partition("://")[2] != host
         if is_elsewhere or told.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
             return 403, "asked from another site"
+        if not is_api or self._token is None:
+            return None
+        if self._guesses.are_many(address):
+            return 429, "too many wrong tokens"
         given = told.get("authorization", "").removeprefix("Bearer ").strip().encode("latin-1")
-        if is_api and self._token is not None and not hmac.compare_digest(given, self._token.encode()):
-            return 401, "a token is needed"
-        return None
+        if hmac.compare_digest(given, self._token.encode()):
+            return None
+        if given:
+            self._guesses.add(address)
+        return 401, "a token is needed"
 
 
 class Desk:
@@ -163,9 +219,9 @@ class Desk:
         """A command with its options."""
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "send application/json")
-        sent = await _bounded(request, page.MOST_ASKED)
-        if sent is None:
-            return _refused(413, "too large")
+        sent = await _bounded(request, page.MOST_ASKED, within_s=ASKED_S)
+        if isinstance(sent, int):
+            return _refused(sent, _WHY[sent])
         asked = page.read(sent)
         if asked is None:
             return _refused(400, 'send {"verb": ..., "said": {...}} of a command that is offered')
@@ -186,9 +242,9 @@ class Desk:
             return _refused(415, "send application/octet-stream")
         if verb not in page.FILES or form not in FORMS:
             return _refused(400, "no such command or form")
-        sent = await _bounded(request, page.MOST_FILE)
-        if not sent:
-            return _refused(413 if sent is None else 400, "too large" if sent is None else "an empty file")
+        sent = await _bounded(request, page.MOST_FILE, within_s=FILE_S)
+        if not sent or isinstance(sent, int):
+            return _refused(sent or 400, _WHY[sent] if sent else "an empty file")
         language = page.language_of(request.query_params.get("lang"))
         found = await self._found(lambda: page.dropped(sent, verb=verb, form=form, language=language))
         return _answered(found, form)
@@ -247,14 +303,21 @@ def _file(path: Path) -> Any:
     return shown
 
 
-async def _bounded(request: Any, most: int) -> bytes | None:
-    """The body, unless it is too large."""
+_WHY = {408: "too slow", 413: "too large"}
+
+
+async def _bounded(request: Any, most: int, *, within_s: float) -> bytes | int:
+    """The body, or why it is refused."""
+    from anyio import move_on_after
+
     found = bytearray()
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > most:
-            return None
-    return bytes(found)
+    with move_on_after(within_s):
+        async for chunk in request.stream():
+            found += chunk
+            if len(found) > most:
+                return 413
+        return bytes(found)
+    return 408
 
 
 def _refused(code: int, why: str) -> Any:

@@ -34,6 +34,6 @@ export async function forms(lang) { // as they were when the page was made, so t
 export const ask = (asked, signal) => post({ ask: JSON.stringify(asked) }, signal);
 
 export async function dropped(asked, file, signal) {
-  if (file.size > MOST_FILE) throw new Error("too large");
+  if (file.size > MOST_FILE) throw new Error(t("The file is larger than 64 MiB."));
   return post({ drop: asked }, signal, await file.arrayBuffer());
 }

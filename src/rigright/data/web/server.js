@@ -1,4 +1,10 @@
 // Answers of `rigright web`.
+import { t } from "./words.js";
+
+const REFUSED = {
+  401: "A token is needed: open this page with #token= and the token.", 408: "The file took too long to arrive.", 413: "The file is larger than 64 MiB.",
+  429: "Too many wrong tokens: wait a minute.", 503: "Too many questions are waiting: try again in a moment.",
+};
 const TOKEN = "rigright-token";
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
@@ -11,7 +17,7 @@ async function call(path, { headers = {}, ...more } = {}) {
   const bearer = token ? { authorization: `Bearer ${token}` } : {};
   const response = await fetch(path, { ...more, headers: { ...headers, ...bearer } });
   const text = await response.text();
-  if (!response.ok) throw new Error(text.trim() || response.statusText);
+  if (!response.ok) throw new Error(t(REFUSED[response.status] ?? "") || text.trim() || response.statusText);
   return { text, failed: response.headers.has("x-failed") };
 }
 

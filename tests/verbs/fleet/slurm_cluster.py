@@ -44,9 +44,18 @@ MpiDefault=none
 ReturnToService=0
 TaskProlog={folder}/prolog.sh
 {health}
-NodeName=n1 NodeAddr=127.0.0.1 NodeHostname={host} Port={ports[1]} CPUs=2
-NodeName=n2 NodeAddr=127.0.0.1 NodeHostname={host} Port={ports[2]} CPUs=2
-PartitionName=all Nodes=ALL Default=YES State=UP
+NodeName=n1 NodeAddr=127.0.0.1 NodeHostname={host} Port={ports[1]} CPUs=2{gpus}
+NodeName=n2 NodeAddr=127.0.0.1 NodeHostname={host} Port={ports[2]} CPUs=2{gpus}
+PartitionName=all Nodes=n1,n2 Default=YES State=UP
+"""
+# Nodes of a cloud are planned for though nobody ever starts them.
+CLOUD = """\
+GresTypes=gpu
+SuspendTime=3600
+SuspendProgram=/bin/true
+ResumeProgram=/bin/true
+NodeName=c[1-64] CPUs=256 RealMemory=512000 Gres=gpu:128 State=CLOUD
+PartitionName=cloud Nodes=c[1-64] State=UP
 """
 # A task sees the machine of its node: what a prolog prints becomes a variable of the task.
 PROLOG = """\
@@ -78,7 +87,7 @@ class Slurm:
         return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False).stdout
 
     def states(self) -> dict[str, str]:
-        lines = self.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+        lines = self.run("sinfo", "-h", "-N", "-n", "n1,n2", "-o", "%N %T").splitlines()
         return dict(line.split() for line in lines)
 
     def waits_for(self, holds, limit_s: float = START_S) -> bool:
@@ -126,8 +135,8 @@ class Slurm:
 
 
 @contextlib.contextmanager
-def two_nodes(machines: dict[str, str]):
-    """The cluster, each node with the machine of a scenario."""
+def two_nodes(machines: dict[str, str], *, gpus: int = 0):
+    """The cluster, each node with the machine of a scenario; and so many GPUs, that are counted only."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("Slurm's daemons are started as root here")
     debian.needs(*PACKAGES)
@@ -135,7 +144,7 @@ def two_nodes(machines: dict[str, str]):
     folder.chmod(0o755)
     slurm = Slurm(folder)
     try:
-        prepare(slurm, machines)
+        prepare(slurm, machines, gpus=gpus)
         slurm.start("munged", "-F", "-f", *munge_places(folder))
         slurm.waits_for((folder / "munge.socket").exists, 10)
         slurm.start("slurmctld", "-D", "-f", str(slurm.conf), "-i", "-c")
@@ -179,7 +188,7 @@ def munge_places(folder: Path) -> list[str]:
     return [f"--key-file={key}", *(f"--{name}={folder / file}" for name, file in named.items())]
 
 
-def prepare(slurm: Slurm, machines: dict[str, str]) -> None:
+def prepare(slurm: Slurm, machines: dict[str, str], *, gpus: int) -> None:
     from rigright.verbs.fleet.files import files
 
     folder = slurm.folder
@@ -199,5 +208,11 @@ def prepare(slurm: Slurm, machines: dict[str, str]) -> None:
     for name, text in {"prolog.sh": PROLOG, "hc.sh": HEALTH}.items():
         (folder / name).write_text(text.format(folder=folder))
         (folder / name).chmod(0o755)
-    conf = CONF.format(folder=folder, host=socket.gethostname(), ports=free_ports(3), health=health)
-    slurm.conf.write_text(conf)
+    counted = f" Gres=gpu:{gpus}" if gpus else ""
+    places = {"folder": folder, "host": socket.gethostname(), "ports": free_ports(3)}
+    conf = CONF.format(**places, health=health, gpus=counted)
+    slurm.conf.write_text(conf + (CLOUD if gpus else ""))
+    if gpus:
+        (folder / "gres.conf").write_text(f"Name=gpu File={folder}/gpu[1-{gpus}]\n")
+        for number in range(1, gpus + 1):
+            (folder / f"gpu{number}").touch()

@@ -143,13 +143,83 @@ def megatron(case):
 
 
 def kubernetes(case):
-    """The schemas of Kubernetes, strictly."""
+    """The schemas of Kubernetes, strictly; of a group of pods, those of its pods."""
     import kubernetes_validate
     import yaml
 
     for name, text in case["files"].items():
-        if name.endswith(".yaml"):
-            kubernetes_validate.validate(yaml.safe_load(text), "1.35", strict=True)
+        told = yaml.safe_load(text) if name.endswith(".yaml") else None
+        if told is not None and told["kind"] == "LeaderWorkerSet":
+            group = told["spec"]["leaderWorkerTemplate"]
+            for pods in (group["leaderTemplate"], group["workerTemplate"]):
+                made = {
+                    "apiVersion": "v1",
+                    "kind": "PodTemplate",
+                    "metadata": told["metadata"],
+                    "template": pods,
+                }
+                kubernetes_validate.validate(made, "1.35", strict=True)
+        elif told is not None:
+            kubernetes_validate.validate(told, "1.35", strict=True)
+
+
+def kserve(case):
+    """KServe's own models, made of the fields of each: an unknown one is refused, a missing one too."""
+    import yaml
+
+    kept("kserve", _kserve)(yaml.safe_load(case["files"]["inferenceservice.yaml"]), "V1beta1InferenceService")
+
+
+def _kserve():
+    import importlib.util
+    import types
+
+    # the package starts its server when it is imported; its models do not need it
+    own = types.ModuleType("kserve")
+    own.__path__ = list(importlib.util.find_spec("kserve").submodule_search_locations)
+    sys.modules["kserve"] = own
+    import kserve.models
+    import kubernetes.client
+
+    plain = {"str": str, "int": int, "bool": bool, "float": (int, float)}
+
+    def read(data, kind):
+        if kind.startswith("list["):
+            assert isinstance(data, list), kind
+            return [read(one, kind[5:-1]) for one in data]
+        if kind.startswith("dict("):
+            return {key: read(one, kind[5:-1].partition(", ")[2]) for key, one in data.items()}
+        if kind in plain:
+            assert isinstance(data, plain[kind]), (kind, data)
+            return data
+        made = getattr(kserve.models, kind, None) or getattr(
+            kubernetes.client, kind.removeprefix("K8sIoApiAppsV1").replace("DeploymentS", "V1DeploymentS")
+            if kind.startswith("K8sIo") else kind, None
+        )  # fmt: skip
+        if made is None:
+            return data  # a quantity, a time
+        names = {word: name for name, word in made.attribute_map.items()}
+        unknown = set(data) - set(names)
+        assert not unknown, (kind, unknown)
+        return made(**{names[key]: read(one, made.openapi_types[names[key]]) for key, one in data.items()})
+
+    return read
+
+
+def ray(case):
+    """Ray Serve's schema of a deployment, its LLM library's of the application, and vLLM's arguments."""
+    import dataclasses
+
+    import yaml
+    from ray.serve.llm import LLMServingArgs
+    from ray.serve.schema import ServeDeploySchema
+    from vllm import AsyncEngineArgs
+
+    told = yaml.safe_load(case["files"]["serve.yaml"])
+    (application,) = ServeDeploySchema.model_validate(told).applications
+    (made,) = LLMServingArgs.model_validate(application.args).llm_configs
+    unknown = set(made.engine_kwargs) - {one.name for one in dataclasses.fields(AsyncEngineArgs)}
+    assert not unknown, unknown
 
 
 PARSERS: dict = {}

@@ -15,10 +15,10 @@ from rigright.verbs.export import launch_files
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rigright-engines"
 HERE = Path(__file__).parent
-HOMES = {"transformers": "accelerate"}  # whose venv has it too
+HOMES = {"transformers": "accelerate", "ray": "vllm"}  # whose venv has it too
 VENVS = tomllib.loads((HERE / "venvs.toml").read_text(encoding="utf-8"))
 COUNT = 300
-DRAWN = {"kubernetes": "vllm"}
+DRAWN = {"kubernetes": "vllm", "kserve": "sglang", "ray": "vllm"}
 ADDED = {
     "torchtitan": ["--training.steps", "9"],
     "megatron": ["--train-iters", "9"],
@@ -29,13 +29,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def started(files, added=()):
+def started(files, added=(), *, rank=0):
     """The command of a script and what it exports, as a real shell makes them."""
     script = next((text for name, text in files.items() if name in {"serve.sh", "train.sh"}), None)
     if script is None:
         return {"argv": [], "env": {}}
     told = ["/bin/sh", "-c", script.replace("\nexec ", "\nenv -0\nprintf '%s\\0' '' "), "sh", *added]
-    given = {"HEAD": "127.0.0.1", "NODE_RANK": "0", "DATA": "data/a b", "TRAIN_ITERS": "9"}
+    given = {"HEAD": "127.0.0.1", "NODE_RANK": str(rank), "DATA": "data/a b", "TRAIN_ITERS": "9"}
     env = {"PATH": os.environ["PATH"], **given}
     done = subprocess.run(told, capture_output=True, text=True, check=True, env=env)
     words = done.stdout.split("\0")[:-1]
@@ -46,11 +46,12 @@ def started(files, added=()):
 
 def cases_of(target):
     found = []
-    for data in drawn(DRAWN.get(target, target), COUNT):
-        if target == "kubernetes" and data["plans"][0]["n_nodes"] > 1:
+    for place, data in enumerate(drawn(DRAWN.get(target, target), COUNT)):
+        nodes = data["plans"][0]["n_nodes"]
+        if target == "kserve" and nodes > 1:
             continue  # it starts one node
         files = launch_files(target, data)
-        found.append({**started(files, ADDED.get(target, ())), "files": files})
+        found.append({**started(files, ADDED.get(target, ()), rank=place % nodes), "files": files})
     return found
 
 
@@ -66,6 +67,8 @@ def cases_of(target):
         "axolotl",
         "llama-factory",
         "kubernetes",
+        "kserve",
+        "ray",
         "torchtitan",
         "megatron",
     ],

@@ -80,6 +80,7 @@ def test_every_choice_of_a_plan_stands_in_the_command(target):
             "context_tok": "--max-model-len",
         },
         "sglang": {"tp": "--tp-size", "pp": "--pp-size", "context_tok": "--context-length"},
+        "tensorrt-llm": {"tp": "--tp_size", "pp": "--pp_size", "context_tok": "--max_seq_len"},
         "llama.cpp": {},
     }[target]
     for data in drawn(target, 40):
@@ -89,7 +90,14 @@ def test_every_choice_of_a_plan_stands_in_the_command(target):
         for name, flag in words.items():
             told = {**one["layout"], **one["work"]}[name]
             assert found[flag] == str(told), (name, flag)
-        assert programs()[target].kv[one["work"]["kv"]] in found.values()
+        kv = programs()[target].kv[one["work"]["kv"]]
+        if target == "tensorrt-llm":  # reads it from a file, whose keys are those of TorchLlmArgs
+            read = yaml.safe_load(files["llm_api_options.yaml"])
+            assert set(read) == {"dtype", "kv_cache_config", "enable_attention_dp", "cuda_graph_config"}
+            assert set(read["kv_cache_config"]) == {"dtype", "free_gpu_memory_fraction"}
+            assert read["kv_cache_config"]["dtype"] == kv
+        else:
+            assert kv in found.values()
 
 
 @pytest.mark.parametrize("name", HOSTILE)

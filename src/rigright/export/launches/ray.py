@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rigright.base.errors import AskError
 from rigright.base.words import say
+from rigright.export.clients import vllm_bench
 from rigright.export.launch import Launch
 from rigright.export.launches import vllm
 from rigright.export.text import Variable
@@ -31,6 +34,7 @@ def export(launch: Launch) -> dict[str, str]:
     model = {
         "model_loading_config": {"model_id": launch.name, "model_source": launch.model},
         "engine_kwargs": {name: value for name, value in told.items() if name != "data_parallel_size"},
+        "runtime_env": {"env_vars": launch.placed_environment},
         "deployment_config": {
             "num_replicas": launch.dp,
             "max_ongoing_requests": 2 * launch.serving.max_seqs,
@@ -42,7 +46,14 @@ def export(launch: Launch) -> dict[str, str]:
         "import_path": "ray.serve.llm:build_openai_app",
         "args": {"llm_configs": [model]},
     }
-    return {"serve.yaml": dumps({"applications": [application]}, *launch.head, "serve run serve.yaml")}
+    told = (
+        "Ray 2.60, whose own vLLM is 0.29: serve run serve.yaml",
+        launch.answers.replace(launch.program.health, "/-/healthz"),
+    )
+    return {
+        "serve.yaml": dumps({"applications": [application]}, *launch.head, *told),
+        "bench.sh": vllm_bench(replace(launch, tokenizer=launch.model), backend="openai"),
+    }
 
 
 def _value(text: str) -> object:

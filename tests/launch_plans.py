@@ -8,6 +8,7 @@ import shlex
 from functools import cache
 
 from rigright.facts.launching import programs
+from rigright.facts.nodes import BOX_CARDS
 from rigright.options.read import read_wish
 from rigright.report.pages.plan_data import plain
 from rigright.verbs.plan import plan
@@ -68,6 +69,9 @@ def serving(target: str, dice: random.Random) -> dict:
     tp, pp, dp = dice.choice((1, 2, 4, 8)), dice.choice((1, 1, 2, 4)), dice.choice((1, 1, 2, 3))
     if target in LAYERED:
         tp = 1
+    if target in BY_GPU:
+        pp = pp if tp * pp <= BOX_CARDS else 1
+        dp = dp if tp * pp * dp <= BOX_CARDS else 1
     one["n_nodes"] = dice.choice((1, 1, 1, 2)) if tp * pp * dp % 2 == 0 and target not in BY_GPU else 1
     one["n_chips"] = tp * pp * dp
     layout |= {"tp": tp, "pp": pp, "dp": dp, "ep": dice.choice((1, tp))}

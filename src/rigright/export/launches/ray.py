@@ -51,7 +51,7 @@ def export(launch: Launch) -> dict[str, str]:
         launch.answers.replace(launch.program.health, "/-/healthz"),
     )
     return {
-        "serve.yaml": dumps({"applications": [application]}, *launch.head, *told),
+        "serve.yaml": dumps({"applications": [application]}, *head),
         "bench.sh": vllm_bench(replace(launch, tokenizer=launch.model), backend="openai"),
     }
 

@@ -46,7 +46,8 @@ def export(launch: Launch) -> dict[str, str]:
         "import_path": "ray.serve.llm:build_openai_app",
         "args": {"llm_configs": [model]},
     }
-    told = (
+    head = (
+        *launch.head,
         "Ray 2.60, whose own vLLM is 0.29: serve run serve.yaml",
         launch.answers.replace(launch.program.health, "/-/healthz"),
     )

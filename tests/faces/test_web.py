@@ -198,6 +198,14 @@ def test_a_dropped_machine_is_examined_and_forgotten(page):
     assert found.json()["findings"] is not None
     assert found.json()["machine"].startswith("dropped: 1x NVIDIA H100")
     assert page.post("/api/file?verb=plan", content=b"x", headers=headers).status_code == 400
+    named = "/api/file?verb=doctor&form=json&name=..%2F..%2Fetc%2Fmy+box.json"
+    told = page.post(named, content=json.dumps(box), headers=headers).json()["machine"]
+    assert re.match(r"[\w.]*my_box\.json: 1x NVIDIA H100", told)
+    short, long = (
+        page.post(f"/api/file?verb=doctor&all={every}", content=json.dumps(box), headers=headers).text
+        for every in ("", "true")
+    )
+    assert len(short) < len(long)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shlex
@@ -236,6 +237,113 @@ def test_the_command_and_the_link_that_are_copied_lead_to_the_same_answer(shared
     seen.open(link)
     seen.until("!!document.querySelector('#progress[hidden] ~ #answer:not(.old) > .tools')")
     assert seen.run(COPIED) == [command, link, head]
+
+
+STATE = """(() => ({
+  hash: location.hash,
+  fields: [...document.querySelectorAll("#question [name]")].map((one) => [
+    one.name, one.type === "checkbox" ? one.checked : one.value]),
+  shown: document.querySelector("tr[aria-selected=true]")?.textContent,
+  head: document.querySelector("#answer h1, #answer p")?.textContent,
+}))()"""  # all that a reader sees of a question
+DONE = "!!document.querySelector('#progress[hidden] ~ #answer:not(.old) :is(h1, .chips)')"
+
+
+def test_a_link_brings_back_every_field_and_the_option_that_was_chosen(served, seen):
+    seen.size(1280, 900)
+    seen.open(f"{served}#plan?lang=en")
+    seen.until(DONE)
+    schema = seen.run(
+        "(async () => (await (await fetch('api/forms?lang=en')).json()).verbs.plan.properties)()"
+    )
+    said = {
+        "model": "llama-3.1-8b",
+        "concurrency": "4",
+        "mode": "chat",
+        "where": "2x rtx 4090",
+        "prompt": "900",
+    }
+    said |= {"output": "100", "ttft": "9s", "tpot": "90ms", "currency": "EUR", "place": "DE", "used": "true"}
+    assert {*said} - {"where"} <= {*schema}
+    for name, value in said.items():
+        seen.run(f"""(() => {{
+          const field = document.querySelector('#question [name="{name}"]');
+          if (field.type === "checkbox") field.checked = true; else field.value = {json.dumps(value)};
+          field.dispatchEvent(new Event(field.matches("select, [type=checkbox]") ? "change" : "input"));
+        }})()""")
+    seen.until("document.querySelector('#answer:not(.old) h1')?.textContent.match(/Llama-3.1-8B.*€/)")
+    seen.run("document.querySelectorAll('tr.pick')[1].click()")
+    before = seen.run(STATE)
+    assert {name: str(value).lower() for name, value in before["fields"]}.items() >= {
+        name: value.lower() for name, value in said.items()
+    }.items()
+    assert before["shown"].startswith("2 ")
+    seen.open(f"{served}{before['hash']}")
+    seen.until(f"{DONE} && !!document.querySelector('tr.pick')")
+    assert seen.run(STATE) == before
+
+
+def test_what_was_emptied_stays_empty(served, seen):
+    seen.open(f"{served}#plan?model=&concurrency=&mode=rag&lang=zh")
+    seen.until(DONE)
+    before = seen.run(STATE)
+    assert dict(before["fields"])["model"] == ""
+    seen.open(f"{served}{before['hash']}")
+    seen.until(DONE)
+    assert seen.run(STATE) == before
+    seen.run("document.querySelector('#answer .chips a').click()")
+    seen.until("!!document.querySelector('#answer h1')")
+
+
+def test_back_and_the_views_lead_to_questions_as_they_were_left(served, seen):
+    seen.open(f"{served}#explain?model=qwen3-8b&on=rtx+4090&context=4k&lang=en")
+    seen.until(DONE)
+    left = seen.run(STATE)
+    for leave in ("document.querySelector('nav a[href*=cost]').click()", "location.hash = 'fit?lang=en'"):
+        seen.run(leave)
+        seen.until(f"!location.hash.startsWith('#explain') && {DONE}")
+    seen.run("history.back()")
+    seen.until(f"location.hash.startsWith('#cost') && {DONE}")
+    seen.run("history.back()")
+    seen.until(f"location.hash === {json.dumps(left['hash'])} && {DONE}")
+    assert seen.run(STATE) == left
+    seen.run("location.hash = 'myths?lang=en'")
+    seen.until(f"location.hash.startsWith('#myths') && {DONE}")
+    seen.run("document.querySelector('nav a[href*=explain]').click()")
+    seen.until(f"location.hash.startsWith('#explain') && {DONE}")
+    assert seen.run(STATE) == left
+
+
+def test_a_misspelt_name_is_put_right_by_a_click(served, seen):
+    seen.open(f"{served}#plan?model=qwn3-32b&mode=chat&lang=en")
+    seen.until("!!document.querySelector('.error button')")
+    seen.run("document.querySelector('.error button').click()")
+    seen.until(DONE)
+    assert "Qwen3" in seen.run("document.querySelector('#answer h1').textContent")
+
+
+@pytest.mark.parametrize("back", ["served", "static"])
+def test_a_capture_that_is_dropped_is_told_by_its_name(back, seen, request):
+    seen.open(f"{request.getfixturevalue(back)}#doctor?lang=en")
+    seen.until("!!document.querySelector('.drop')")
+    seen.run(f"""(() => {{
+      const held = new DataTransfer();
+      held.items.add(new File([{json.dumps(json.dumps(BOX))}], "my box.json"));
+      const event = new DragEvent("drop", {{dataTransfer: held, cancelable: true}});
+      document.querySelector(".drop").dispatchEvent(event);
+    }})()""")
+    seen.until(DONE)
+    assert "my_box.json: 1x NVIDIA H100" in seen.run("document.getElementById('answer').textContent")
+
+
+def test_a_plan_prints_on_a_page_or_two(served, seen):
+    seen.size(1280, 900)
+    seen.open(f"{served}#plan?lang=en")
+    seen.until(DONE)
+    sheet = seen.send("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"]
+    assert (
+        base64.b64decode(sheet).count(b"/Type /Page\n") + base64.b64decode(sheet).count(b"/Type /Page ") <= 2
+    )
 
 
 STOPS = ".sentence, .knobs, .pareto, tr, .tools"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ ASKED = ("plan", "explain", "fit", "compare", "build", "cost", "look_up", "probe
 EXPORT = "export"  # the files of a plan, by the options of `plan`
 FILES = {"doctor": "from", "validate": "files"}  # what a dropped file is to a command
 SINCE = ("1h", "24h", "7d")  # how far back the machine is shown
+MOST_NAME = 80  # letters of a file's
 MOST_ASKED, MOST_FILE = 64 * KIB, 64 * MIB
 
 
@@ -103,12 +105,18 @@ def read(sent: bytes | str) -> Question | None:
     return Question(verb=verb, said=said, form=form, language=language, number=number, details=details)
 
 
-def dropped(sent: bytes, *, verb: str, form: str, language: str) -> Printed:
-    """A file that was dropped: a machine for the doctor, runs to hold predictions against."""
+def dropped(
+    sent: bytes, *, verb: str, form: str, language: str, name: str = "", every: bool = False
+) -> Printed:
+    """A file that was dropped: a machine for the doctor, runs to hold predictions against.
+
+    `name`: what it is called there; `every`: what is fine too.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "dropped"
+        path = Path(folder) / (re.sub(r"[^\w.-]", "_", name)[-MOST_NAME:].lstrip(".-") or "dropped")
         path.write_bytes(sent)
-        found = reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path)})
+        more = {"all": True} if every and verb == "doctor" else {}
+        found = reply(verb, {}, form=form, language=language, trusted={FILES[verb]: str(path), **more})
     return replace(found, text=found.text.replace(f"{folder}{os.sep}", ""))  # nobody knows that folder
 
 

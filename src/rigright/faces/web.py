@@ -245,8 +245,12 @@ class Desk:
         sent = await _bounded(request, page.MOST_FILE, within_s=FILE_S)
         if not sent or isinstance(sent, int):
             return _refused(sent or 400, _WHY[sent] if sent else "an empty file")
-        language = page.language_of(request.query_params.get("lang"))
-        found = await self._found(lambda: page.dropped(sent, verb=verb, form=form, language=language))
+        told = request.query_params
+        named = {"name": told.get("name", ""), "every": told.get("all") == "true"}
+        language = page.language_of(told.get("lang"))
+        found = await self._found(
+            lambda: page.dropped(sent, verb=verb, form=form, language=language, **named)
+        )
         return _answered(found, form)
 
     async def here(self, request: Any) -> Any:

@@ -1,7 +1,7 @@
 // Views, the state in the address, and the question that is being answered.
 import * as net from "./net.js";
 import { accuracy } from "./accuracy.js";
-import { drawn, el, fielded, marked } from "./draw.js";
+import { drawn, el, fielded, typed } from "./draw.js";
 import { copying, download, exports } from "./export.js";
 import { DETAILS, KNOBS, MONEY, PLACED, SENTENCES, addressed, brief, command, fields, isMoney, isOf, knobs, offers, said, sentence } from "./forms.js";
 import { label } from "./labels.js";
@@ -117,7 +117,8 @@ async function answer() {
 // Under the verdict: what can be done with it.
 function headed(parts, buttons) {
   const place = parts.findIndex((one) => one.nodeName === "H1") + 1;
-  return parts.toSpliced(place, 0, el("div", { class: "tools" }, buttons));
+  const printed = el("p", { class: "printed" }, `rigright \u00b7 ${new Date().toISOString().slice(0, 10)} \u00b7 ${new URL(address(), location.href).href}`);
+  return [...parts.toSpliced(place, 0, el("div", { class: "tools" }, buttons)), printed];
 }
 
 async function show(work) {
@@ -164,7 +165,7 @@ function finding(parts) {
 }
 
 // Options in what is said lead to their fields.
-function named(parts) {
+function named(parts, ask = answer) {
   const names = Object.keys(schemas[view]?.properties ?? {});
   for (const typed of parts.filter((one) => one.nodeName === "PRE")) {
     const links = typed.textContent.split("\n").map((line) => [line, addressed(line, schemas, VIEWS)]);
@@ -174,6 +175,10 @@ function named(parts) {
     const field = at("question").querySelector(`[name="${name}"]`);
     field?.closest("details")?.setAttribute("open", "");
     field?.focus();
+    if (!field && name === "all") { // of the doctor, who has no fields
+      if (ask === answer) chosen({ all: "true" });
+      ask();
+    }
   });
 }
 
@@ -189,9 +194,9 @@ const linking = () => copying("Copy link", () => new URL(address(), location.hre
 const printing = () => el("button", { type: "button", onclick: () => print() }, t("Print"));
 
 function drop(verb, title, about, more = []) {
-  const send = (file) => file && show(async (signal) => {
-    const text = await net.dropped(verb, file, { form: "html", lang: spoken(), signal });
-    return headed(named(drawn(text)), [printing()]);
+  const send = (file, all) => file && show(async (signal) => {
+    const text = await net.dropped(verb, file, { form: "html", lang: spoken(), all, signal });
+    return headed(named(drawn(text), () => send(file, "true")), [printing()]);
   });
   const input = el("input", { type: "file", hidden: true, "aria-label": t("Choose a file"), onchange: () => { send(input.files[0]); input.value = ""; } });
   const box = el("div", {
@@ -199,7 +204,7 @@ function drop(verb, title, about, more = []) {
     ondragover: (event) => { event.preventDefault(); box.classList.add("over"); },
     ondragleave: () => box.classList.remove("over"),
     ondrop: (event) => { event.preventDefault(); box.classList.remove("over"); send(event.dataTransfer.files[0]); },
-  }, el("strong", {}, t(title)), el("p", {}, t(about)), el("p", {}, el("button", { type: "button", class: "strong", onclick: () => input.click() }, t("Choose a file")), input, ...more));
+  }, el("strong", {}, t(title)), el("p", {}, el("span", {}, typed(t(about)))), el("p", {}, el("button", { type: "button", class: "strong", onclick: () => input.click() }, t("Choose a file")), input, ...more));
   return box;
 }
 
@@ -266,7 +271,7 @@ function frame() {
   at("question").setAttribute("aria-label", t("Question"));
 }
 
-const asks = () => view !== "here" && (view !== "doctor" || (net.isServed && values.all));
+const asks = () => view !== "here" && (view !== "doctor" || (net.isServed && values.all)); // a machine is examined where somebody says so
 
 async function open() {
   const before = spoken();

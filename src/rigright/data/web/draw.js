@@ -39,15 +39,16 @@ export function drawn(html) {
 }
 
 // What stands between backticks is typed.
+export const typed = (text) => text.split(/`([^`]+)`/).map((word, place) => (place % 2 ? el("code", {}, word) : word));
+
 function coded(part) {
-  if (part.children.length || !part.textContent.includes("`")) return;
-  part.replaceChildren(...part.textContent.split(/`([^`]+)`/).map((word, place) => (place % 2 ? el("code", {}, word) : word)));
+  if (!part.children.length && part.textContent.includes("`")) part.replaceChildren(...typed(part.textContent));
 }
 
 // The sign of a verdict stands in its colour, the sentence in ink.
 export function marked(head) {
-  const [, sign, rest] = head.textContent.match(/^([\u2713\u2717!]) (.*)$/s) ?? [];
-  if (sign) head.replaceChildren(el("span", { class: "mark" }, sign), ` ${rest}`);
+  const [, sign, rest] = head.textContent.match(/^(?:([\u2713\u2717!]) )?(.*)$/s);
+  head.replaceChildren(...(sign ? [el("span", { class: "mark" }, sign), " "] : []), ...typed(rest));
   return head;
 }
 
@@ -58,8 +59,8 @@ function paired(table) {
   const list = el("dl", { class: "pairs" });
   for (const { cells: [name, what] } of rows) {
     if (name.textContent || !list.lastChild) list.append(el("dt", {}, ...name.childNodes), el("dd"));
-    const typed = what.textContent.match(/^\$ (.*)$/s)?.[1];
-    list.lastChild.append(typed ? el("code", {}, typed) : el("div", {}, ...what.childNodes));
+    const line = what.textContent.match(/^\$ (.*)$/s)?.[1];
+    list.lastChild.append(line ? el("code", {}, line) : el("div", {}, ...what.childNodes));
   }
   (table.closest(".scroll") ?? table).replaceWith(list);
 }

@@ -16,5 +16,5 @@ function told({ text, failed }) {
 export const forms = async (lang) => JSON.parse(told(await back.forms(lang)));
 export const exported = async (said, { number, lang }) => told(await back.ask({ verb: "export", said, number, lang }));
 export const ask = async (verb, said, { form, lang, details, signal }) => told(await back.ask({ verb, said, form, lang, details }, signal));
-export const dropped = async (verb, file, { form, lang, signal }) => told(await back.dropped({ verb, form, lang }, file, signal));
+export const dropped = async (verb, file, { form, lang, all, signal }) => told(await back.dropped({ verb, form, lang, name: file.name ?? "", ...(all && { all }) }, file, signal));
 export const here = async ({ lang, since, signal }) => told(await server.here({ lang, since }, signal));

@@ -17,7 +17,7 @@ async function start() {
 async function answered({ begin, ask, drop, file }) {
   const { python, page } = await started;
   if (begin) return {};
-  const found = ask ? page.read(ask).answer() : page.dropped.callKwargs(python.toPy(new Uint8Array(file)), { verb: drop.verb, form: drop.form, language: drop.lang });
+  const found = ask ? page.read(ask).answer() : page.dropped.callKwargs(python.toPy(new Uint8Array(file)), { verb: drop.verb, form: drop.form, language: drop.lang, name: drop.name ?? "", every: drop.all === "true" });
   return { text: found.text, failed: found.failed, code: found.exit_code };
 }
 

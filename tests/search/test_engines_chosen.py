@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rigright.arch.sources.open import open_model
 from rigright.demand import PlanWish
 from rigright.search.question import ask
 from rigright.search.serving import filled, find_serving, wider
@@ -64,3 +65,11 @@ def test_engines_that_were_asked_for_are_all_usual(llama8, market, asked):
     assert engines(question) == set(asked)
     plan = find_serving(llama8, wish, market=market).plans[0]
     assert plan.work.engine.split()[0] in asked
+
+
+@pytest.mark.parametrize("machine", ["16x ascend 910b", "8x v100 32gb", "8x gaudi 2", "4x mi250x", "8x t4"])
+@pytest.mark.parametrize("model", ["deepseek-r1", "Qwen/Qwen3-30B-A3B-FP8", "minimax-m2"])
+def test_what_is_published_in_8_bit_is_unpacked_where_chips_cannot_multiply_it(market, model, machine):
+    """No chip that runs 16 bit refuses a model for the format of its files."""
+    arch = open_model(model)
+    assert ask(arch, filled(arch, PlanWish(on=machine), market=market), market=market).ways

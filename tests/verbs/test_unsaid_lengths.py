@@ -103,3 +103,14 @@ def test_a_comparison_names_the_card_that_may_run_out_of_memory(capsys):
 def test_a_context_near_its_limit_stands_on_line_1(capsys):
     assert "at most 13K context" in line_1(capsys, "explain", "qwen3-32b", "--on", "rtx 4090")
     assert "at most" not in line_1(capsys, "explain", "llama-3.1-8b", "--on", "rtx 4090")
+
+
+@pytest.mark.parametrize("verb", ["plan", "explain"])
+def test_a_long_context_that_only_a_few_can_fill_has_no_plain_tick(capsys, verb):
+    """32 users with 128K each: short prompts pass, full ones do not fit together."""
+    asked = (verb, "llama-3.1-8b", "--on", "h100", "--context", "128k", "--concurrency", "32")
+    line = line_1(capsys, *asked)
+    assert line.startswith("!")
+    assert "memory holds 3 of 32 requests at the full context of 131,072" in line
+    assert "full context" not in line_1(capsys, *asked, "--prompt", "2048")
+    assert "full context" not in line_1(capsys, *asked[:-1], "2")

@@ -163,10 +163,11 @@ def formats_in(
         floor = NO_LOSS if more else OWN_LOSS  # as published while there is room; errors are heard
     else:
         floor = ANY_LOSS if more and wish.quality is None else most_loss(wish)
-    for name in own_formats(arch, engine, floor=floor):
-        twin = name == "fp16" and arch.dtype == "bf16" and is_run(engine, "bf16", chips=chips)
-        if not twin and is_run(engine, name, chips=chips):
-            yield name
+    run = [name for name in own_formats(arch, engine, floor=floor) if is_run(engine, name, chips=chips)]
+    if not run and arch.stored is not None and find_format(arch.stored).loss_rank < PACKED_LOSS:
+        # a file of 8 bit is unpacked where chips cannot multiply it
+        run = [name for name in (arch.dtype, "fp16") if is_run(engine, name, chips=chips)]
+    yield from (name for name in run if name != "fp16" or "bf16" not in run or arch.dtype != "bf16")
 
 
 def is_run(engine: Engine, form: str, *, chips: Sequence[Chip]) -> bool:

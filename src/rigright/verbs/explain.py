@@ -21,7 +21,7 @@ from rigright.verbs.serving.ram import ram_use
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
 from rigright.verbs.serving.speed import speed
-from rigright.verbs.serving.unsaid import LENGTHS, deciding
+from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
 
 def explain(
@@ -37,7 +37,9 @@ def explain(
     told = explain_case(found.case, machine=node.shown, why=why, image_px=wish.image_size)
     if told.speed is not None:
         open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
-        told = replace(told, notes=(*deciding(found.case, unsaid=open_ones), *told.notes))
+        full = wish.context_tok is not None and wish.prompt_tok is None
+        short = tuple(crowded(found.case, users=wish.users)) if full else ()
+        told = replace(told, notes=(*short, *deciding(found.case, unsaid=open_ones), *told.notes))
     return replace(told, asked=asked, work=found.wish.work)
 
 

@@ -88,11 +88,14 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
             yield from length_decides(arch, first.work, layout=first.layout, room_bytes=first.room_bytes)
     elif isinstance(first.work, Serving) and generates(arch):
         from rigright.verbs.planning.reasons import case_of, traffic_of
-        from rigright.verbs.serving.unsaid import LENGTHS, deciding
+        from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
         load = traffic_of(first, planned.wish, arch=arch)
         unsaid = tuple(name for name in LENGTHS if getattr(wish, name) is None)
-        yield from deciding(case_of(arch, first), unsaid=unsaid, traffic=load)
+        case = case_of(arch, first)
+        if wish.context_tok is not None and wish.prompt_tok is None:
+            yield from crowded(case, users=wish.users)
+        yield from deciding(case, unsaid=unsaid, traffic=load)
 
 
 def arch_of(model: str, wish: PlanWish) -> Arch:

@@ -19,6 +19,7 @@ MOST_NOTES = 3
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
 BEYOND = "{asked} tokens exceed the model's context of {most}"
 IDLE = "{idle} of {cards} cards stay idle"
+CROWDED = "memory holds {batch} of {users} requests at the full context of {context}"
 DECIDES = "{option} decides whether it fits: {least} to {most} per GPU"
 SERVED = {
     "weights": say("weights"),
@@ -96,7 +97,12 @@ def memory_bar(
 
 def memory_name(chip_id: str) -> Sentence:
     """What the memory of a chip is called."""
-    return say("RAM") if chip_id.startswith(CPU_ID) else VRAM
+    return say("RAM") if is_cpu(chip_id) else VRAM
+
+
+def is_cpu(chip_id: str) -> bool:
+    """Whether a processor does the work, and no card."""
+    return chip_id.startswith(CPU_ID)
 
 
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
@@ -104,7 +110,7 @@ def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     for note in notes:
         if isinstance(note, Sentence) and note.text == BEYOND:
             yield say("longer than the model's own context")
-        elif isinstance(note, Sentence) and note.text in {IDLE, DECIDES}:
+        elif isinstance(note, Sentence) and note.text in {IDLE, DECIDES, CROWDED}:
             yield note
 
 
@@ -128,7 +134,7 @@ def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:
     for note in notes:
         if isinstance(note, Sentence) and note.text == ASSUMED:
             parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
-        elif not isinstance(note, Sentence) or note.text != DECIDES:  # line 1 says that
+        elif not isinstance(note, Sentence) or note.text not in {DECIDES, CROWDED}:  # line 1 says that
             others[note] = None
     told = with_commas(dict.fromkeys(parts))
     if told is not None:

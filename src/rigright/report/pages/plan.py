@@ -17,6 +17,7 @@ from rigright.report.pages.brief import (
     TRAINED,
     again,
     deciding,
+    is_cpu,
     memory_bar,
     memory_name,
     model_name,
@@ -83,8 +84,11 @@ def _brief(result: Planned) -> Iterator[Part]:
     host = first.supply.host_usd
     if host is not None and host.value:
         low, mid, high = (show_money(usd, result.wish.currency) for usd in (host.low, host.value, host.high))
-        said = say("price includes {usd} ({low}-{high}) for the machine around the cards",
-                   usd=mid, low=low, high=high)  # fmt: skip
+        whole = is_cpu(first.chip.id)
+        said = say("price of the whole machine: {low}-{high}", low=low, high=high) if whole else say(
+            "price includes {usd} ({low}-{high}) for the machine around the cards",
+            usd=mid, low=low, high=high,
+        )  # fmt: skip
         yield Line(said=said, tone="dim")
     if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
         yield Line(said=words.USED_CARDS, tone="warn")

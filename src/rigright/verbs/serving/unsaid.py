@@ -36,3 +36,13 @@ def deciding(case: Case, *, unsaid: tuple[str, ...], traffic: Traffic | None = N
             "{option} decides between {least} and {most} tok/s",
             option=found.prior.option, least=show_short(found.least), most=show_short(found.most),
         )  # fmt: skip
+
+
+def crowded(case: Case, *, users: float | None) -> Iterator[Sentence]:
+    """Where a context was asked for that only some of the requests in flight can fill together."""
+    batch = int(case.serving.batch)
+    if users is not None and batch < users:
+        yield say(
+            "memory holds {batch} of {users} requests at the full context of {context}",
+            batch=batch, users=f"{users:g}", context=f"{int(case.serving.context_tok):,}",
+        )  # fmt: skip

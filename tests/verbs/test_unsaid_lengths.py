@@ -114,3 +114,14 @@ def test_a_long_context_that_only_a_few_can_fill_has_no_plain_tick(capsys, verb)
     assert "memory holds 3 of 32 requests at the full context of 131,072" in line
     assert "full context" not in line_1(capsys, *asked, "--prompt", "2048")
     assert "full context" not in line_1(capsys, *asked[:-1], "2")
+
+
+@pytest.mark.parametrize("verb", ["plan", "explain"])
+def test_lengths_that_do_not_fit_in_the_context_asked_for_are_refused(capsys, verb):
+    asked = (verb, "llama-3.1-8b", "--on", "h100", "--context", "4096", "--prompt", "3584", "--output")
+    assert main([*asked, "512"]) == 0
+    capsys.readouterr()
+    assert main([*asked, "513"]) == 2
+    said = capsys.readouterr().err
+    assert "4,097 tokens do not fit in a context of 4,096" in said
+    assert "--context 4097" in said

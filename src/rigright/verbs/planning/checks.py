@@ -30,6 +30,7 @@ def check(arch: Arch, wish: PlanWish) -> None:
     """Raise for the first thing that cannot be."""
     for wrong in _wrong(arch, wish):
         raise wrong
+    check_lengths(wish)
     for engine in wish.engines:
         find_engine(engine)
     for form in wish.weights:
@@ -46,6 +47,8 @@ def check(arch: Arch, wish: PlanWish) -> None:
 def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
     """The same for one model on one machine: what says nothing of such a model is refused."""
     trains = isinstance(wish, TrainingWish)
+    if isinstance(wish, ServingWish):
+        check_lengths(wish)
     if trains:
         kind = LEARN if arch.task in {"vision", "image"} else TRAIN
     else:
@@ -55,6 +58,20 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
         raise AskError(
             say("{option} does not apply to {work}", option=option.flag, work=arch.name),
             hint=say("remove {option}", option=option.flag),
+        )
+
+
+def check_lengths(wish: PlanWish | ServingWish) -> None:
+    """Refuse a prompt, and what is written after it, that are longer than the context that was asked for."""
+    context, least = wish.context_tok, (wish.prompt_tok or 0) + (wish.output_tok or 0)
+    if context is not None and least > context:
+        raise AskError(
+            say(
+                "{told} tokens do not fit in a context of {context}",
+                told=f"{least:,}",
+                context=f"{context:,}",
+            ),
+            hint=say("--context counts prompt and output: use --context {least}, or remove it", least=least),
         )
 
 
@@ -111,17 +128,6 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
                 hint=say("remove {option}", option="--engine"),
             )
     yield from _names(wish)
-    longest = (wish.prompt_tok or 0) + (wish.output_tok or 0)
-    if wish.context_tok is not None and wish.prompt_tok and wish.output_tok and longest > wish.context_tok:
-        yield AskError(
-            say(
-                "{prompt} prompt + {output} output tokens exceed the context of {context}",
-                prompt=f"{wish.prompt_tok:,}",
-                output=f"{wish.output_tok:,}",
-                context=f"{wish.context_tok:,}",
-            ),
-            hint=say("add --context {tokens}", tokens=longest),
-        )
 
 
 def _names(wish: PlanWish) -> Iterator[AskError]:

@@ -130,6 +130,14 @@ def test_twins_have_the_same_parts_commands_and_tables(name):
     assert len(re.findall("[\u4e00-\u9fff]", chinese)) > 40
 
 
+@pytest.mark.parametrize("end", ["", ".zh-CN"])
+@pytest.mark.parametrize(("name", "listed"), [("decisions", "decisions/*.md"), ("json", "*-json.md")])
+def test_an_index_lists_each_page_once(name, listed, end):
+    links = re.findall(r"\]\((.+?\.md)\)", (DOCS / f"{name}{end}.md").read_text(encoding="utf-8"))
+    found = {path.relative_to(DOCS).as_posix() for path in DOCS.glob(listed)}
+    assert sorted(one for one in links if one != "house.md") == sorted(found)
+
+
 def skeleton(text):
     """Headings by depth, rows of tables, commands as they are typed."""
     prose = BLOCK.sub("", text)

@@ -1,4 +1,4 @@
-"""Manuals of what `--json` prints: the schemas as tables, each below a few words on what they hold."""
+"""Reference pages of `--json`: the schemas as tables, with a short introduction each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from schemas import NOTES
 
-ALL = """Keys stay, new ones may come: `schema_version` is raised when one goes or changes its meaning.
-Units are SI, bytes, tokens and dollars, as the end of a name says; shares lie between 0 and 1; what is
-unknown is `null`. Sentences are in the language of `--lang`. As JSON Schema, in
-`src/rigright/data/schemas`: {files}.
+ALL = """Keys are stable and new ones may be added; `schema_version` increases if a key is removed or changes
+its meaning. Units are SI, bytes, tokens and dollars, as the key's ending says. Shares are between 0 and 1,
+and unknown is `null`. Sentences are in the language of `--lang`. JSON Schema in `src/rigright/data/schemas`:
+{files}.
 """
-FIGURE = """A *figure* is `value`, `low`, `high` (four of five cases lie between) and `mark`: `measured`, on
-runs of your own; `fitted`, on runs of such chips; `physics`, from the data sheet alone; `stated`, a price.
+FIGURE = """A *figure* has `value`, `low`, `high` (an 80 % band) and `mark`: `measured` (your own runs),
+`fitted` (runs of such chips), `physics` (the data sheet alone) or `stated` (a price).
 """
 FIGURES = {"Estimate"}
 BESIDE = {"schema_version", *NOTES}
@@ -23,7 +23,7 @@ Answers = tuple[tuple[str, str, int], ...]  # command, verb, which of its answer
 MANUALS: Mapping[str, tuple[str, str, Answers]] = {  # title, words, answers
     "plan": (
         "`plan` and `compare`",
-        FIGURE + "\nWith `--csv` each plan is a row, its figures with `_low` and `_high` beside them.\n",
+        FIGURE + "\n`--csv` prints one row per plan, with `_low` and `_high` next to each figure.\n",
         (("plan MODEL", "plan", 0), ("compare THING ... --for MODEL", "compare", 0)),
     ),
     "explain": (
@@ -49,9 +49,9 @@ MANUALS: Mapping[str, tuple[str, str, Answers]] = {  # title, words, answers
     ),
     "look-up": (
         "`look-up`",
-        """A kind answers with a list of its records; the schema's `$id` carries the version. A word without a
-kind answers with an object: `text`, `hit` (the record that it names, or `null`) and `found` (by kind: `total`
-and the first `records`). Without a word, the answer is each kind and what it tells.
+        """With a kind, the answer is a list of records; the version is in the schema's `$id`. With a name
+alone it is an object: `text`, `hit` (the record of that name, or `null`) and `found` (`total` and the first
+`records` of each kind). Without arguments it lists the kinds.
 
     rigright look-up chips --where 'memory>=80GB' --json | jq -r '.[] | [.name, .mem_bytes, .tdp_w] | @csv'
 """,
@@ -69,8 +69,8 @@ and the first `records`). Without a word, the answer is each kind and what it te
     "probe": (
         "`probe`",
         """`probe --save FILE` writes the same record; `--from FILE`, `doctor --from FILE`, `fit --on FILE`
-and `plan --on FILE` read it. `null` is not observed, never zero; `unseen` says why, and what would show
-it. An empty list was looked at. A limit that is none is the text `"inf"`. Pairs are lists of two.
+and `plan --on FILE` read it. `null` means not observed, never zero; `unseen` says why, and which command
+shows it. An empty list means that there is none. No limit is the text `"inf"`. Pairs are lists of two.
 
     rigright probe --json | jq '.devices[] | {name, free: .mem_free_bytes, link: .pcie}'
     nvidia-smi -q -x | rigright probe --from - --json
@@ -80,9 +80,9 @@ it. An empty list was looked at. A limit that is none is the text `"inf"`. Pairs
     ),
     "doctor": (
         "`doctor` and `baseline`",
-        """The exit code is the worst finding's: 0 nothing worse than a note, 10 a warning, 20 a fault;
-errors keep 2 to 5. A fault is broken, or loses results or data; a warning is slower or riskier than this
-machine should be. `manual` comes with `--why`.
+        """The exit code is that of the worst finding: 0 for nothing worse than a note, 10 for a warning, 20
+for a fault; errors use 2 to 5. A fault is broken, or loses results or data. A warning is slower or riskier
+than this machine should be. `manual` is present with `--why`.
 
     rigright doctor --json | jq -r '.findings[] | select(.severity == "fault") | .title'
 """,
@@ -94,27 +94,27 @@ machine should be. `manual` comes with `--why`.
     ),
     "bench": (
         "`bench`",
-        """The exit code is 0 when all was measured that can be, 130 when it was broken off (Ctrl-C or
-SIGTERM): what was measured until then is printed and kept. `below_baseline` comes with `--baseline`.
+        """The exit code is 0 if everything that can be measured was, and 130 after Ctrl-C or SIGTERM: what
+was measured until then is printed and recorded. `below_baseline` is present with `--baseline`.
 """,
         (("bench", "bench", 0), ("bench --list", "bench", 1)),
     ),
     "diagnose": ("`diagnose`", "", (("diagnose", "diagnose", 0),)),
     "upgrade": ("`upgrade`", "", (("upgrade", "upgrade", 0),)),
-    "setup": ("`setup`", "Versions are text, as they are written.\n", (("setup", "setup", 0),)),
+    "setup": ("`setup`", "Versions are text.\n", (("setup", "setup", 0),)),
     "measure": (
         "`measure`",
-        """It goes to stdout alone; what the command prints goes to stderr. Without a form it is the other
-way round: stdout is the command's. The exit code is the command's own: 128 and the signal's number where a
-signal ended it, 127 where there is no such command, 126 where it may not be started.
+        """Only the JSON goes to stdout; the command's output goes to stderr. Without `--json` it is the other
+way round: stdout is the command's. The exit code is the command's own: 128 plus the signal number after a
+signal, 127 if there is no such command, 126 if it cannot be started.
 """,
         (("measure -- COMMAND", "measure", 0),),
     ),
     "watch": (
         "`watch` and `history`",
-        """`watch` prints one object a line, each a moment; with `--once` a single one. `at_s` is seconds
-since 1970, `clock_s` a clock that never jumps. Counters run since the driver was loaded. `history`
-has `span` and `moments`, or with `--of bench|machines|events` what is asked for.
+        """`watch` prints one object per line and reading, with `--once` a single one. `at_s` is seconds since
+1970, `clock_s` a monotonic clock. Counters run since the driver was loaded. `history` has `span` and
+`moments`, or what `--of bench|machines|events` selects.
 """,
         (("watch", "watch", 0), ("history", "history", 0)),
     ),
@@ -195,7 +195,7 @@ def _records(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def _table(record: Mapping[str, Any], named: dict[str, None]) -> str:
     rows = list(_rows(record, "", named))
-    return "\n".join(["| key | is |", "| --- | --- |", *rows, ""])
+    return "\n".join(["| key | meaning |", "| --- | --- |", *rows, ""])
 
 
 def _rows(record: Mapping[str, Any], before: str, named: dict[str, None]) -> Iterator[str]:

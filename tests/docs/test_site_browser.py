@@ -59,9 +59,23 @@ def test_every_page_is_whole_and_complains_of_nothing(folder, size, scheme, site
     assert judged == []
 
 
+def test_a_table_of_an_answer_scrolls_and_never_wraps(site, seen):
+    """On a phone too; and only words in a sentence stand in a frame of their own."""
+    seen.size(*SIZES["narrow"])
+    seen.open(f"{site}tutorials/choose.html")
+    seen.until(SHOWN)
+    block = "document.querySelector('pre[data-kind=console]')"
+    assert seen.run(f"{block}.scrollWidth > {block}.clientWidth")
+    assert seen.run(f"getComputedStyle({block}).whiteSpace") == "pre"
+    assert seen.run(f"getComputedStyle({block}.querySelector('code')).borderTopWidth") == "0px"
+
+
 def test_the_search_finds_a_section_and_leads_to_it(site, seen):
     seen.size(*SIZES["wide"])
-    for folder, word, there in (("", "parts list of your own", "build"), ("zh/", "命令 退出码", "reference")):
+    for folder, word, there in (
+        ("", "parts list before you buy", "build"),
+        ("zh/", "命令 退出码", "reference"),
+    ):
         seen.open(f"{site}{folder}index.html")
         seen.until(SHOWN)
         seen.run("document.querySelector('#site-search input').focus()")

@@ -16,7 +16,7 @@ from rigright.verbs.export import launch_files
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rigright-engines"
 HERE = Path(__file__).parent
-HOMES = {"transformers": "accelerate", "ray": "vllm"}  # whose venv has it too
+HOMES = {"transformers": "deepspeed", "ray": "vllm"}  # whose venv has it too
 VENVS = tomllib.loads((HERE / "venvs.toml").read_text(encoding="utf-8"))
 COUNT = 300
 DRAWN = {"kubernetes": "vllm", "kserve": "sglang", "ray": "vllm"}

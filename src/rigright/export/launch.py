@@ -44,6 +44,7 @@ class ServerSettings:
 class TrainerSettings:
     """What a training program is told."""
 
+    trainer: str  # id of the trainer that was planned
     method: str  # "full", "lora", "qlora", "dora"
     optimizer: str  # the program's word
     precision: str  # "bf16", "fp16", "fp32", "fp8"
@@ -118,7 +119,9 @@ class Launch:
     @property
     def head(self) -> tuple[str, ...]:
         """The comment of every file: what for, and why so."""
-        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why)
+        told = {"version": self.program.version, "model": self.model, "script": self.script}
+        notes = (note.format(**told) for note in self.program.notes)
+        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes)
 
     @property
     def health(self) -> str:

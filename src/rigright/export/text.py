@@ -14,10 +14,10 @@ class Variable(str):
 
     __slots__ = ("after", "shown")
 
-    def __new__(cls, name: str, after: str = "") -> Self:
-        """A variable, with plain text behind it."""
+    def __new__(cls, name: str, after: str = "", *, before: str = "") -> Self:
+        """A variable, with plain text around it."""
         made = super().__new__(cls, name)
-        made.shown = f'"${{{name}}}{after}"'
+        made.shown = f'{before}"${{{name}}}{after}"'
         made.after = after
         return made
 
@@ -61,13 +61,19 @@ def script(
 
     `workers` are words of every node but the first.
     """
-    filled = {word: None for group in words for word in group if isinstance(word, Variable)}
-    asked = "".join(f': "${{{name}:?{ASKED[name]}}}"\n' for name in filled)
-    exported = asked + "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+    exported = asked_for(words) + "".join(
+        f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()
+    )
     end = f" {shell(last)}" if last else ""
     told = exported + (for_workers(workers) if workers else "")
     between = f"{told}\n" if told else ""
     return f'#!/bin/sh\n{comments(head)}set -eu\n\n{between}{shell(words, first="exec ")} "$@"{end}\n'
+
+
+def asked_for(words: Words, *, known: tuple[str, ...] = ()) -> str:
+    """Lines that stop a script where a variable of its command is not set; `known` are set by itself."""
+    filled = {word: None for group in words for word in group if isinstance(word, Variable)}
+    return "".join(f': "${{{name}:?{ASKED[name]}}}"\n' for name in filled if name not in known)
 
 
 def for_workers(words: Words) -> str:

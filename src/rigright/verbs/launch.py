@@ -239,6 +239,7 @@ def _trained(
     tokens = data["wish"].get("train_tok")
     step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
     return TrainerSettings(
+        trainer=trainer.id,
         method=work.method,
         optimizer=words_for.get(usual, usual),
         precision=precision,

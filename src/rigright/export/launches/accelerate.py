@@ -68,4 +68,11 @@ def config(launch: Launch) -> dict[str, Any]:
                 "fsdp_cpu_ram_efficient_loading": True,
             },
         }
+    if trained.sharding == "hsdp" and launch.nodes > 1 and launch.dp % launch.nodes == 0:
+        sizes = {"dp_replicate": launch.nodes, "dp_shard": launch.dp // launch.nodes, "tp": 1, "cp": 1}
+        found["parallelism_config"] = {
+            f"parallelism_config_{name}_size": size for name, size in sizes.items()
+        }
+    if trained.compiled:
+        found["dynamo_config"] = {"dynamo_backend": "INDUCTOR"}
     return found

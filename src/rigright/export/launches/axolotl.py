@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rigright.export.launch import Launch
-from rigright.export.launches import accelerate, deepspeed
+from rigright.export.launches import accelerate, deepspeed, torchrun
 from rigright.export.text import Words, script
 from rigright.export.yaml import dumps
 
@@ -23,9 +23,10 @@ def export(launch: Launch) -> dict[str, str]:
 
 
 def command(launch: Launch) -> Words:
-    """The launch."""
-    del launch
-    return (("axolotl", "train", CONFIG),)
+    """The launch; of several nodes, that of each."""
+    if launch.nodes == 1:
+        return (("axolotl", "train", CONFIG),)
+    return ("axolotl", "train", CONFIG), ("--launcher", "torchrun"), ("--",), *torchrun.ranks(launch)
 
 
 def config(launch: Launch) -> dict[str, Any]:

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from rigright.export.launch import Launch
-from rigright.export.text import Words, given, script
+from rigright.export.launches import torchrun
+from rigright.export.text import Words, script
 
 NAME = "deepspeed"
 CONFIG = "ds_config.json"
-_STORES = {"cpu": "cpu", "nvme": "nvme"}
+_PLAIN = {"deepspeed", "pytorch"}  # trainers whose script reads the file alone
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -22,17 +23,9 @@ def export(launch: Launch) -> dict[str, str]:
 
 
 def command(launch: Launch) -> Words:
-    """The launch; of several nodes, with the file that names them."""
-    return (
-        ("deepspeed",),
-        *given(
-            ("--num_nodes", launch.nodes),
-            ("--num_gpus", launch.gpus),
-            ("--hostfile", "hostfile" if launch.nodes > 1 else None),
-        ),
-        (launch.script,),
-        ("--deepspeed", CONFIG),
-    )
+    """The launch; over several nodes torchrun's, which needs neither ssh nor a file of hosts."""
+    started = (("deepspeed",), ("--num_gpus", str(launch.gpus)), (launch.script,))
+    return *(started if launch.nodes == 1 else torchrun.command(launch)), ("--deepspeed", CONFIG)
 
 
 def config(launch: Launch) -> dict[str, Any]:
@@ -40,13 +33,19 @@ def config(launch: Launch) -> dict[str, Any]:
     trained = launch.training
     zero: dict[str, Any] = {"stage": trained.zero_stage}
     what, _, store = trained.offload.partition("-")
+    where = {"device": store, "pin_memory": True, **({"nvme_path": "nvme"} if store == "nvme" else {})}
+    found: dict[str, Any] = {}
     if what in {"optimizer", "all"}:
-        zero["offload_optimizer"] = {"device": store, "pin_memory": True}
+        zero["offload_optimizer"] = where
+        # DeepSpeed makes its own AdamW for processors; the Trainer fills in what is "auto"
+        usual = {"lr": 2e-5, "weight_decay": 0.0}
+        params = usual if trained.trainer in _PLAIN else dict.fromkeys(usual, "auto")
+        found["optimizer"] = {"type": "AdamW", "params": params}
     if what == "all" and trained.zero_stage == 3:
-        zero["offload_param"] = {"device": store, "pin_memory": True}
+        zero["offload_param"] = where
     if trained.zero_stage == 3:
         zero["stage3_gather_16bit_weights_on_model_save"] = True
-    return {
+    return found | {
         "train_micro_batch_size_per_gpu": trained.micro_batch,
         "gradient_accumulation_steps": trained.accumulate,
         "gradient_clipping": 1.0,

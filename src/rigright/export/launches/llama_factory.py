@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rigright.export.launch import Launch
-from rigright.export.launches import deepspeed
-from rigright.export.text import Words, script
+from rigright.export.launches import deepspeed, transformers
+from rigright.export.text import Variable, Words, script
 from rigright.export.yaml import dumps
 
 NAME = "llama-factory"
@@ -18,15 +18,19 @@ def export(launch: Launch) -> dict[str, str]:
     files = {CONFIG: dumps(config(launch), *launch.head)}
     if "deepspeed" in config(launch):
         files[deepspeed.CONFIG] = deepspeed.export(launch)[deepspeed.CONFIG]
-    environment = launch.environment | ({"FORCE_TORCHRUN": "1"} if launch.ranks > 1 else {})
-    files["train.sh"] = script(command(launch), head=launch.head, environment=environment)
+    files["train.sh"] = script(command(launch), head=launch.head, environment=launch.environment)
     return files
 
 
 def command(launch: Launch) -> Words:
-    """The launch; over several nodes NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT say who is who."""
-    del launch
-    return (("llamafactory-cli", "train", CONFIG),)
+    """The launch; it starts torchrun itself, which reads from the environment how many there are."""
+    own = (("llamafactory-cli", "train", CONFIG),)
+    if launch.ranks == 1:
+        return own
+    told = {"FORCE_TORCHRUN": 1, "NNODES": launch.nodes, "NPROC_PER_NODE": launch.gpus, "MASTER_PORT": 29500}
+    places = (Variable("NODE_RANK", before="NODE_RANK="), Variable("HEAD", before="MASTER_ADDR="))
+    words = (*(f"{name}={value}" for name, value in told.items()), *(places if launch.nodes > 1 else ()))
+    return ("env", *words), *own
 
 
 def config(launch: Launch) -> dict[str, Any]:
@@ -47,6 +51,7 @@ def config(launch: Launch) -> dict[str, Any]:
         "optim": trained.optimizer,
         "bf16": trained.precision == "bf16",
         "fp16": trained.precision == "fp16",
+        "torch_compile": trained.compiled,
         "disable_gradient_checkpointing": trained.recompute == "none",
         "save_steps": 100,
         **({"max_steps": trained.steps} if trained.steps else {"num_train_epochs": trained.epochs}),
@@ -62,4 +67,8 @@ def config(launch: Launch) -> dict[str, Any]:
         found |= {"quantization_bit": 4, "quantization_method": "bnb"}
     if trained.sharding.startswith("zero") and trained.method != "qlora":
         found["deepspeed"] = deepspeed.CONFIG
+    if trained.sharding in {"fsdp", "hsdp"}:
+        sharded = transformers.sharded(launch)
+        sharded["fsdp_config"]["activation_checkpointing"] = False  # it recomputes by a way of its own
+        found |= sharded
     return found

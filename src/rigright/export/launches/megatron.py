@@ -15,7 +15,7 @@ from rigright.export.launches import torchrun
 from rigright.export.text import DATA, TRAIN_ITERS, Words, given, script
 
 NAME = "megatron"
-CHECKPOINTS = "checkpoints"
+CHECKPOINTS = "checkpoints"  # the notes of the table name it too
 _SHARDED = {"zero2": "optim_grads", "zero3": "optim_grads_params", "fsdp": "optim_grads_params"}
 _SHARDED["hsdp"] = _SHARDED["fsdp"]
 _PRECISIONS = {"bf16-mixed": "--bf16", "fp16-mixed": "--fp16", "fp8": "--bf16", "fp32": None}
@@ -25,15 +25,7 @@ _BLACKWELL = (10, 0)
 
 def export(launch: Launch) -> dict[str, str]:
     """The launch of its trainer."""
-    head = (
-        *launch.head,
-        "run it in a clone of Megatron-LM, which holds pretrain_gpt.py:",
-        f"  git clone --branch core_v{launch.program.version} https://github.com/NVIDIA/Megatron-LM",
-        "DATA is the prefix that tools/preprocess_data.py wrote; or use --mock-data instead of --data-path",
-        "not planned, usual values: learning rate, warm-up, decay, weight decay, clipping",
-        f"SIGTERM saves to {CHECKPOINTS} and stops; the next start goes on from there",
-    )
-    return {"train.sh": script(command(launch), head=head, environment=launch.environment)}
+    return {"train.sh": script(command(launch), head=launch.head, environment=launch.environment)}
 
 
 def command(launch: Launch) -> Words:

@@ -6,11 +6,13 @@ import shlex
 
 from rigright.export.commands import command_of, files_beside, made_first, workers_of
 from rigright.export.launch import Launch
-from rigright.export.text import comments, for_workers, shell
+from rigright.export.launches.torchrun import STOP_S
+from rigright.export.text import HEAD, RANK, asked_for, comments, for_workers, shell
 
 NAME = "slurm"
 FILE = "job.sbatch"
-_WARNED_S = 120  # before the time limit, for a checkpoint
+_GPU_CPUS = 8  # of a node that others share
+_WARNED_S = STOP_S + 60  # before the time limit, for a checkpoint
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -23,7 +25,7 @@ def export(launch: Launch) -> dict[str, str]:
         "nodes": own.nodes,
         "ntasks-per-node": own.gpus if _by_gpu(own) else 1,
         "gpus-per-node": own.gpus,
-        "exclusive": None if own.gpus < launch.gpus else "",
+        **({"cpus-per-gpu": _GPU_CPUS} if own.gpus < launch.gpus else {"exclusive": "", "mem": 0}),
         "array": f"0-{len(servers) - 1}" if len(servers) > 1 else None,
         "requeue": "" if trains else None,
         "signal": f"B:USR1@{_WARNED_S}" if trains else None,
@@ -65,8 +67,9 @@ def _srun(launch: Launch) -> str:
     workers = workers_of(launch)
     added, rest = (for_workers(workers), ' "$@"') if workers else ("", "")
     inner = f"export NODE_RANK=$SLURM_NODEID\n{added}exec {shell(command_of(launch), indent='    ')}{rest}"
-    mpi = " --mpi=pmix" if _by_gpu(launch) else ""
-    return f"srun --kill-on-bad-exit=1{mpi} bash -c {shlex.quote(inner)}"
+    # one task a node starts a process a GPU: they take all cores of the job, not one
+    how = "--mpi=pmix" if _by_gpu(launch) else "--cpu-bind=none"
+    return f"srun --kill-on-bad-exit=1 {how} bash -c {shlex.quote(inner)}"
 
 
 def _served(launch: Launch) -> list[str]:
@@ -79,12 +82,14 @@ def _served(launch: Launch) -> list[str]:
 
 
 def _trained(launch: Launch) -> list[str]:
-    """A training: told before its time is up, it saves, and Slurm starts it anew."""
+    """A training: stopped before its time is up, it saves, and Slurm starts it anew."""
     return [
+        *asked_for(command_of(launch), known=(HEAD, RANK)).splitlines(),
         *_head(),
+        "# a trainer that saves on SIGTERM goes on from there, others from their last checkpoint",
         "again() {",
-        '  echo "time is nearly up: checkpoint, then requeue"',
-        '  kill -USR1 "$running" 2>/dev/null || true',
+        '  echo "time is nearly up: SIGTERM to all ranks, then requeue"',
+        '  scancel --signal=TERM "$SLURM_JOB_ID"  # its steps, not this script',
         '  wait "$running" || true',
         '  scontrol requeue "$SLURM_JOB_ID"',
         "  exit 0",

@@ -14,12 +14,9 @@ _SHARDED = {"fsdp", "hsdp", "zero3"}
 
 def export(launch: Launch) -> dict[str, str]:
     """The launch of its trainer."""
-    folder = f"the tokenizer lies in the folder {launch.model}: hf download fetches it there with --local-dir"
-    more = "options added to this script go to torchtitan: ./train.sh --training.steps 10"
-    head = (*launch.head, folder, more)
     # the last word opens a parser of its own, to which everything behind it belongs
     words = command(launch)
-    text = script(words[:-1], head=head, environment=launch.environment, last=words[-1:])
+    text = script(words[:-1], head=launch.head, environment=launch.environment, last=words[-1:])
     return {"train.sh": text}
 
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from rigright.export.launch import Launch
+from rigright.export.launches import deepspeed
 
 NAME = "transformers"
 
@@ -13,6 +14,8 @@ NAME = "transformers"
 def export(launch: Launch) -> dict[str, str]:
     """One file for `HfArgumentParser.parse_json_file`; one for PEFT where adapters are trained."""
     files = {"training_args.json": json.dumps(arguments(launch), indent=2) + "\n"}
+    if "deepspeed" in arguments(launch):
+        files[deepspeed.CONFIG] = deepspeed.export(launch)[deepspeed.CONFIG]
     trained = launch.training
     if trained.is_adapter:
         adapter = {
@@ -35,7 +38,7 @@ def arguments(launch: Launch) -> dict[str, Any]:
         "output_dir": "out",
         "per_device_train_batch_size": trained.micro_batch,
         "gradient_accumulation_steps": trained.accumulate,
-        "gradient_checkpointing": trained.recompute != "none",
+        "gradient_checkpointing": trained.recompute != "none" and trained.sharding not in {"fsdp", "hsdp"},
         "optim": trained.optimizer,
         "bf16": trained.precision == "bf16",
         "fp16": trained.precision == "fp16",
@@ -43,4 +46,25 @@ def arguments(launch: Launch) -> dict[str, Any]:
         **({"max_steps": trained.steps} if trained.steps else {"num_train_epochs": trained.epochs}),
         "save_strategy": "steps",
         "save_steps": 100,
+        "enable_jit_checkpoint": True,  # SIGTERM saves
+        **(sharded(launch) if trained.sharding in {"fsdp", "hsdp"} else {}),
+        **({"deepspeed": deepspeed.CONFIG} if trained.sharding.startswith("zero") else {}),
+    }
+
+
+def sharded(launch: Launch) -> dict[str, Any]:
+    """FSDP2 by the Trainer's own words; it recomputes by itself then."""
+    trained = launch.training
+    return {
+        "fsdp": True,
+        "fsdp_config": {
+            "version": 2,
+            "reshard_after_forward": True,
+            "auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+            "state_dict_type": "SHARDED_STATE_DICT",
+            "activation_checkpointing": trained.recompute != "none",
+            "cpu_offload": trained.offload == "all-cpu",
+            # rank 0 alone may not quantise what the others wait for
+            "cpu_ram_efficient_loading": trained.method != "qlora",
+        },
     }

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from launch_plans import argv_of, base
+from rigright.base.errors import AskError
 from rigright.verbs.export import launch_files
 
 FOUR = {"n_chips": 32, "n_nodes": 4}
@@ -75,6 +76,11 @@ def test_slurm_gives_a_training_all_cores_and_memory_and_stops_it_so_that_it_sav
     asked = launch_files("slurm", data)["job.sbatch"].split("srun")[0]
     assert ': "${DATA:?' in asked
     assert "git clone --branch core_v" in asked
+
+
+def test_a_training_is_no_service_of_kubernetes():
+    with pytest.raises(AskError, match="kubernetes serves, and the plan is one for training"):
+        launch_files("kubernetes", planned())
 
 
 def test_the_head_tells_the_plan_in_the_units_of_the_field():

@@ -39,7 +39,7 @@ def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launch
         tokens = show_count(sequences * work["seq_tok"])
         yield (
             f"step: {sequences:,} sequences of {work['seq_tok']:,} tokens ({tokens} tokens):"
-            f" micro-batch {work['micro_batch']}, {accumulate} accumulated, {layout['dp']} replicas"
+            f" micro-batch {work['micro_batch']}, {accumulate:,} accumulated, {layout['dp']:,} data parallel"
         )
     reasons = [str(reason) for reason in plan.get("reasons", ())]
     if reasons:

@@ -42,7 +42,8 @@ def pytest_runtest_protocol(item):
     if not hasattr(signal, "SIGALRM"):
         return (yield)
     signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(LONGEST_LIVE_S if item.get_closest_marker("live") else LONGEST_S)
+    is_long = item.get_closest_marker("live") or os.environ.get("RIGRIGHT_ENGINES")
+    signal.alarm(LONGEST_LIVE_S if is_long else LONGEST_S)
     try:
         return (yield)
     finally:

@@ -90,7 +90,7 @@ def test_the_own_parser_accepts_every_file(target):
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
+        timeout=1100,
     )
     lines = [line.removeprefix("CASE ") for line in done.stdout.splitlines() if line.startswith("CASE ")]
     assert len(lines) == len(cases), done.stderr[-3000:]

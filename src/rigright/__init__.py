@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __version__ = "0.1.0"
+_ERRORS = ("RigError", "AskError", "DataError", "MissingError")  # the first is that of all
 _ASKS = f"{__path__[0]}/faces/cli/asks"
 
 
@@ -35,7 +36,11 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    """A verb, on first use."""
+    """A verb, on first use, or the class of an error."""
+    if name in _ERRORS:
+        from rigright.base import errors
+
+        return getattr(errors, name)
     if name.startswith("_") or name not in __dir__():
         raise AttributeError(f"rigright has no {name!r}; it has {', '.join(__dir__())}")
     from rigright.faces.python import function
@@ -48,7 +53,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The version and every verb."""
+    """The version, the errors and every verb."""
     from rigright.base import shelf
 
-    return ["__version__", *shelf.names("rigright.faces.cli.asks")]
+    return ["__version__", *_ERRORS, *shelf.names("rigright.faces.cli.asks")]

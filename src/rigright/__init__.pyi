@@ -3,6 +3,10 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TypeAlias
 
+from rigright.base.errors import AskError as AskError
+from rigright.base.errors import DataError as DataError
+from rigright.base.errors import MissingError as MissingError
+from rigright.base.errors import RigError as RigError
 from rigright.faces.python import Reply
 from rigright.verbs.watch.frame import watch as watch
 

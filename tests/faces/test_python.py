@@ -6,8 +6,10 @@ import ast
 import importlib
 import inspect
 import json
+import pickle
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -94,16 +96,25 @@ def test_every_verb_of_the_command_line_is_a_function(verb):
     assert callable(function)
     assert function.__doc__
     assert function.__name__ == verb
+    told = function.__doc__ if verb != "watch" else ""
+    assert not re.search(r"^  -", told, re.MULTILINE)  # options are told as arguments
 
 
 def test_a_room_of_the_same_name_does_not_hide_the_verb():
     importlib.import_module("rigright.doctor.examine")
     assert not isinstance(rig.doctor, ModuleType)
-    assert importlib.import_module("rigright.doctor").__doc__.startswith("Whether a machine is healthy")
+    assert isinstance(importlib.import_module("rigright.doctor"), ModuleType)
 
 
 def test_the_package_tells_what_it_has():
-    assert set(dir(rig)) == {"__version__", *VERBS}
+    assert set(dir(rig)) == {"__version__", "RigError", "AskError", "DataError", "MissingError", *VERBS}
+
+
+def test_errors_are_caught_by_names_of_the_package():
+    with pytest.raises(rig.RigError):
+        rig.plan("nosuch")
+    assert rig.AskError is AskError
+    assert issubclass(rig.MissingError, rig.RigError)
 
 
 def test_what_is_not_there_is_an_attribute_error_that_says_what_is():
@@ -136,13 +147,29 @@ def test_an_answer_is_its_record(explained):
         explained.nosuch  # noqa: B018 - reading it is the test
 
 
+def test_an_answer_is_kept_and_sent(explained):
+    """To another process, or into a file for later: all of its forms stay."""
+    again = pickle.loads(pickle.dumps(explained))  # noqa: S301 - our own
+    assert again.to_dict() == explained.to_dict()
+    assert str(again) == str(explained)
+    assert again.to_html() == explained.to_html()
+
+
+def test_answers_asked_at_the_same_time_are_those_asked_one_by_one():
+    asked = [("4090", "en"), ("h100", "zh"), ("4090", "zh"), ("h100", "en")] * 3
+    ask = lambda one: str(rig.explain("qwen3-8b", on=one[0], lang=one[1]))  # noqa: E731
+    alone = {one: ask(one) for one in dict.fromkeys(asked)}
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(ask, asked)] == [alone[one] for one in asked]
+
+
 def test_a_notebook_shows_the_page_and_its_style_stays_inside(explained):
     shown = explained._repr_html_()
     assert "Llama-3.1-8B" in shown
     assert "<html" not in shown
     assert "body {" not in shown
     style = shown.split("<style>")[1].split("</style>")[0]
-    assert style.strip().startswith(".rigright {")
+    assert style.strip().startswith(".rigright.rigright.rigright {")
     assert style.count("{") == style.count("}")
     (picture,) = explained.pictures
     assert 'class="bars"' in picture._repr_html_()

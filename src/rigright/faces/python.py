@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from rigright.base.errors import AskError, MissingError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rigright.base.page import Bars, Page, Plot, Strips
     from rigright.report.screen import Screen
 
+ERRORS = ("AskError", "DataError", "MissingError", "RigError")
 FRAMES = ("pandas", "polars")
 TEXTS = "Texts"  # a word, a number, a path, or several: as the command line would be told
 _NUMBER = re.compile(r"-?(?:\d{1,30}|\d{1,3}(?:,\d{3}){1,9})(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?")
@@ -155,15 +157,27 @@ def function(verb: str) -> Callable[..., Reply]:
     parser = question.parser_of(verb)
     asked.__name__ = asked.__qualname__ = verb
     asked.__module__ = "rigright"
-    asked.__doc__ = f"{parser.description}\n\n{parser.format_help()}"
+    asked.__doc__ = f"{parser.description}\n\n{_as_arguments(parser.format_help())}"
     setattr(asked, "__signature__", _signature(verb))  # noqa: B010 - mypy knows no such attribute
     return asked
+
+
+def _as_arguments(text: str) -> str:
+    """The help of the command line with `max_chips=N` for `--max-chips N`, for who has no terminal."""
+    blocks = [one for one in text.split("\n\n")[2:] if "  --color" not in one]
+    lines = [line for line in "\n\n".join(blocks).splitlines() if "  -h, --help" not in line]
+    return "\n".join(re.sub(r"^  (--\S.*?)(?:  +|$)", _named, line) for line in lines)
+
+
+def _named(found: re.Match[str]) -> str:
+    flag, _, value = found[1].partition(",")[0].removeprefix("--").partition(" ")
+    name = flag.replace("-", "_")
+    return f"  {f'{name}_' if iskeyword(name) else name}={value or True}".ljust(len(found[0]))
 
 
 def _signature(verb: str) -> Any:
     """The arguments for `help` and for editors."""
     from inspect import Parameter, Signature
-    from keyword import iskeyword
 
     placed, named = [], {}
     for name, action in question.arguments_of(question.parser_of(verb)).items():
@@ -203,6 +217,7 @@ def stub() -> str:
         "from os import PathLike",
         "from typing import TypeAlias",
         "",
+        *(f"from rigright.base.errors import {name} as {name}" for name in ERRORS),
         "from rigright.faces.python import Reply",
         "from rigright.verbs.watch.frame import watch as watch",
         "",

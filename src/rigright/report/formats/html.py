@@ -58,13 +58,15 @@ def picture(part: Bars | Plot | Strips, screen: Screen) -> str:
 
 
 def _alone(inside: str) -> str:
-    # nested rules: `body` and `:root` are the box itself
+    # nested rules: `body` and `:root` are the box itself; thrice, to outweigh a notebook's own rules
     style = (
         _style("page")
         .replace(":root {", "& {")
         .replace("body {\n  margin: 2.5rem auto;", "& {\n  margin: 0;")
+        .replace("16px/1.55", "14px/1.5")
     )
-    return f'<div class="rigright">\n<style>\n.rigright {{\n{style}}}\n</style>\n{inside}\n</div>\n'
+    box = ".rigright" * 3
+    return f'<div class="rigright">\n<style>\n{box} {{\n{style}}}\n</style>\n{inside}\n</div>\n'
 
 
 def _style(file: str) -> str:

@@ -100,7 +100,7 @@ VERBS = (  # and other words that end in s, and stand behind a value that counts
     "decides carries contradicts binds asks keeps hides shows turns trains transcribes replaces serves "
     "generates exists leaves gathers fills looks both results wheels weights collectives kernels ways "
     "Windows cases prompts less faults measurements states programs fans always plus slows baseboards "
-    "matches across differs supports contains sends describes returns allows"
+    "matches across differs supports contains sends describes returns allows exceeds produces"
 )
 
 

@@ -169,8 +169,8 @@ REFUSED = [
     ("greet-all A --fast=1", "--fast takes no value, got '1'", "不带值，却写了 '1'"),
     ("greet-all A --json --html", "cannot be combined", "同时使用"),
     ("greet-all A --color pink", 'unknown color "pink"', "未知的color：“pink”"),
-    ("greet-all A --width 3", "write a whole number from 20", "请写 20 到 10000"),
-    ("greet-all A --width ²", "write a whole number from 20", "请写 20 到 10000"),
+    ("greet-all A --width 3", "use a whole number from 20", "请写 20 到 10000"),
+    ("greet-all A --width ²", "use a whole number from 20", "请写 20 到 10000"),
     ("--width", "--width has no value", "--width 没有值"),
     ("--nonsense", 'unknown option "--nonsense"', "未知选项“--nonsense”"),
 ]

@@ -59,9 +59,9 @@ def test_from_runs_to_figures_and_back(settings, capsys):
     for row, value in before.items():
         assert 1.05 < after[row] / value < 1.3
     assert width(path, settings) < wide
-    assert "moved by runs of your own" in capsys.readouterr().out
+    assert "calibrated to your own runs" in capsys.readouterr().out
     assert predicted(path, settings, "--anchors", "none") == pytest.approx(before)
-    assert "moved by" not in capsys.readouterr().out
+    assert "correction" not in capsys.readouterr().out
 
 
 def test_a_named_file_is_taken_instead(settings, capsys):
@@ -85,7 +85,7 @@ def test_other_chips_are_left_as_they_are(settings, capsys):
         path.read_text(encoding="utf-8").replace("h100-sxm5-80gb", "a100-sxm4-80gb"), encoding="utf-8"
     )
     assert predicted(other, settings) == pytest.approx(predicted(other, settings, "--anchors", "none"))
-    assert "moved by" not in capsys.readouterr().out
+    assert "correction" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def plan(chip="rtx-5090", n_chips=2, *, how="buy", users=1.0, **changes):
 
 REJECTED = Rejection(
     label="1x RTX 4090, awq4",
-    reason=say("licence is {own}, asked for {asked}", own="x", asked="y"),
+    reason=say("licence is {own}; requested: {asked}", own="x", asked="y"),
     limit="tpot_s",
     usd_per_h=0.2,
     nearest=0.07,

@@ -106,7 +106,7 @@ def test_one_that_cannot_stands_apart_with_its_reason():
 
 def test_none_that_can_is_said():
     lost = contender("1060", plan=None, fits=False, broken=(REJECTED,), roof=None)
-    assert "none of them can run model" in shown(
+    assert "none of these can run model" in shown(
         compared(lost, contender("1050", plan=None, fits=False, roof=None))
     )
 

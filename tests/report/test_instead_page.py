@@ -13,6 +13,6 @@ def test_the_page_says_what_would_do_and_the_command():
     result = plan_verb("llama-3.3-70b", wish=PlanWish(on="1x rtx 3090"), asked=asked)
     found = page(result)
     assert str(found.title).startswith("does not fit: 1x RTX 3090, ")
-    assert "1 more GeForce RTX 3090 does" in str(found.title)
+    assert "1 more GeForce RTX 3090 is enough" in str(found.title)
     (commands,) = (part for part in found.parts if isinstance(part, Commands))
     assert commands.items[0].startswith("rigright plan llama-3.3-70b --on '2x GeForce RTX 3090'")

@@ -189,16 +189,16 @@ def test_a_bar_is_the_memory_of_a_rank():
 
 
 def test_notes_of_plans_name_their_plan():
-    stale = plan(notes=(say("prices of {date}: check before you pay", date="2023-03"),))
-    assert "option 1, 2: prices of 2023-03" in shown(planned(stale, stale), details=True)
-    assert "option 1: prices of 2023-03" in shown(planned(stale, plan()), details=True)
+    stale = plan(notes=(say("prices as of {date}; verify before buying", date="2023-03"),))
+    assert "option 1, 2: prices as of 2023-03" in shown(planned(stale, stale), details=True)
+    assert "option 1: prices as of 2023-03" in shown(planned(stale, plan()), details=True)
 
 
 def test_old_prices_are_one_line():
-    note = say("prices of {date}: check before you pay", date="2023-03")
+    note = say("prices as of {date}; verify before buying", date="2023-03")
     old = plan(notes=(note,), supply=replace(plan().supply, as_of="2023-03", stale=True))
     written = shown(planned(old, old))
-    assert written.count("check before you pay") == 1
+    assert written.count("verify before buying") == 1
 
 
 def commands(result, **asked):
@@ -345,7 +345,7 @@ def test_each_plan_says_what_its_speed_is_based_on():
     written = shown(planned(plan(), plan(figures=figures)), details=True)
     (row,) = [line for line in written.splitlines() if line.startswith("based on")]
     assert "benchmarks of this" in row
-    assert "the data sheet alone" in row
+    assert "datasheet only" in row
     assert "80 % band 37-46 tok/s, based on benchmarks of this GPU generation" in shown(TWO)
 
 

@@ -77,7 +77,7 @@ def test_a_fit_with_room_is_good_a_tight_one_warns_and_none_is_bad():
     assert not found.fits
     assert training_page.page(found).tone == "bad"
     assert shown(found, details=False).startswith(
-        "✗ does not fit: needs 30.0 GiB on the fullest GPU, it has 24.0"
+        "✗ does not fit: needs 30.0 GiB on the fullest GPU, which has 24.0"
     )
 
 
@@ -157,17 +157,20 @@ def test_room_for_a_larger_batch_is_offered():
 
 def test_reasons_are_shown_on_request():
     reason = Reason(
-        part="weights", formula=say("the base in its format, cut over tp, pp, ep"), facts="2 B", source="s"
+        part="weights",
+        formula=say("base model in its format, split over tp, pp, ep"),
+        facts="2 B",
+        source="s",
     )
     found = trained(reasons=(reason,))
-    assert "the base in its format" not in shown(found)
-    assert "the base in its format" in shown(found, why=True).replace("\n", " ").replace("  ", " ")
+    assert "base model in its format" not in shown(found)
+    assert "base model in its format" in shown(found, why=True).replace("\n", " ").replace("  ", " ")
 
 
 @pytest.mark.parametrize("language", [ENGLISH, CHINESE])
 @pytest.mark.parametrize("width", [30, 60, 100, 200])
 def test_no_line_is_wider_than_the_screen(language, width):
-    found = trained(rank(0, 30), rank(1, 28), remedies=(REMEDY,), notes=(say("the cost of each"),))
+    found = trained(rank(0, 30), rank(1, 28), remedies=(REMEDY,), notes=(say("all costs above"),))
     for line in shown(found, language=language, width=width).splitlines():
         wide = sum(2 if ord(letter) > 0x2E80 else 1 for letter in line)
         assert wide <= width or line.lstrip().startswith("$")
@@ -251,14 +254,14 @@ def test_sets_without_an_answer_are_not_shown():
 
 
 def test_reasons_are_counted():
-    why = say("the row names no chip")
+    why = say("the row has no chip")
     found = validation(*[prediction(predicted=None, why=why)] * 3)
     (points,) = [part for part in validate_page.page(found).parts if isinstance(part, Points)]
-    assert tell(points.items[0], ENGLISH) == "3 times: the row names no chip"
+    assert tell(points.items[0], ENGLISH) == "3 times: the row has no chip"
 
 
 def test_a_file_for_later_says_so_and_nothing_else():
-    later = replace(validation(), later=say("the row names no chip"))
+    later = replace(validation(), later=say("the row has no chip"))
     (line,) = validate_page.page(later).parts
     assert line.tone == "warn"
     assert validate_page.plain(later, CHINESE)["later"] == "该行没有写明芯片"

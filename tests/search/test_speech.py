@@ -68,7 +68,7 @@ def test_an_hour_of_audio_costs_what_its_share_of_an_hour_does():
 
 def test_the_answer_speaks_of_audio_and_of_no_tokens(planned):
     said = tell(verdict(planned).said, "en")
-    assert "hours of audio an hour (whisper-large-v3, fp16, concurrency" in said
+    assert "hours of audio per hour (whisper-large-v3, fp16, concurrency" in said
     shown = str(page(planned))
     assert not any(word in shown for word in ("tok/s", "1M tok", "prompt", "448"))
     assert "每小时可转写" in tell(verdict(planned).said, "zh")

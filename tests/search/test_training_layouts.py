@@ -48,7 +48,7 @@ def test_every_stage_of_every_plan_fits_and_the_batch_is_met_or_said(market, mod
                 assert "GPUs in use" in told(plan)
             if batch is not None:
                 assert layout.dp <= batch
-                assert gathered(plan) == batch or "do not divide it" in told(plan)
+                assert gathered(plan) == batch or "not divisible by" in told(plan)
 
 
 @pytest.mark.parametrize("on", ["2048 nodes of 8x h100", "2048x 8x h100", "16384x h100"])
@@ -112,7 +112,7 @@ def test_a_batch_too_small_for_the_cards_leaves_some_idle_and_says_so(llama8, ma
 def test_a_batch_that_replicas_do_not_divide_is_said(llama8, market):
     plan = find(llama8, PlanWish(work="finetune", on="7x h100", global_batch=64), market=market).plans[0]
     assert plan.n_chips == 7
-    assert "a step gathers 70 sequences, not 64: 7 replicas" in told(plan)
+    assert "each step accumulates 70 sequences, not 64: not divisible by 7 replicas" in told(plan)
 
 
 def test_adapters_keep_a_whole_base_a_card_where_it_fits_and_divide_it_where_it_does_not(
@@ -175,8 +175,8 @@ def test_chips_without_bf16_train_in_fp16(on, name, method):
 
 def test_pure_bf16_says_what_it_costs_and_mixed_does_not():
     pure = explain_training("llama-3.2-1b", "rtx 4090", wish=TrainingWish())
-    assert any("no fp32 copy" in str(note) for note in pure.notes)
+    assert any("no fp32 master weights" in str(note) for note in pure.notes)
     kept = TrainingWish(precision="bf16-mixed", offload="none", micro_batch=pure.training.micro_batch)
     mixed = explain_training("llama-3.2-1b", "rtx 4090", wish=kept)
-    assert not any("no fp32 copy" in str(note) for note in mixed.notes)
+    assert not any("no fp32 master weights" in str(note) for note in mixed.notes)
     assert mixed.worst.least_bytes > pure.worst.least_bytes

@@ -28,7 +28,9 @@ def test_a_hobbyist_tunes_on_one_card(llama8, market):
     found = find(llama8, PlanWish(on="1x rtx 4090", **TUNE), market=market)
     assert found.plans[0].work.method in {"lora", "qlora"}
     full = find(llama8, PlanWish(on="1x rtx 4090", method="full", **TUNE), market=market)
-    assert all(plan.work.offload != "none" for plan in full.plans), "only with states on the host"
+    assert all(plan.work.offload != "none" for plan in full.plans), (
+        "only with optimizer states in host memory"
+    )
 
 
 @pytest.mark.parametrize("work", ["finetune", "pretrain"])

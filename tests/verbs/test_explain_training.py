@@ -165,7 +165,7 @@ def test_experts_are_dealt_out_to_ranks_that_are_there():
     moe = "mistralai/Mixtral-8x7B-v0.1"
     with pytest.raises(AskError, match="divide 8 experts"):
         explain(moe, "8x h100", ep=3)
-    with pytest.raises(AskError, match="dealt out"):
+    with pytest.raises(AskError, match="cannot be split over"):
         explain(moe, "8x h100", ep=8, pp=8)
     assert explain(moe, "8x h100", ep=8).layout.ep == 8
 

@@ -327,14 +327,14 @@ def test_output_that_powershell_wrote_is_read(tmp_path):
 def test_a_file_that_was_cut_short_says_so(tmp_path, name):
     path = tmp_path / name
     path.write_text(FILES[name][: len(FILES[name]) // 2], encoding="utf-8")
-    with pytest.raises(DataError, match="not whole JSON") as caught:
+    with pytest.raises(DataError, match="not valid JSON") as caught:
         validate(str(path))
     assert caught.value.hint
 
 
 def test_a_line_that_was_cut_short_is_named(tmp_path):
     (tmp_path / "runs.jsonl").write_text(FILES["llama.jsonl"][:-40], encoding="utf-8")
-    with pytest.raises(DataError, match="line 2: not whole JSON"):
+    with pytest.raises(DataError, match="line 2: not valid JSON"):
         validate(str(tmp_path / "runs.jsonl"))
 
 
@@ -343,14 +343,14 @@ def test_what_no_reader_knows_names_those_there_are(tmp_path):
     with pytest.raises(DataError) as caught:
         validate(str(tmp_path / "odd.json"))
     assert "llama-bench" in str(caught.value.hint)
-    with pytest.raises(MissingError, match="no run in the folder"):
+    with pytest.raises(MissingError, match="no runs in folder"):
         validate(str(tmp_path))
 
 
 def test_a_run_without_a_figure_is_an_error(tmp_path):
     empty = {name: value for name, value in VLLM_SERVE.items() if "ms" not in name} | {"output_throughput": 0}
     (tmp_path / "zero.json").write_text(json.dumps(empty), encoding="utf-8")
-    with pytest.raises(DataError, match="no figure"):
+    with pytest.raises(DataError, match="no metrics"):
         validate(str(tmp_path / "zero.json"), setup=NOTHING_SAID)
 
 

@@ -40,7 +40,7 @@ def put(folder, text, name="mine.csv"):
 def test_what_is_taken_and_why():
     (one,) = prices(["4090"]).chips
     assert one.used
-    assert one.why.text.startswith("made no more")
+    assert one.why.text.startswith("discontinued")
     assert all(row.kind == "used" for row in one.counted)
     assert one.taken.low < one.taken.value < one.taken.high
     (new,) = prices(["rtx", "5090"]).chips
@@ -126,7 +126,7 @@ def test_json_and_chinese_heads_are_read(home):
         ("4090,new,1e9,USD,2026", "more than any"),
         ("4090,new,5,XYZ,2026", "XYZ"),
         ("4090,new,5,USD,2026-13", "as_of"),
-        ("4090,new,5,USD,2031-01-01", "not come"),
+        ("4090,new,5,USD,2031-01-01", "in the future"),
         ("4090,new,5,USD,someday", "as_of"),
         (f"4090,new,5,USD,{'9' * 300}", "too long"),
     ],
@@ -214,9 +214,9 @@ def test_bytes_are_a_list_or_a_sentence(tmp_path_factory, raw):
     ("typed", "told"),
     [
         (["show", "no such card at all"], "unknown GPU"),
-        (["import"], "takes one file"),
-        (["import", "a", "b"], "takes one file"),
-        (["check", "nowhere.csv"], "no file"),
+        (["import"], "needs one file"),
+        (["import", "a", "b"], "needs one file"),
+        (["check", "nowhere.csv"], "no such file"),
         (["check"], "rigright prices import"),
         (["forget"], "no list"),
         (["forget", "x"], "takes no name"),
@@ -275,5 +275,5 @@ def test_a_list_may_come_through_a_pipe(home, monkeypatch, capsys):
     for what in ("check", "import"):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
         assert main(["prices", what, "-"]) == 0
-    assert "2 prices kept" in capsys.readouterr().out
+    assert "2 prices imported" in capsys.readouterr().out
     assert own_prices.place().parent == home / "settings" / "rigright"

@@ -84,9 +84,9 @@ def test_fit_tells_samples_a_second():
 
 def test_the_page_of_fit_has_the_column_only_where_it_says_something(capsys):
     main(["fit", "--on", "rtx 4090", "--task", "embed", "--limit", "2"])
-    assert "batch 32" in capsys.readouterr().out
+    assert "batch size: 32" in capsys.readouterr().out
     main(["fit", "--on", "rtx 4090", "--task", "text", "--limit", "2"])
-    assert "batch 32" not in capsys.readouterr().out
+    assert "batch size: 32" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["convnext_base", "ConvNext-Base", "efficientnet_b0"])

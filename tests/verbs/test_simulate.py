@@ -233,7 +233,7 @@ def test_a_plan_is_played_on_its_own_layout():
         ("llama-3.1-8b --on h100 --trace x.csv --rate 5", "--trace and --rate cannot be combined"),
         ("--trace nowhere.csv --setup nowhere.json", "no such file: nowhere.json"),
         ("llama-3.1-405b --on '1x h100' --rate 5", "no memory is left for the KV cache"),
-        ("resnet50 --on h100 --rate 5", "generates no text"),
+        ("resnet50 --on h100 --rate 5", "does not generate text"),
     ],
 )
 def test_a_wrong_question_is_answered_in_a_sentence(line, words, capsys, monkeypatch, tmp_path):

@@ -36,7 +36,7 @@ def test_the_same_flags_serve_where_they_are_for(capsys):
 @pytest.mark.parametrize("flag", ["--seq", "--micro-batch", "--accumulate"])
 def test_a_count_beyond_all_sense_is_refused(capsys, flag):
     assert main([*ASK, "--train", "full", flag, "1000000000000"]) == 2
-    assert "the most is 2,147,483,648" in capsys.readouterr().err
+    assert "the maximum is 2,147,483,648" in capsys.readouterr().err
 
 
 def test_what_is_near_nothing_is_not_called_near():
@@ -56,5 +56,5 @@ def test_numbers_of_reasons_are_told_in_chinese(capsys):
     assert main([*ASK, "--train", "lora", "--why", "--lang", "zh", "--width", "400"]) == 0
     shown = capsys.readouterr().out
     assert "最后一层每个 token 占" in shown
-    for english in ("a token in the last layer", "gradients as wide", "parameters under"):
+    for english in ("per token in the last layer", "gradients of FFN width", "parameters under"):
         assert english not in shown

@@ -11,14 +11,17 @@ from rigright.faces.cli.main import main
 
 def notes(capsys, *argv):
     assert main([*argv, "--json"]) == 0
-    return [one for one in json.loads(capsys.readouterr().out)["notes"] if " decides " in one]
+    return [one for one in json.loads(capsys.readouterr().out)["notes"] if "depends on " in one]
 
 
 @pytest.mark.parametrize("verb", ["plan", "explain"])
 def test_the_length_that_decides_is_named_until_it_is_said(capsys, verb):
     ask = (verb, "qwen3-14b", "--on", "h100", "--engine", "vllm", "--concurrency", "300")
     (told,) = notes(capsys, *ask)
-    option, least, most = told.split()[0], *(float(one.replace(",", "")) for one in told.split()[3:6:2])
+    option, least, most = (
+        told.split()[2].rstrip(":"),
+        *(float(one.replace(",", "")) for one in told.split()[3:6:2]),
+    )
     assert option in {"--prompt", "--output"}
     assert most >= 1.5 * least
     assert notes(capsys, *ask, "--prompt", "1000", "--output", "200") == []
@@ -48,7 +51,7 @@ def test_what_is_said_to_decide_does(capsys):
 )
 def test_a_training_names_its_length(capsys, ask):
     (told,) = notes(capsys, *ask)
-    assert told.startswith("--seq decides whether it fits")
+    assert told.startswith("whether it fits depends on --seq")
     assert notes(capsys, *ask, "--seq", "2048") == []
 
 
@@ -74,14 +77,14 @@ def test_a_length_that_decides_whether_it_fits_stands_on_line_1(capsys, asked):
     """Longer sequences than the assumed ones do not fit: no plain tick, and the option to say."""
     line = line_1(capsys, *asked)
     assert line.startswith("!")
-    assert "--seq decides whether it fits: " in line
-    assert "decides whether" not in line_1(capsys, *asked, "--seq", "512")
+    assert "whether it fits depends on --seq: " in line
+    assert "whether it fits depends on" not in line_1(capsys, *asked, "--seq", "512")
 
 
 def test_a_length_that_only_moves_the_peak_costs_no_tick(capsys):
     asked = ("plan", "llama-3.1-8b", "--mode", "finetune", "--on", "rtx 5090")
     assert line_1(capsys, *asked).startswith("✓")
-    assert any("--seq decides between" in one for one in notes(capsys, *asked))
+    assert any("depends on --seq" in one for one in notes(capsys, *asked))
 
 
 def test_a_machine_bought_for_a_training_of_no_stated_size_says_for_what(capsys):
@@ -89,9 +92,9 @@ def test_a_machine_bought_for_a_training_of_no_stated_size_says_for_what(capsys)
     asked = ("plan", "llama-3.1-8b", "--mode", "finetune", "--buy")
     line = line_1(capsys, *asked)
     assert line.startswith("!")
-    assert "no --tokens: chosen for 3 years of training, 100% of the time" in line
-    assert "chosen for" not in line_1(capsys, *asked, "--samples", "10k")
-    assert "no --samples: chosen for" in line_1(capsys, "plan", "resnet50", "--mode", "finetune", "--buy")
+    assert "no --tokens: assumed 3 years of training, 100% of the time" in line
+    assert "assumed 3 years" not in line_1(capsys, *asked, "--samples", "10k")
+    assert "no --samples: assumed" in line_1(capsys, "plan", "resnet50", "--mode", "finetune", "--buy")
 
 
 def test_a_comparison_names_the_card_that_may_run_out_of_memory(capsys):

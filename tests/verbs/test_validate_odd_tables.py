@@ -69,7 +69,7 @@ def shown(found):
 def test_a_word_nobody_knows_is_told_and_widens_the_band(put, column):
     one = last(validate(put(table(GOOD | {column: "zzz"}))))
     low, high = band("allocated", assumed=True)
-    assert f'{column} "zzz" is not known: taken as' in str(one.why)
+    assert f'unknown {column} "zzz": using' in str(one.why)
     lower, higher = one.low / one.predicted, one.high / one.predicted
     if column in {"method", "recompute"}:  # and what it may be instead widens it further
         assert lower < low
@@ -99,7 +99,7 @@ def test_a_measured_figure_that_cannot_be_is_told_and_not_held(put, figure):
         one = last(validate(put(table(row))))
         assert one.predicted
         assert one.measured is None
-        assert f'cannot read "{figure}"; taken as not measured' in str(one.why)
+        assert f'cannot read "{figure}"; treated as not measured' in str(one.why)
 
 
 @pytest.mark.parametrize("column", ["context", "batch"])
@@ -195,7 +195,7 @@ def test_an_odd_file_is_one_sentence_at_the_command_line(put, capsys):
 def test_a_table_of_something_else_is_not_told_that_a_column_is_missing(tmp_path, header):
     path = tmp_path / "runs.csv"
     path.write_text(f"{header}\n" + "," * header.count(",") + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match="is no table of measured runs that is known"):
+    with pytest.raises(DataError, match="is not a known table of measured runs"):
         validate(str(path))
 
 

@@ -309,7 +309,7 @@ def test_what_is_unsaid_widens_the_band_and_is_named():
         peak_of(method="lora", seq_tok=""),
     )
     assert half.high / half.low > told.high / told.low * 1.05
-    assert "say seq_tok: it decides between" in str(half.why)
+    assert "add seq_tok: the result ranges from" in str(half.why)
     assert "say" not in str(told.why)
 
 
@@ -336,7 +336,7 @@ def test_a_batch_nobody_tells_lies_between_one_and_what_fits():
     assert large.predicted > small.predicted
     assert large.high / large.low > small.high / small.low
     assert small.high <= 24
-    assert "say micro_batch" in str(large.why)
+    assert "add micro_batch" in str(large.why)
 
 
 def test_a_slow_host_is_in_the_band_of_small_batches():

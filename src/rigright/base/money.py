@@ -116,7 +116,7 @@ def parse_money(asked: str, *, per: str = "") -> Money:
         if other is not None:
             code = (other["code"] or other["first"]).upper()
             known = ", ".join(currencies())
-            hint = say('no exchange rate for "{code}", only for {known}; {how}',
+            hint = say('no exchange rate for "{code}"; known: {known}; {how}',
                        code=code, known=known, how=_how_to_write(per))  # fmt: skip
             raise AskError(_unread(asked), hint=hint)
         eaten = not asked.strip("0. ")  # what a shell leaves of "$8000": 000, or nothing
@@ -133,14 +133,14 @@ _IN_BASH = say("in bash, $8000 is a variable; write '$8000', 8000usd or 8000")
 
 def _how_to_write(per: str) -> Sentence:
     if per == "h":
-        return say("write an amount per hour: 2.5, 2.5usd/h or 18元/小时")
+        return say("use an amount per hour: 2.5, 2.5usd/h or 18元/小时")
     if per == "month":
-        return say("write an amount a month: 200, 200usd/month or 1500元/月")
+        return say("use an amount per month: 200, 200usd/month or 1500元/月")
     if per == "kwh":
-        return say("write a price per kWh: 0.12, 0.12usd/kWh or 0.6元/度")
+        return say("use a price per kWh: 0.12, 0.12usd/kWh or 0.6元/度")
     if per == "mtok":
-        return say("write a price per million tokens: 0.5, 0.5usd or 4元")
-    return say("write one amount in one currency: 8000usd, '$8000', 8k, 60000cny or 5万")
+        return say("use a price per million tokens: 0.5, 0.5usd or 4元")
+    return say("use one amount in one currency: 8000usd, '$8000', 8k, 60000cny or 5万")
 
 
 def _named_in(plain: str) -> tuple[str, str] | None:

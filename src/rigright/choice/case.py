@@ -120,11 +120,11 @@ def check_wish(wish: ServingWish) -> None:
         value = getattr(wish, name)
         if value is not None and not 1 <= value <= MOST_TOK:
             raise AskError(
-                say("{name} must be at least 1, not {value}", name=name.removesuffix("_tok"), value=value)
+                say("{name} must be at least 1, got {value}", name=name.removesuffix("_tok"), value=value)
             )
     if wish.utilisation is not None and not 0 < wish.utilisation <= 1:
         raise AskError(
-            say("the GPU memory share must be above 0 and at most 1, not {share}", share=wish.utilisation)
+            say("the GPU memory share must be above 0 and at most 1, got {share}", share=wish.utilisation)
         )
 
 

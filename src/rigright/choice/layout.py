@@ -66,7 +66,7 @@ def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
         fitting = [str(tp) for tp in range(1, node.n_cards + 1) if divides(arch, tp)]
         raise AskError(
             say(
-                "{model} does not divide over tp {tp}: its heads allow tp {fitting}",
+                "{model} cannot be split over tp {tp}: its heads allow tp {fitting}",
                 model=arch.name,
                 tp=layout.tp,
                 fitting=", ".join(fitting),

@@ -49,7 +49,7 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
     if wish.cpu_moe and not any(routed):
         raise AskError(
             say("{model} has no experts: --cpu-moe does not apply", model=arch.name),
-            hint=say("--gpu-layers says how many layers stay on the GPU"),
+            hint=say("use --gpu-layers to set how many layers stay on the GPU"),
         )
     return Offload(layers=layers, experts=experts)
 

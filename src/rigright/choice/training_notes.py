@@ -54,9 +54,9 @@ def length_decides(
         return
     told = {"option": found.prior.option, "least": show_bytes(found.least), "most": show_bytes(found.most)}
     if found.least <= room_bytes < found.most:
-        yield say("{option} decides whether it fits: {least} to {most} per GPU", **told)
+        yield say("whether it fits depends on {option}: {least} to {most} per GPU", **told)
     else:
-        yield say("{option} decides between {least} and {most} per GPU", **told)
+        yield say("depends on {option}: {least} to {most} per GPU", **told)
 
 
 def training_notes(
@@ -66,8 +66,8 @@ def training_notes(
     rank = fullest_bytes(arch, training, layout=layout)
     if rank.value <= room_bytes < rank.high:
         yield say(
-            "memory is tight: a card may need up to {high} of its {room}; a smaller micro-batch or more"
-            " recompute leaves room",
+            "memory is tight: a GPU may need up to {high} of its {room}; use a smaller "
+            "micro-batch or more checkpointing",
             high=show_bytes(rank.high),
             room=show_bytes(room_bytes),
         )
@@ -75,7 +75,7 @@ def training_notes(
         memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
         away = float(np.max(memory.host_bytes + memory.nvme_bytes)) * layout.tp * layout.dp * layout.cp
         yield say(
-            "{size} of states wait outside the cards ({offload}): each step crosses PCIe twice",
+            "{size} of optimizer states are off the GPU ({offload}): each step crosses PCIe twice",
             size=show_bytes(away),
             offload=training.offload,
         )
@@ -85,8 +85,8 @@ def training_notes(
         master = f"{form}-sharded" if training.sharding in GATHERED else f"{form}-mixed"
         need = fullest_bytes(arch, replace(training, precision=master), layout=layout)
         yield say(
-            "pure {form} keeps no fp32 copy of the weights: updates below the last bit are lost and the loss"
-            " can end higher; --precision {master} keeps one and needs {need} a card",
+            "pure {form} keeps no fp32 master weights: small updates are lost and the final loss "
+            "can be higher; --precision {master} keeps them and needs {need} per GPU",
             form=form,
             master=master,
             need=show_bytes(need.value),
@@ -100,15 +100,16 @@ def batch_notes(training: Training, *, layout: Layout, batch: int | None, cards:
     used = int(layout.tp * layout.pp * layout.dp * layout.cp)
     if used < cards and batch is not None and layout.dp * 2 > batch:
         yield say(
-            "{used} of {cards} GPUs in use: a batch of {batch} sequences fills no more replicas",
+            "{used} of {cards} GPUs in use: a batch of {batch} sequences cannot fill more replicas",
             used=f"{used:,}", cards=f"{cards:,}", batch=f"{batch:,}",
         )  # fmt: skip
     elif used < cards:
-        yield say("{used} of {cards} GPUs in use: no layout that fits splits the model over all of them",
+        yield say("{used} of {cards} GPUs in use: no layout that fits uses all of them",
                   used=f"{used:,}", cards=f"{cards:,}")  # fmt: skip
     gathered = int(training.micro_batch * (training.accumulate or 1) * layout.dp)
     if batch is not None and gathered != batch:
         yield say(
-            "a step gathers {gathered} sequences, not {batch}: {replicas} replicas do not divide it",
+            "each step accumulates {gathered} sequences, not {batch}: not divisible by "
+"{replicas} replicas",
             gathered=f"{gathered:,}", batch=f"{batch:,}", replicas=f"{int(layout.dp):,}",
         )  # fmt: skip

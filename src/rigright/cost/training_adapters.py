@@ -26,7 +26,7 @@ def check_targets(targets: str) -> None:
     if unknown or not targets.split():
         raise AskError(
             say(
-                'adapters cannot go on "{asked}"; write {known}',
+                'cannot put adapters on "{asked}"; use {known}',
                 asked=" ".join(unknown) or targets,
                 known=", ".join((*GROUPS, *sorted(NAMES))),
             )

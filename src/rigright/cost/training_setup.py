@@ -114,7 +114,5 @@ def check_word(field: str, asked: str, *, known: tuple[str, ...]) -> None:
     """One of the words we know."""
     if asked not in known:
         raise AskError(
-            say(
-                '{field} cannot be "{asked}"; write {known}', field=field, asked=asked, known=", ".join(known)
-            )
+            say('{field} cannot be "{asked}"; use {known}', field=field, asked=asked, known=", ".join(known))
         )

@@ -144,6 +144,6 @@ def _read(path: Path, written_ns: int) -> tuple[Anchor, ...]:
         except (TypeError, ValueError):
             good = False
         if not good:
-            raise DataError(say("{file}: anchor {number} cannot be read", file=path.name, number=number))
+            raise DataError(say("{file}: cannot read anchor {number}", file=path.name, number=number))
         found.append(one)
     return tuple(found)

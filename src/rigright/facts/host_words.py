@@ -305,7 +305,7 @@ def _bytes(found: re.Match[str]) -> float:
     size = int(found["many"] or 1) * float(found["size"]) * unit
     if not LEAST_BYTES <= size <= MOST_BYTES:
         raise AskError(
-            say('"{text}" is no size of main memory', text=found[0].strip()),
+            say('"{text}" is not a valid system memory size', text=found[0].strip()),
             hint=say("for example {example}", example="rtx 4090 + 64gb"),
         )
     return size

@@ -104,8 +104,8 @@ def find_node(text: str) -> Node:
     whole = next((card.chip for card in node.cards if card.chip.unified_memory), None)
     if whole is not None and "ram" not in taken.host.assumed:
         raise AskError(
-            say("{chip} has soldered memory that CPU and GPU share: none can be added", chip=whole.name),
-            hint=say("say its size with the chip: m3 ultra 512gb, strix halo 128gb"),
+            say("{chip} has soldered memory shared by CPU and GPU: it cannot be extended", chip=whole.name),
+            hint=say("give its size with the chip: m3 ultra 512gb, strix halo 128gb"),
         )
     return replace(node, host=taken.host, notes=(*node.notes, *notes))
 

@@ -126,7 +126,7 @@ def examine(file: str | Path, *, today: date) -> tuple[tuple[Price, ...], tuple[
                 Flaw(
                     line=line,
                     wrong=False,
-                    said=say("{chip} has another price of that day above", chip=price.chip),
+                    said=say("{chip} already has a different price for that day above", chip=price.chip),
                 )
             )
         if is_stale(price.as_of, today):
@@ -134,7 +134,7 @@ def examine(file: str | Path, *, today: date) -> tuple[tuple[Price, ...], tuple[
                 Flaw(
                     line=line,
                     wrong=False,
-                    said=say("{chip}: the price is of {date}", chip=price.chip, date=price.as_of),
+                    said=say("{chip}: the price is from {date}", chip=price.chip, date=price.as_of),
                 )
             )
         prices[key] = price
@@ -179,7 +179,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
     rows = found.get("prices", [found]) if isinstance(found, dict) else found
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
         if not isinstance(row, dict):
-            raise DataError(say("{file}: entry {number} is no object", file=path.name, number=number))
+            raise DataError(say("{file}: entry {number} is not an object", file=path.name, number=number))
         yield number, {_column(str(name)): _plain(cell) for name, cell in row.items()}
 
 
@@ -197,7 +197,7 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
         if len(cell) > MOST_CHARS:
             raise DataError(say("column {column} is too long", column=column[:MOST_CHARS]))
     if not row.get("chip"):
-        raise DataError(say("no chip is named"))
+        raise DataError(say("no chip given"))
     chip = find_chip(row["chip"])
     currency = currency_of(row.get("currency") or USD).code
     column = "usd" if row.get("usd") else "price"
@@ -205,7 +205,7 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
         currency = USD
     typical = _amount(row, column)
     if typical is None:
-        raise DataError(say("a price above zero is missing, in usd or in price and currency"))
+        raise DataError(say("no price above zero: fill in usd, or price and currency"))
     low, high = _amount(row, "low"), _amount(row, "high")
     if not (low or typical) <= typical <= (high or typical):
         raise DataError(say("low, price and high are not in order"))
@@ -213,12 +213,12 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
     most = MOST_USD_PER_H if kind == OWN_RENT else MOST_USD
     if from_currency(high or typical, currency) > most:
         raise DataError(
-            say("{price} {currency} is more than any card costs", price=f"{typical:,.12g}", currency=currency)
+            say("{price} {currency} is more than any GPU costs", price=f"{typical:,.12g}", currency=currency)
         )
     if kind is None:
         raise DataError(
             say('unknown condition "{text}"', text=row["condition"]),
-            hint=say("write new, used or rent (an hour of one card)"),
+            hint=say("use new, used or rent (per card and hour)"),
         )
     as_of = _day(row.get("as_of") or today.isoformat(), today=today)
     return Price(
@@ -234,11 +234,11 @@ def _day(as_of: str, *, today: date) -> str:
     except ValueError:
         raise DataError(
             say('column {column}: cannot read "{cell}"', column="as_of", cell=as_of),
-            hint=say("write a date: 2026-11-22, 2026-11 or 2026"),
+            hint=say("use a date: 2026-11-22, 2026-11 or 2026"),
         ) from None
     slack = {len("2026"): 190, len("2026-11"): 31}.get(len(as_of), 1)
     if (day - today).days > slack:
-        raise DataError(say("{date} has not come yet", date=as_of))
+        raise DataError(say("{date} is in the future", date=as_of))
     return as_of
 
 
@@ -254,7 +254,7 @@ def _amount(row: Mapping[str, str], column: str) -> float | None:
     if not math.isfinite(found):
         raise DataError(say('column {column}: cannot read "{cell}"', column=column, cell=cell))
     if found <= 0:
-        raise DataError(say("a price above zero is missing, in usd or in price and currency"))
+        raise DataError(say("no price above zero: fill in usd, or price and currency"))
     return found
 
 

@@ -80,8 +80,8 @@ def find_place(asked: str) -> Region:
     if found:
         codes = ", ".join(f"{code} ({place.names[0]})" for code, place in found.items())
         raise AskError(
-            say('"{text}" is the name of several places', text=asked),
-            hint=say("write the code: {known}", known=codes),
+            say('"{text}" is ambiguous: several places have this name', text=asked),
+            hint=say("use a code: {known}", known=codes),
         )
     from difflib import get_close_matches
 
@@ -90,9 +90,9 @@ def find_place(asked: str) -> Region:
     hint = (
         say("did you mean {near}?", near=", ".join(dict.fromkeys(told[name] for name in near)))
         if near
-        else say("write a code or a name: {known}", known="US-CA, DE, CN-GD, Guangdong, 广东")
+        else say("use a code or a name: {known}", known="US-CA, DE, CN-GD, Guangdong, 广东")
     )
-    raise AskError(say('no place "{text}" is known', text=asked), hint=hint)
+    raise AskError(say('unknown place "{text}"', text=asked), hint=hint)
 
 
 def _plain(name: str) -> str:
@@ -126,7 +126,7 @@ def tariff_at(place: Region, *, company: bool) -> tuple[KwhPrice, Sentence | Non
         if (code, kinds) == (place.place, asked):
             return found, None
         return found, say(
-            "no {asked} tariff known for {place}: {kind} tariff of {other} taken",
+            "no {asked} tariff known for {place}: using the {kind} tariff of {other}",
             asked=say("company") if company else say("household"),
             kind=say("household") if found.kind in HOME else say("company"),
             place=place.shown,

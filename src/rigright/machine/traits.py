@@ -98,7 +98,7 @@ TRAITS = (
     Trait("driver", say("driver"), lambda m: m.software.driver),
     Trait("kernel_driver", say("loaded kernel driver"), lambda m: m.software.kernel_driver),
     Trait("gpu_firmware", say("GPU firmware"), each(lambda d: d.vbios)),
-    Trait("gpu_memory", say("memory of a card"), each(lambda d: _gib(d.mem_total_bytes)), weight="fault"),
+    Trait("gpu_memory", say("memory per GPU"), each(lambda d: _gib(d.mem_total_bytes)), weight="fault"),
     Trait(
         "power_limit",
         say("GPU power limit"),

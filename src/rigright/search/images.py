@@ -54,7 +54,7 @@ def _best_form(question: Question, network: Network, *, trains: bool) -> Found:
         asked = replace(question.wish, weights=forms)
         ways = ways_of(network, asked, kinds=question.kinds, trains=trains)
         if not ways:
-            raise AskError(say("no engine runs these weights on these GPUs; drop a format or engine"))
+            raise AskError(say("no engine runs these weights on these GPUs; remove a format or engine"))
         table = tabled(replace(question, ways=ways), network)
         size, points = len(table.options.index), len(table.scored.points)
         found = _found(table, network) if size else nothing_fits(table.question, table.scored.misfits)
@@ -93,7 +93,7 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
     )
     if trains and wish.method not in {None, "full"}:
         raise AskError(
-            say("{model} trains in full here: drop --method {method}",
+            say("{model} supports full training only: remove --method {method}",
                 model=arch.name, method=wish.method)
         )  # fmt: skip
     if trains and wish.trainer not in {None, TRAINER}:
@@ -105,7 +105,7 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
             )
         )
     if wish.steps is not None and (trains or network.does != PAINT):
-        raise AskError(say("{model} has no denoising steps: drop --steps", model=arch.name))
+        raise AskError(say("{model} has no denoising steps: remove --steps", model=arch.name))
     return network
 
 
@@ -140,7 +140,7 @@ def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Senten
     if trains and wish.samples is None:
         yield say("no --samples: time and total cost are not shown")
     if not trains and wish.on is None and not _wants_many(wish, trains=trains):
-        yield say("no --rate: sized for the fewest GPUs at their best batch size")
+        yield say("no --rate: sized for the fewest GPUs at the best batch size")
 
 
 def tabled(question: Question, network: Network) -> Table:

@@ -97,7 +97,7 @@ def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, 
         return ()
     rates = network_rates(network, [kind.chip], run=way.run)
     time_s = float(np.squeeze(batch_time(network, rates, batch=1).total_s))
-    return (say("one image alone takes {time}, in {steps} steps",
+    return (say("a single image takes {time}, {steps} steps",
                 time=show_seconds(time_s), steps=network.steps),)  # fmt: skip
 
 

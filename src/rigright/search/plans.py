@@ -157,7 +157,7 @@ def _prompts(
 def _drafting(arch: Arch, way: Way, *, layout: Layout) -> Iterator[Sentence]:
     if way.drafts.own:
         size = head_bytes(arch, way.weights, drafts=way.drafts) / (layout.tp * layout.pp)
-        yield say("its MTP head takes {size} more per GPU", size=show_bytes(size))
+        yield say("its MTP head adds {size} per GPU", size=show_bytes(size))
     elif way.drafts.drafted_tok:
         yield say("the draft model is assumed small: its time and memory are not counted")
 
@@ -169,7 +169,7 @@ def _heard_in(arch: Arch, way: Way) -> Iterator[Sentence]:
 
 def _untried(prefill: Layout | None) -> Iterator[Sentence]:
     if prefill is not None:
-        yield say("prefill and decode on separate GPUs: few benchmarks of TTFT exist")
+        yield say("prefill and decode on separate GPUs: few TTFT benchmarks exist")
 
 
 def serving_at(table: Table, point: int, *, way: Way) -> Serving:
@@ -321,7 +321,7 @@ def price_notes(*, used: bool, as_of: str | None, stale: bool) -> Iterator[Sente
     if as_of is None:
         yield say("no price known: ranked last")
     elif stale:
-        yield say("prices of {date}: check before you pay", date=as_of)
+        yield say("prices as of {date}; verify before buying", date=as_of)
 
 
 def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:
@@ -340,7 +340,7 @@ _REASONS = {
     "loss": say("best quality"),
     "output_tok_per_s": say("highest throughput"),
     "headroom": say("most memory free"),
-    "days": say("done first"),
+    "days": say("finishes first"),
     "usd_total": say("lowest total cost"),
     "train_tok_per_s": say("fastest training"),
     "usd_per_image": say("lowest cost per image"),

@@ -134,7 +134,7 @@ def kinds_of(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None = No
     """
     kinds = tuple(_kinds(wish, counts=counts, there=there))
     if not kinds:
-        raise AskError(say("no GPU matches every filter; drop a chip or vendor"))
+        raise AskError(say("no GPU matches all filters; remove a chip or vendor"))
     return kinds
 
 

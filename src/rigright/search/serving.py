@@ -267,6 +267,6 @@ def licence_refused(question: Question) -> Rejection | None:
     told = say("unknown") if own is None else own
     return Rejection(
         label=question.arch.name,
-        reason=say("licence is {own}, asked for {asked}", own=told, asked=asked),
+        reason=say("licence is {own}; requested: {asked}", own=told, asked=asked),
         limit="licence",
     )

@@ -186,5 +186,5 @@ def _traffic(wish: PlanWish, *, load: float) -> Traffic:
 
 def _towers(arch: Arch) -> tuple[Sentence, ...]:
     if any(tower.name in {"vision", "audio"} for tower in arch.towers if tower is not arch.trunk):
-        return (say("memory of image and audio encoders at work is not counted"),)
+        return (say("activation memory of image and audio encoders is not counted"),)
     return ()

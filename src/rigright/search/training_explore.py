@@ -37,7 +37,7 @@ def explored(
     batch = None if said.accumulate and not said.global_batch else question.wish.global_batch
     question = replace(question, ways=ways_of(question, said, anywhere=anywhere))
     if not question.ways:
-        raise AskError(say("none of these GPUs can train; name others"))
+        raise AskError(say("none of these GPUs can train; choose others"))
     scored = score_trainings(question, batch=batch)
     for all_cards in (True, False):
         # kinds that nothing fits on and that somebody named; all, where nothing fits on any

@@ -84,8 +84,8 @@ def _least(question: Question, *, batch: int | None) -> tuple[TrainingWay, Cuts]
     if best is None:
         raise AskError(
             say(
-                "no layout of {cards} cards gathers a batch of {batch} sequences as asked: each replica needs"
-                " one, and micro-batch x accumulate x dp has to make the batch",
+                "no layout of {cards} GPUs gives a batch of {batch} sequences: each replica needs at "
+                "least one, and micro-batch x accumulate x dp must equal the batch",
                 cards=question.kinds[0].whole,
                 batch=batch,
             )

@@ -10,7 +10,7 @@ from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.running import engines_of, how_runs, runs_of, unrun
 from rigright.search.question import Question
 
-NOTHING = say("no engine runs these weights on these GPUs; drop a format or engine")
+NOTHING = say("no engine runs these weights on these GPUs; remove a format or engine")
 
 
 def is_known(question: Question) -> bool:

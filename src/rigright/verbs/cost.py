@@ -134,12 +134,12 @@ def cost(
 def _nobody_sells(node: Node, wish: PlanWish) -> AskError:
     if wish.buy is False:
         return AskError(
-            say("nobody known rents {machine} out", machine=node.shown),
-            hint=say("leave {option} out, or name another cloud", option="--rent"),
+            say("no known cloud rents out {machine}", machine=node.shown),
+            hint=say("remove {option}, or choose another cloud", option="--rent"),
         )
     return AskError(
         say("no price known for {machine}", machine=node.shown),
-        hint=say("name yours: {option}", option="--prices FILE.csv"),
+        hint=say("give yours: {option}", option="--prices FILE.csv"),
     )
 
 
@@ -152,9 +152,9 @@ def _notes(subject: Asset, wish: PlanWish, *, bought: Bought | None, market: Mar
         yield say("it would sell for about {usd} today", usd=show_money(usd, wish.currency))
     quotes = (market.quote(card.chip, guess=True) for card in subject.node.cards)
     if any(quote is not None and quote.mark == GUESSED for quote in quotes):
-        yield say("nobody says what a used one costs: the last price of a new one, less the years")
+        yield say("no used price known: last new price, depreciated")
     if not drawn(subject)[0].value:
-        yield say("not counted: power, nobody says what {machine} draws", machine=subject.node.shown)
+        yield say("not counted: power (power draw of {machine} unknown)", machine=subject.node.shown)
     yield from own_notes((card.chip.id for card in subject.node.cards), market)
     if wish.place is not None:
         yield from tariff_notes(wish, subject.node.cards[0].chip.segment)
@@ -168,9 +168,9 @@ def _duty(subject: Asset, *, wish: PlanWish, spend: CostWish) -> float:
     most = made * SECONDS_PER_H * HOURS_PER_MONTH / MEGA
     if spend.mtok_per_month > most * 1.0001:
         raise AskError(
-            say("{machine} makes at most {most} million output tokens a month, not {asked}",
+            say("{machine} produces at most {most} million output tokens per month; asked for {asked}",
                 machine=subject.node.shown, most=f"{most:,.0f}", asked=f"{spend.mtok_per_month:,.12g}"),
-            hint=say("name more of them, or fewer tokens with {option}", option="--mtok"),
+            hint=say("use more of them, or lower {option}", option="--mtok"),
         )  # fmt: skip
     return min(spend.mtok_per_month / most, 1.0)
 
@@ -405,8 +405,8 @@ def _served(output: Output | None, *, spend: CostWish, months: float) -> Iterato
         return
     if output is None or not output.output_tok:
         raise AskError(
-            say("an API is paid by the token, and nobody says how many"),
-            hint=say("add --for MODEL, or --mtok N: million output tokens a month"),
+            say("an API is billed per token, but no number of tokens is given"),
+            hint=say("add --for MODEL, or --mtok N (million output tokens per month)"),
         )
     prompt, written = spend.api_usd_per_mtok
     usd = ((output.prompt_tok or 0.0) * prompt + output.output_tok * written) / MEGA

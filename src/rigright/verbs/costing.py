@@ -92,7 +92,7 @@ def _named(what: str, *, wish: PlanWish) -> Asset:
     if providers_of(what):
         raise AskError(
             say("{cloud} is a cloud, not a machine", cloud=what),
-            hint=say("name an instance of it: {example}", example="aws:p5.48xlarge"),
+            hint=say("give one of its instances: {example}", example="aws:p5.48xlarge"),
         )
     provider, _, instance = what.strip().partition(":")
     named = [one for one in offers() if instance.strip().casefold() == one.instance.casefold()]
@@ -125,7 +125,7 @@ def _check_alone(wish: PlanWish, *, what: str) -> None:
     more = [name for name in values_in(wish, "cost") if name not in ALONE]
     if more:
         raise AskError(
-            say("{option} needs a model, and {machine} is a machine", option=f"--{more[0]}", machine=what),
+            say("{option} needs a model, but {machine} is a machine", option=f"--{more[0]}", machine=what),
             hint=say("add {option}", option="--for MODEL"),
         )
 
@@ -143,7 +143,7 @@ def _planned(model: str, wish: PlanWish) -> Asset:
     if first is None:
         raise AskError(
             say("no machine found for {model}", model=model),
-            hint=say("`rigright plan {model}` tells why", model=model),
+            hint=say("see `rigright plan {model}`", model=model),
         )
     run = run_of(as_data(found, ENGLISH))
     notes = () if found.fits else (say("the machine misses a limit: see `rigright plan`"),)

@@ -67,7 +67,7 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
     """
     wish = wish or FitWish()
     if wish.limit is not None and wish.limit < 1:
-        raise AskError(say("the limit must be at least 1, not {limit}", limit=wish.limit))
+        raise AskError(say("the limit must be at least 1, got {limit}", limit=wish.limit))
     node = the_node(on)
     archs, unread = _models(wish)
     if not archs:
@@ -151,13 +151,13 @@ def _nothing_asked(wish: FitWish) -> AskError:
             words = sorted(there - {""})[:MOST_TOLD]
             return AskError(
                 say(
-                    'no model has {field} "{asked}"; there are {there}',
+                    'no model has {field} "{asked}"; known: {there}',
                     field=name,
                     asked=asked,
                     there=", ".join(words),
                 )
             )
-    return AskError(say("no model matches every filter; drop one"))
+    return AskError(say("no model matches all filters; remove one"))
 
 
 def _standing(arch: Arch) -> tuple[float, int]:

@@ -15,6 +15,4 @@ def sentence(used: Iterable[str]) -> Sentence | None:
     names = sorted(used)
     if not names:
         return None
-    return say(
-        "moved by runs of your own ({names}); --anchors none shows it without them", names="; ".join(names)
-    )
+    return say("calibrated to your own runs ({names}); --anchors none turns it off", names="; ".join(names))

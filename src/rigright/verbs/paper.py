@@ -29,7 +29,7 @@ def write(file: str, html: str) -> None:
         made = printed(html)
         if made is None:
             raise MissingError(
-                say("a PDF takes Chromium, Chrome or Edge, and none printed it"),
+                say("PDF output needs Chromium, Chrome or Edge; none worked here"),
                 hint=say("write .html and print that from any browser"),
             )
         write_whole(path, made)

@@ -147,7 +147,7 @@ def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
     known = currency_of(wish.currency)
     return (
         say(
-            "{currency} at {rate} to the dollar, of {date}",
+            "{currency} at {rate} per dollar ({date})",
             currency=known.code,
             rate=f"{known.per_usd:g}",
             date=known.as_of,
@@ -179,7 +179,7 @@ def tariff_notes(wish: PlanWish, segment: str) -> Iterator[Sentence]:
     place, currency = wish.place or "", wish.currency
     found = local_tariff(place, segment, customer=wish.customer)
     if found is None:
-        yield say("no tariff known for {place}: {usd}/kWh taken", place=find_place(place).shown,
+        yield say("no tariff known for {place}: using {usd}/kWh", place=find_place(place).shown,
                   usd=show_money(tariff_of(segment, wished={}).usd_per_kwh, currency))  # fmt: skip
         return
     price, note = found

@@ -92,17 +92,17 @@ def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
 def _why(chip: Chip, quote: Quote | None, *, own: bool, counted: Sequence[Price]) -> Sentence:
     """Why just this price is taken."""
     if quote is None or own:
-        lacks = say("no price known: such a card is ranked last")
-        return say("your own price goes before all others") if own else lacks
+        lacks = say("no price known: ranked last")
+        return say("your own price takes precedence") if own else lacks
     if not counted:
-        return say("no used price known: the last new one, less what such machines lose in a year")
+        return say("no used price known: last new price, less yearly depreciation")
     kinds = {row.kind for row in counted}
     if kinds == {USED}:
         if chip.ended:
-            return say("made no more: used prices of the newest half year")
-        return say("asked for used: used prices of the newest half year")
-    shops = say("new: shops and street prices of the newest half year")
-    return shops if kinds & set(NEW) else say("only its maker's first price is known")
+            return say("discontinued: used prices of the last half year")
+        return say("used: used prices of the last half year")
+    shops = say("new: shop and street prices of the last half year")
+    return shops if kinds & set(NEW) else say("only the launch price is known")
 
 
 def check(file: str | None = None) -> PriceList:
@@ -110,8 +110,8 @@ def check(file: str | None = None) -> PriceList:
     path = own_prices.place() if file is None else Path(file)
     if file is None and not path.is_file():
         raise MissingError(
-            say("no list is kept yet"),
-            hint=say("name a file, or keep one: {command}", command="rigright prices import FILE"),
+            say("no list imported yet"),
+            hint=say("give a file, or import one: {command}", command="rigright prices import FILE"),
         )
     found, flaws = own_prices.examine(path, today=today())
     every = (*flaws, *_far_off(found))
@@ -129,7 +129,7 @@ def _far_off(found: Sequence[Price]) -> Iterator[Flaw]:
         if not 1 / FAR_OFF <= ratio <= FAR_OFF:
             yield Flaw(
                 line=0, wrong=False,
-                said=say("{chip}: {ratio} times what is known of {date}", chip=by_id()[price.chip].name,
+                said=say("{chip}: {ratio} times the known price of {date}", chip=by_id()[price.chip].name,
                          ratio=f"{ratio:.2g}", date=known.as_of),
             )  # fmt: skip
 
@@ -140,7 +140,7 @@ def keep(file: str) -> PriceList:
     if any(flaw.wrong for flaw in judged.flaws):
         return judged
     if not judged.prices:
-        raise DataError(say("{file} names no price", file=Path(file).name))
+        raise DataError(say("{file} contains no prices", file=Path(file).name))
     count = own_prices.keep(judged.prices, today=today())
     return PriceList(
         file=judged.file, prices=judged.prices, flaws=judged.flaws, kept=count, place=str(own_prices.place())
@@ -151,6 +151,6 @@ def forget() -> str:
     """Remove the list that is kept."""
     path = own_prices.place()
     if not path.is_file():
-        raise MissingError(say("no list is kept yet"))
+        raise MissingError(say("no list imported yet"))
     path.unlink()
     return str(path)

@@ -32,7 +32,7 @@ def report(
 ) -> Decided:
     """The paper of a plan that `plan --json` wrote, or of a model that is planned for now."""
     if (model is None) == (from_file is None):
-        raise AskError(say("name one plan: a file of `plan --json`, or a model with the options of `plan`"))
+        raise AskError(say("give one plan: output of `plan --json`, or a model with options of `plan`"))
     if from_file is not None:
         return decided(plan_in(from_file), file=from_file)
     from rigright.base.plain import settle
@@ -68,8 +68,8 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
     told = data.get("wish")
     if not candidates or not isinstance(told, dict):
         raise DataError(
-            say("{file} holds no machine to decide on", file=file),
-            hint=say("loosen a limit of the plan; `rigright plan` tells which"),
+            say("{file} contains no machine to decide on", file=file),
+            hint=say("relax a limit of the plan; `rigright plan` shows which"),
         )
     found = Decided(
         model=_text(data.get("model")),
@@ -88,7 +88,7 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
     try:
         found = replace(found, costed=cost(run_of(data)))
     except RigError as error:
-        missing.append(say("no costs over the years: {why}", why=error.whole))
+        missing.append(say("no multi-year costs: {why}", why=error.whole))
     if found.first.how == "buy":
         try:
             found = replace(found, assembled=around_plan(data, found.wish))

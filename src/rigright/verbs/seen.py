@@ -185,7 +185,7 @@ def _told(cards: list[Card]) -> Iterator[Sentence]:
 
 
 def _no_cards() -> Sentence:
-    return say("no GPU was found here: the CPU does all the work; `rigright doctor` tells why")
+    return say("no GPU found on this machine: everything runs on the CPU; see `rigright doctor`")
 
 
 def _left_out(gone: list[Device], strangers: list[Device]) -> Iterator[Sentence]:

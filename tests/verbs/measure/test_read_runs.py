@@ -63,7 +63,7 @@ def test_another_load_than_the_plans_is_said(measured):
 def test_what_cannot_be_read_is_said_after_the_command_has_run(measured):
     found = measured('{"model_id": ')
     assert found["exit_code"] == 0
-    assert any("not whole JSON" in note for note in found["notes"])
+    assert any("not valid JSON" in note for note in found["notes"])
 
 
 def test_an_old_file_is_said(tmp_path, capsys):

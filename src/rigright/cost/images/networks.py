@@ -101,7 +101,7 @@ def network_of(
         return Network(arch=arch, does=LOOK, image_px=image_px)
     if zoo.exact(arch.name) is None:
         raise AskError(
-            say("{model}: what an image takes is known for generators of the zoo alone", model=arch.name)
+            say("{model}: compute per image is known only for built-in image generators", model=arch.name)
         )
     found = painter(arch.name, image_px=image_px)
     return Network(

@@ -11,5 +11,5 @@ VERBS = {"compare", "explain", "fit", "plan", "validate"}  # that tell speeds
 
 def add_anchors(parser: argparse.ArgumentParser) -> None:
     """The option."""
-    text = say("runs of your own, as `calibrate --from` kept them; none: leave them out")
+    text = say("your own runs, saved by `calibrate --from`; none: ignore them")
     parser.add_argument("--anchors", metavar="FILE", help=str(text))

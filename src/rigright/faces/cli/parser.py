@@ -176,7 +176,7 @@ def cells(text: str) -> int:
     if not text.isdecimal() or not LEAST_CELLS <= int(text[:9]) <= 10_000:
         raise AskError(
             say('cannot read "{text}" as a width', text=text),
-            hint=say("write a whole number from {least} to 10000", least=LEAST_CELLS),
+            hint=say("use a whole number from {least} to 10000", least=LEAST_CELLS),
         )
     return int(text)
 

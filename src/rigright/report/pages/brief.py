@@ -20,7 +20,7 @@ WHOLE_MONTHS = 3  # from which no fraction of a month is told
 BEYOND = "{asked} tokens exceed the model's context of {most}"
 IDLE = "{idle} of {cards} cards stay idle"
 CROWDED = "memory holds {batch} of {users} requests at the full context of {context}"
-DECIDES = "{option} decides whether it fits: {least} to {most} per GPU"
+DECIDES = "whether it fits depends on {option}: {least} to {most} per GPU"
 SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
@@ -109,7 +109,7 @@ def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     """What notes say that costs an answer its tick."""
     for note in notes:
         if isinstance(note, Sentence) and note.text == BEYOND:
-            yield say("longer than the model's own context")
+            yield say("exceeds the model's context length")
         elif isinstance(note, Sentence) and note.text in {IDLE, DECIDES, CROWDED}:
             yield note
 
@@ -124,7 +124,7 @@ def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterat
         yield say("overloaded: TTFT {time}", time=time) if users > 1 else say("slow: TTFT {time}", time=time)
     if tpot_s > 1 / USUAL_TOK_PER_S:
         rate = show_short(1 / tpot_s)
-        yield say("only {rate} tok/s per user", rate=rate) if users > 1 else say("slower than one reads")
+        yield say("only {rate} tok/s per user", rate=rate) if users > 1 else say("slower than reading speed")
 
 
 def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:

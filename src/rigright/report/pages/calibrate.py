@@ -16,7 +16,7 @@ _ANCHORS = (
     Column(head=say("figure")),
     Column(head=say("runs"), right=True),
     Column(head=say("measured"), right=True),
-    Column(head=say("moved by"), right=True),
+    Column(head=say("correction"), right=True),
     Column(head=say("other models"), right=True),
     Column(head=say("band before"), right=True),
     Column(head=say("band now"), right=True),
@@ -25,11 +25,11 @@ _ANCHORS = (
 
 def page(result: Anchored) -> Page:
     """What own runs shift."""
-    title = say("{file}: runs of your own: {runs}", file=result.file, runs=result.runs)
+    title = say("{file}: {runs} of your own runs", file=result.file, runs=result.runs)
     table = Table(columns=_ANCHORS, rows=tuple(_anchor(one) for one in result.anchors))
-    saved = say("saved in {file}: plan, explain and validate take it from now on", file=result.saved)
+    saved = say("saved in {file}: now used by plan, explain and validate", file=result.saved)
     parts: list[Part] = [table, Line(said=saved, tone="good")]
-    parts.append(Line(said=say("--anchors none leaves it out; --anchors FILE takes another"), tone="dim"))
+    parts.append(Line(said=say("--anchors none ignores it; --anchors FILE uses another one"), tone="dim"))
     return Page(title=title, parts=(*parts, *_faults(result.faults)))
 
 

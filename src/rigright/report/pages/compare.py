@@ -66,7 +66,7 @@ def page(result: Compared, *, why: bool = False, details: bool = False) -> Page:
     parts += [Line(said=said, tone="bad") for said in _misses(result)]
     stale = sorted({str(plan.supply.as_of) for plan in able if plan.supply.stale})
     if stale:
-        said = say("prices of {date}: check before you pay", date=", ".join(stale))
+        said = say("prices as of {date}; verify before buying", date=", ".join(stale))
         parts.append(Line(said=said, tone="warn"))
     parts += note_lines(_notes(result), details=details)
     if result.asked:
@@ -81,7 +81,7 @@ def _name(one: Contender) -> str:
 def _verdict(result: Compared) -> Line:
     """Who is how much faster, cheaper, or content with less power."""
     if not any(one.plan for one in result.contenders):
-        return Line(said=say("none of them can run {model}", model=model_name(result.model)), tone="bad")
+        return Line(said=say("none of these can run {model}", model=model_name(result.model)), tone="bad")
     told: dict[int, list[Sentence]] = {}
     for place, quality in _better(result):
         told.setdefault(place, []).append(quality)
@@ -108,9 +108,9 @@ def _verdict(result: Compared) -> Line:
     said: Sentence = with_semicolons(
         say("{name}: {claims}", name=_name(result.contenders[place]), claims=with_commas(claims) or "")
         for place, claims in told.items()
-    ) or say("no difference worth paying for")
+    ) or say("no meaningful difference")
     if told and len(result.contenders) > 2:
-        said = say("{verdict} (against the next best)", verdict=said)
+        said = say("{verdict} (vs next best)", verdict=said)
     return _doubted(said if told else None, result) or Line(said=said, tone="good")
 
 
@@ -151,10 +151,10 @@ def _paid_off(result: Compared) -> Iterator[tuple[int, Sentence]]:
         return
     place, paid = result.payback
     if math.isfinite(paid.high):
-        yield place, say("pays for itself after {months} months of renting",
+        yield place, say("costs as much as {months} months of renting",
                          months=months_between(paid.low, paid.high))  # fmt: skip
     elif math.isfinite(paid.months):
-        yield place, say("pays for itself after {months} months of renting or more",
+        yield place, say("costs as much as {months} months of renting or more",
                          months=months_shown(paid.low))  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     stale = sorted({str(way.as_of) for way in result.ways if way.stale})
     if stale:
         parts.append(
-            Line(said=say("prices of {date}: check before you pay", date=", ".join(stale)), tone="warn")
+            Line(said=say("prices as of {date}; verify before buying", date=", ".join(stale)), tone="warn")
         )
     if details and result.worth:
         parts.append(resale(result))
@@ -64,7 +64,7 @@ def verdict(result: Costed) -> Line:
     if own is not None and own.kind == OWN and other is not None:
         spent: Shown = with_commas(_spent(way, result) for way in (own, other)) or ""
         share = f"{other.chance or 0.0:.0%}"
-        said = say("{machine}: keeping it costs less over {years} in {share} of cases: {costs}",
+        said = say("{machine}: keeping it is cheaper over {years} in {share} of cases: {costs}",
                    machine=machine, years=years, share=share, costs=spent)  # fmt: skip
         sure = other.chance is not None and not 1 - SURE < other.chance < SURE
         return Line(said=said, tone="good" if sure else "warn")
@@ -92,11 +92,11 @@ def verdict(result: Costed) -> Line:
     if paid.share < LIKELY or not math.isfinite(paid.months):
         told["share"] = f"{other.chance or 0.0:.0%}"
         said = say(
-            "{machine}: buying costs less over {years} in {share} of cases, once it is sold: {costs}", **told
+            "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}", **told
         )
         return Line(said=said, tone="warn")
     if paid.share >= SURE:
-        said = say("{machine}: buying pays off after {span}; over {years} {costs}", span=span, **told)
+        said = say("{machine}: buying pays off after {span}; over {years}: {costs}", span=span, **told)
         return Line(said=said, tone="good")
     said = say(
         "{machine}: buying pays off after {span}, within {years} in {share} of cases; {costs}",
@@ -110,8 +110,8 @@ def _alone(way: CostWay, result: Costed) -> Shown:
     if result.wish.buy is not None or way.kind not in {BUY, RENT, SPOT, RESERVED}:
         return name_of(way, result)
     if way.kind == BUY:
-        return say("bought; no rent known")
-    return say("{way}; no price to buy known", way=name_of(way, result))
+        return say("bought; no rental price known")
+    return say("{way}; no purchase price known", way=name_of(way, result))
 
 
 def _spent(way: CostWay, result: Costed) -> Sentence:
@@ -129,7 +129,7 @@ def _spent(way: CostWay, result: Costed) -> Sentence:
 def name_of(way: CostWay, result: Costed) -> Sentence:
     """One way as people call it."""
     years, label = _years(way.years or 0.0), cloud_shown(way.label)
-    other = say("{machine}", machine=way.label) if way.label else say("the same again")
+    other = say("{machine}", machine=way.label) if way.label else say("the same model")
     monthly = way.kind == RESERVED and (way.years or 0.0) < 1
     return {
         OWN: say("keep it"),
@@ -245,7 +245,7 @@ def sums(result: Costed) -> Iterator[Sentence]:
         shares = {name: one for name, one in own.ledger.shares.items() if name != "machine"}
         around = result.host.value if result.host else 0.0
         cards, rest = (show_money(usd, currency) for usd in (result.cards.value, around))
-        told = [say("cards {usd}", usd=cards), say("the machine around them {usd}", usd=rest)]
+        told = [say("cards {usd}", usd=cards), say("rest of the machine {usd}", usd=rest)]
         if not around or not result.cards.value:
             told = [say("machine {usd}", usd=show_money(result.cards.value + around, currency))]
         told += [
@@ -255,7 +255,7 @@ def sums(result: Costed) -> Iterator[Sentence]:
         yield say("bought: {parts}", parts=with_commas(told) or "")
     if own is not None and result.power_w.value:
         yield say(
-            "draws {watts} W, idle {idle} W: {kwh} kWh a month at {tariff}/kWh, PUE {pue}",
+            "power {watts} W, idle {idle} W: {kwh} kWh per month at {tariff}/kWh, PUE {pue}",
             watts=show_short(result.power_w.value), idle=show_short(result.idle_w),
             kwh=show_short(result.kwh_per_month), pue=f"{result.tariff.pue:g}",
             tariff=show_money(result.tariff.usd_per_kwh, currency),
@@ -272,14 +272,14 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
     wish, output = result.wish, result.output
     if output is not None and output.output_tok:
         yield say(
-            "{model}: {tokens}M output tokens a month", model=model_name(output.model) or say("wanted"),
+            "{model}: {tokens}M output tokens per month", model=model_name(output.model) or say("needed"),
             tokens=show_short(output.output_tok / MEGA),
         )  # fmt: skip
     foreign = [way for way in result.ways if way.currency == CNY and wish.currency != CNY]
     if foreign:
         names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
         yield say("{clouds}: in China, billed in yuan", clouds=names or "")
-    always = say("works all the time (--duty)") if flags else say("works all the time")
+    always = say("in use 100 % of the time (--duty)") if flags else say("works all the time")
     guessed = [always] if result.duty == 1 else []
     if wish.place is None and wish.tariff_usd_per_kwh is None and result.own:
         tariff = show_money(result.tariff.usd_per_kwh, wish.currency)
@@ -315,7 +315,7 @@ def resale(result: Costed) -> Table:
         for year, one in enumerate(result.worth)
     )
     columns = tuple(Column(head=head, right=True) for head in heads)
-    return Table(title=say("what it would sell for"), columns=columns, rows=rows)
+    return Table(title=say("resale value today"), columns=columns, rows=rows)
 
 
 def _formulas(result: Costed) -> Table:
@@ -323,7 +323,7 @@ def _formulas(result: Costed) -> Table:
     currency, own, other = result.wish.currency, result.own, result.other
     hour = show_money(result.tariff.usd_per_kwh, currency)
     rows: list[tuple[Shown, ...]] = [
-        (say("electricity"), say("kW x 730.5 h x share of the time x PUE x price of a kWh"),
+        (say("electricity"), say("kW x 730.5 h x duty x PUE x price per kWh"),
          f"{result.power_w.value / KILO:.3g} x 730.5 x {result.duty:g} x {result.tariff.pue:g} x {hour}"),
     ]  # fmt: skip
     if own is not None:
@@ -331,14 +331,14 @@ def _formulas(result: Costed) -> Table:
         month = sum(one.value for one in term.monthly.values())
         ends = (term.upfront.value, month, own.ledger.resale.value)
         price, paid, left = (show_money(usd, currency) for usd in ends)
-        rows.append((say("total"), say("up front + months x costs of a month - resale"),
+        rows.append((say("total"), say("up front + months x monthly costs - resale"),
                      f"{price} + {result.months:g} x {paid} - {left}"))  # fmt: skip
         if other is not None and other.payback is not None:
             rent = show_money(sum(one.value for one in other.ledger.terms[0].monthly.values()), currency)
-            rows.append((say("pays off"), say("up front / (a month of the other way - a month of its own)"),
+            rows.append((say("pays off"), say("up front / (monthly cost of alternative - own monthly cost)"),
                          f"{price} / ({rent} - {paid})"))  # fmt: skip
     columns = (Column(head=""), Column(head=say("formula"), flexible=True), Column(head=say("numbers")))
-    return Table(title=say("how it is reckoned"), columns=columns, rows=tuple(rows))
+    return Table(title=say("how it is calculated"), columns=columns, rows=tuple(rows))
 
 
 def sources(result: Costed) -> Table:
@@ -349,7 +349,7 @@ def sources(result: Costed) -> Table:
     if result.cards is not None and result.cards.why:
         rows.insert(0, (say("cards"), str(result.cards.as_of or ""), result.cards.why))
     if result.host is not None and result.host.value:
-        rows.insert(1, (say("the machine around them"), str(result.host.as_of or ""), result.host.why))
+        rows.insert(1, (say("rest of the machine"), str(result.host.as_of or ""), result.host.why))
     if result.carbon is not None:
         rows.append((say("carbon"), result.carbon.as_of, result.carbon.source))
     columns = (

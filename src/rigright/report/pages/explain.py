@@ -45,7 +45,7 @@ NAMES = {
     "graphs": say("CUDA graphs"),
     "collectives": say("collectives"),
     "context": say("CUDA context"),
-    "slack": say("fragments"),
+    "slack": say("fragmentation"),
     "unused": say("spare KV cache"),
     "memory": say("memory per GPU"),
     "rates": say("rates"),
@@ -185,7 +185,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
     if result.speed is not None and result.speed.audio_h_per_h is not None:
         hours = show_short(result.speed.audio_h_per_h.value)
         users = say("concurrency {users}", users=f"{result.speed.running:,.0f}")
-        return with_commas([say("{hours} hours of audio an hour", hours=hours), users])
+        return with_commas([say("{hours} hours of audio per hour", hours=hours), users])
     if result.speed is not None:
         speed = result.speed
         rate = show_short(
@@ -288,7 +288,7 @@ def _table(result: Explained) -> Table:
         ),
         (say("free before start"), *(_gib(card.free_bytes) for _, card in shown)),
         *_kept_free([card for _, card in shown]),
-        (say("left over"), *(_gib(card.spare_bytes) for _, card in shown)),
+        (say("remaining"), *(_gib(card.spare_bytes) for _, card in shown)),
     ]
     if any(card.layers for _, card in shown):
         rows.insert(0, (say("layers"), *(_layers(card) for _, card in shown)))
@@ -311,7 +311,7 @@ def _layers(card: CardUse) -> str:
 def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
     serving = result.serving
     yield say(
-        "asked: {batch} x {context} tokens, {kv} KV cache; each further token takes {bytes} per GPU",
+        "requested: {batch} x {context} tokens, {kv} KV cache; each additional token takes {bytes} per GPU",
         batch=serving.batch,
         context=f"{serving.context_tok:,}",
         kv=serving.kv,

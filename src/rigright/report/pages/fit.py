@@ -44,7 +44,7 @@ def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
         if least == most:
             parts.append(say("concurrency {users}", users=least))
     if any(row.samples_per_s for row in shown):
-        parts.append(say("batch 32 for texts and images read, 1 for images made"))
+        parts.append(say("batch size: 32 for text and image inputs, 1 for generated images"))
     yield say("assumed: {parts}", parts=with_commas(parts) or "")
 
 

@@ -80,13 +80,13 @@ def _brief(result: Planned) -> Iterator[Part]:
     stale = [plan for plan in result.shown[:MOST_PLANS] if plan.supply.stale]
     if stale:
         dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
-        yield Line(said=say("prices of {date}: check before you pay", date=dates), tone="warn")
+        yield Line(said=say("prices as of {date}; verify before buying", date=dates), tone="warn")
     host = first.supply.host_usd
     if host is not None and host.value:
         low, mid, high = (show_money(usd, result.wish.currency) for usd in (host.low, host.value, host.high))
         whole = is_cpu(first.chip.id)
         said = say("price of the whole machine: {low}-{high}", low=low, high=high) if whole else say(
-            "price includes {usd} ({low}-{high}) for the machine around the cards",
+            "price includes {usd} ({low}-{high}) for the rest of the machine",
             usd=mid, low=low, high=high,
         )  # fmt: skip
         yield Line(said=said, tone="dim")
@@ -113,7 +113,7 @@ def steps_table(result: Planned) -> Table:
             )
         )
     return Table(
-        title=say("ways to get there"),
+        title=say("what would make it fit"),
         columns=(
             Column(head=say("change"), flexible=True),
             Column(head=say("cost"), right=True),
@@ -168,7 +168,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     open_end = wish.work in {"finetune", "pretrain"} and days is None
     if open_end and wish.on is None and first.supply.how == "buy":
         yield say(
-            "no {option}: chosen for {years} years of training, {share} of the time",
+            "no {option}: assumed {years} years of training, {share} of the time",
             option="--tokens" if "train_tok_per_s" in first.figures else "--samples",
             years=f"{wish.years:g}",
             share=f"{wish.duty:.0%}",
@@ -222,7 +222,7 @@ def _refused(result: Planned) -> Sentence:
     if result.steps:
         step = result.steps[0]
         told = {"change": step.label, "format": words.formats(step.plan), "figures": words.speed(step.plan)}
-        return say("{said}; {change} does, in {format}: {figures}", said=said, **told)
+        return say("{said}; {change} is enough, in {format}: {figures}", said=said, **told)
     if other is None:
         return said
     figures = with_commas([words.speed(other), words.money_of(other, result.wish)])

@@ -22,7 +22,7 @@ DAY_S = 86400
 MARKS = {
     "measured": say("your own benchmarks"),
     "fitted": say("benchmarks of this GPU generation"),
-    "physics": say("the data sheet alone"),
+    "physics": say("datasheet only"),
 }
 SAMPLES = ("images_per_s", "texts_per_s")
 SPEEDS = ("tpot_s", "train_tok_per_s", *SAMPLES)
@@ -34,7 +34,7 @@ UNITS = {
 }  # fmt: skip
 NO_PRICE = say("no price known: ranked last")
 USED_CARDS = say("used cards carry no warranty")
-OLD_PRICE = "prices of {date}: check before you pay"
+OLD_PRICE = "prices as of {date}; verify before buying"
 OF_PRICES = frozenset({NO_PRICE.text, OLD_PRICE, USED_CARDS.text})  # what the page says in words of its own
 BOUNDS = {
     **TIME_NAMES,
@@ -175,7 +175,7 @@ def speed(plan: Plan) -> Shown:
         return ""
     rate = show_short(found.value)
     told: Shown = {
-        "audio_h_per_h": say("{hours} hours of audio an hour", hours=rate),
+        "audio_h_per_h": say("{hours} hours of audio per hour", hours=rate),
         "images_per_s": say("{rate} images/s", rate=rate),
         "texts_per_s": say("{rate} texts/s", rate=rate),
     }.get(name, say("{rate} tok/s", rate=rate))
@@ -245,7 +245,7 @@ def basis(plan: Plan) -> Shown:
     """What the speed is known from."""
     found = next((plan.figures[name] for name in SPEEDS if name in plan.figures), None)
     if found is not None and found.mark == "fitted" and (plan.host or plan.chip.vendor == CPU):
-        return say("benchmarks of such CPUs")
+        return say("benchmarks of CPUs in this class")
     return "" if found is None else MARKS.get(found.mark, found.mark)
 
 

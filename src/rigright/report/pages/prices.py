@@ -18,7 +18,7 @@ MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
 KINDS = {
     "launch": say("new, launch price"), "shop": say("new, shop median"), "street": say("new, street price"),
     "used": say("used"), "claim": say("a claim"), "own": say("your own, new"),
-    "own-used": say("your own, used"), "own-rent": say("your own, an hour"),
+    "own-used": say("your own, used"), "own-rent": say("your own, per hour"),
 }  # fmt: skip
 
 
@@ -38,9 +38,9 @@ def page(result: Priced, *, why: bool = False) -> Page:
                 usd=show_money((offer.usd_per_h or 0.0) / offer.n_chips, result.currency))
             for offer in rents
         )  # fmt: skip
-        parts.append(Line(said=say("rent of one, an hour: {offers}", offers=told)))
+        parts.append(Line(said=say("rent per card and hour: {offers}", offers=told)))
     if one.stale:
-        parts.append(Line(said=say("old: check before you pay; the band is wider for it"), tone="warn"))
+        parts.append(Line(said=say("old price: verify before buying; its band is wider"), tone="warn"))
     parts.append(Commands(items=("rigright prices import FILE",), title=say("next")))
     return Page(title=_taken(one, result.currency), tone="plain", parts=tuple(parts))
 
@@ -77,7 +77,7 @@ def _known(one: ChipPrices, currency: str, *, why: bool) -> Table:
         Column(head=say("market")), Column(head=say("as of")),
         *((Column(head=say("source"), flexible=True),) if why else ()),
     )  # fmt: skip
-    return Table(title=say("all that is known (* taken)"), columns=columns, rows=rows)
+    return Table(title=say("all known prices (* used)"), columns=columns, rows=rows)
 
 
 def _many(result: Priced) -> Page:
@@ -89,11 +89,13 @@ def _many(result: Priced) -> Page:
     if len(ordered) > MOST_ROWS:
         parts.append(
             Line(
-                said=say("{count} more: --csv lists all, a name shows one", count=len(ordered) - MOST_ROWS),
+                said=say(
+                    "{count} more: --csv lists all; give a name to see one", count=len(ordered) - MOST_ROWS
+                ),
                 tone="dim",
             )
         )
-    title = say("{count} cards have a price, {old} of them an old one", count=len(known), old=old)
+    title = say("{count} cards have a price, {old} of them outdated", count=len(known), old=old)
     return Page(title=title, parts=tuple(parts))
 
 
@@ -128,7 +130,7 @@ def _parts_table(result: Priced) -> Table:
     columns = (
         Column(head=say("part"), flexible=True), Column(head=say("condition")),
         Column(head=say("typical {sign}", sign=symbol(currency)), right=True), Column(head=say("as of")),
-        Column(head=say("left out, since it is"), flexible=True),
+        Column(head=say("why not used"), flexible=True),
     )  # fmt: skip
     return Table(columns=columns, rows=rows)
 
@@ -149,17 +151,17 @@ def judged(result: PriceList) -> Page:
     count = len(result.prices)
     tone: Tone = "bad" if wrong else "warn" if doubts else "good"
     if wrong:
-        title = say("{wrong} rows cannot be used, nothing is kept", wrong=len(wrong))
+        title = say("nothing imported: {wrong} invalid rows", wrong=len(wrong))
     elif result.kept is not None:
         title = say(
-            "{count} prices kept, {all} in all: every command takes them from now on",
+            "{count} prices imported, {all} in total; every command now uses them",
             count=count,
             all=result.kept,
         )
     else:
-        title = say("{count} prices can be used, {doubts} doubts", count=count, doubts=len(doubts))
+        title = say("{count} valid prices, {doubts} warnings", count=count, doubts=len(doubts))
     parts: list[Part] = []
-    for flaws, head in ((wrong, say("cannot be used")), (doubts, say("look again"))):
+    for flaws, head in ((wrong, say("invalid")), (doubts, say("to check"))):
         items = tuple(_flaw(flaw) for flaw in flaws[:MOST_FLAWS])
         if len(flaws) > MOST_FLAWS:
             items = (*items, say("{count} more", count=len(flaws) - MOST_FLAWS))

@@ -47,7 +47,7 @@ def page(result: Decided) -> Page:
     if reasons := tuple(_reasons(result)):
         parts.append(Points(title=say("reasons"), items=reasons))
     if made is not None:
-        parts.append(Points(title=say("money over the years"), items=(costing.verdict(made).said,)))
+        parts.append(Points(title=say("cost over the years"), items=(costing.verdict(made).said,)))
         parts.append(costing.ways_table(made, banded=False))
         parts += [costing.picture(made, details=True)] if len(made.ways) > 1 else []
         parts.append(Points(items=tuple(costing.sums(made))))
@@ -223,7 +223,7 @@ def _need(result: Decided) -> Table:
     rows.append((say("period"), say("{count} years", count=f"{wish.years:g}")))
     rows.append((say("in use"), f"{wish.duty:.0%}"))
     columns = (Column(head=""), Column(head="", flexible=True))
-    return Table(title=say("the need"), columns=columns, rows=tuple(rows))
+    return Table(title=say("need"), columns=columns, rows=tuple(rows))
 
 
 def _options(result: Decided) -> Table:
@@ -331,7 +331,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
             )
         else:
             yield say(
-                "{name}: up to {high}, over the limit of {limit}, in part of the cases",
+                "{name}: up to {high} in some cases, over the limit of {limit}",
                 name=name[:4].upper(),
                 high=limit_time(found.high),
                 limit=limit_time(bound),
@@ -345,18 +345,18 @@ def _risks(result: Decided) -> Iterator[Shown]:
         if run is not None:
             yield say("money: {low} to {high} for one run", low=low, high=high)
         else:
-            yield say("money: {low} to {high} over the years", low=low, high=high)
+            yield say("cost: {low} to {high} over the period", low=low, high=high)
             yield from _cheaper(way, made, currency=currency)
     noted = (*first.notes, *result.notes)
     dates = {first.as_of} if first.stale else set()
     dates |= set() if made is None else {str(one.as_of) for one in made.ways if one.stale}
     dates = {date for date in dates if not any(date in note for note in noted)}
     if dates:
-        yield say("prices of {date}: check before you pay", date=", ".join(sorted(dates)))
+        yield say("prices as of {date}; verify before buying", date=", ".join(sorted(dates)))
     price, before = first.figures.get("usd"), result.reckoned
     if price is not None and before is not None and abs(price.value - before.value) > APART * before.value:
         yield say(
-            "the parts come to {order}; the plan reckoned with {plan} for such a machine",
+            "parts total {order}; the plan estimated {plan} for this type of machine",
             order=show_money(price.value, currency),
             plan=show_money(before.value, currency),
         )
@@ -385,9 +385,9 @@ def _tests(result: Decided) -> Table:
     """What is measured before anybody pays, and when it passes."""
     first, wish = result.first, result.wish
     rate = _rate(first)
-    passes = say("every node passes; nothing left on the drain list")
+    passes = say("every node passes; the drain list is empty")
     if first.n_nodes == 1:
-        passes = say("nothing wrong or slow is left")
+        passes = say("no open faults or slow components")
     rows: list[tuple[Shown, ...]] = [(say("hardware"), passes, "")]
     if rate is not None:
         rows.append(
@@ -411,7 +411,7 @@ def _tests(result: Decided) -> Table:
         Column(head=say("passes"), flexible=True),
         Column(head=say("planned")),
     )
-    return Table(title=say("what the machine has to show"), columns=columns, rows=tuple(rows))
+    return Table(title=say("what the machine must reach"), columns=columns, rows=tuple(rows))
 
 
 def _commands(result: Decided) -> Iterator[str]:

@@ -76,7 +76,7 @@ def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
 def sample_table(speed: SampleSpeed) -> Table:
     """What each part of a batch would take if it were alone: they overlap."""
     return Table(
-        title=say("time of a batch on one GPU, ms: each part as if alone"),
+        title=say("time per batch on one GPU, ms, by part"),
         columns=(Column(head=say("part"), flexible=True), Column(head=say("time"), right=True)),
         rows=tuple((_name(part), show_short(seconds * KILO)) for part, seconds in speed.parts_s),
     )

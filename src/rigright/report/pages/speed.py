@@ -101,11 +101,11 @@ def speed_table(speed: Speed) -> Table:
     token, prompt = speed.token_pass, speed.prompt_pass
     hears = speed.audio_h_per_h is not None
     return Table(
-        title=say("time of a pass, ms"),
+        title=say("time of a forward pass, ms"),
         columns=(
             Column(head=say("part"), flexible=True),
             Column(head=say("decode step"), right=True),
-            Column(head=say("one window alone") if hears else say("prefill of one prompt"), right=True),
+            Column(head=say("a single window") if hears else say("prefill of one prompt"), right=True),
         ),
         rows=(
             *(

@@ -118,7 +118,7 @@ def _verdict(result: Trained) -> Line:
     worst = result.worst
     size, total = show_bytes(worst.device_bytes), show_bytes(worst.total_bytes)
     if not result.fits:
-        said = say("does not fit: needs {need} on the fullest GPU, it has {have}", need=size, have=total)
+        said = say("does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total)
         helping = next((one for one in result.remedies if one.fits), None)
         if helping is not None:
             less = show_bytes(worst.device_bytes - helping.saves_bytes)

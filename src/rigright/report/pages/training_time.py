@@ -14,7 +14,7 @@ HOUR_S = 3600
 NAMES = {
     "forward": say("forward pass"),
     "backward": say("backward pass"),
-    "recompute": say("recomputed and reference passes"),
+    "recompute": say("recomputation and reference passes"),
     "optimizer": say("optimizer"),
     "tp": say("tensor parallel, exposed"),
     "dp": say("data parallel, exposed"),
@@ -50,7 +50,7 @@ def time_table(step: StepUse) -> Part:
         for name, seconds in step.parts_s
     )
     total = (
-        say("a step of {tokens} tokens", tokens=show_count(round(step.tok_per_step))),
+        say("one step, {tokens} tokens", tokens=show_count(round(step.tok_per_step))),
         _range(step.step_s),
         "100%",
     )

@@ -27,10 +27,10 @@ _HEADS = (
     Column(head=say("measured"), right=True),
     Column(head=say("answered"), right=True),
     Column(head=say("median error"), right=True),
-    Column(head=say("90 % below"), right=True),
+    Column(head=say("p90 error"), right=True),
     Column(head=say("within 20 %"), right=True),
     Column(head=say("bias"), right=True),
-    Column(head=say("in the band"), right=True),
+    Column(head=say("in band"), right=True),
 )
 _BESIDE = (
     Column(head=say("what"), flexible=True),
@@ -65,15 +65,13 @@ def page(result: Validation) -> Page:
         dict.fromkeys(one.why for _, one in beside if one.basis and one.basis.stand_in and one.why)
     )
     if is_few and guessed:
-        parts.append(
-            Points(items=guessed[:MOST_REASONS], title=say("read as the nearest known"), tone="warn")
-        )
+        parts.append(Points(items=guessed[:MOST_REASONS], title=say("closest known value used"), tone="warn"))
     reasons = tuple(_reasons(result))
     if reasons:
         parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))
     faults = tuple(fault for row in result.rows for fault in row.faults)
     if faults:
-        title = say("{count} measured figures cannot be read", count=len(faults))
+        title = say("{count} unreadable measured values", count=len(faults))
         parts.append(Points(items=faults[:MOST_REASONS], title=title, tone="warn"))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
 
@@ -81,7 +79,7 @@ def page(result: Validation) -> Page:
 def _beside_verdict(beside: Sequence[tuple[Judged, Prediction]]) -> Line:
     """Of few figures: how many their bands hold."""
     inside, all_of = sum(bool(one.holds) for _, one in beside), len(beside)
-    said = say("{inside} of {all} measured figures lie in their 80 % band", inside=inside, all=all_of)
+    said = say("{inside} of {all} measured values are within their 80 % band", inside=inside, all=all_of)
     return Line(said=said, tone="good" if inside >= 0.8 * all_of else "warn")
 
 
@@ -117,7 +115,7 @@ def _verdict(result: Validation) -> Line:
     answered = sum(one.predicted is not None for one in ones)
     measured = sum(one.error is not None for one in ones)
     said = say(
-        "predicted {answered} of {all} figures; compared {measured} with measurements",
+        "predicted {answered} of {all} values; {measured} compared with measurements",
         answered=answered,
         all=len(ones),
         measured=measured,

@@ -228,10 +228,10 @@ def _place(one: Anchor) -> Place:
 def _nothing(read: Validation, first: Sentence | None) -> Sentence:
     if first is not None:
         return say(
-            "{file} has no run that can be held against a prediction; {first}", file=read.file, first=first
+            "{file} has no run that can be compared with a prediction; {first}", file=read.file, first=first
         )
     return say(
-        "{file}, a table of {kind}, has no measured speed: fill in the column of what was measured",
+        "{file} ({kind} table) has no measured speed: fill in the measured column",
         file=read.file,
         kind=read.kind,
     )

@@ -118,7 +118,7 @@ def _rented(asked: str, found: list[Offer], *, wish: PlanWish, market: Market) -
     offer = found[0]
     if offer.chip is None or offer.n_chips < 1:
         raise AskError(
-            say("{instance} has {chip}: an unknown GPU, or a slice of one",
+            say("{instance} has {chip}: an unknown GPU or a GPU slice",
                 instance=offer.instance, chip=offer.said or offer.chip or "")
         )  # fmt: skip
     # the same with dollars, where the cloud bills in another currency

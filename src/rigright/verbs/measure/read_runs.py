@@ -20,7 +20,7 @@ FIGURES = {  # of a table of runs -> of a plan, how it is called, its unit, and 
     "ttft_ms": ("ttft_s", say("TTFT"), "s", KILO),
     "tpot_ms": ("tpot_s", say("TPOT"), "s", KILO),
     "output_tok_s_total": ("output_tok_per_s", say("output tokens/s"), "tok_per_s", 1.0),
-    "tok_per_s_per_chip": ("train_tok_per_s", say("tokens a second of all GPUs"), "tok_per_s", 1.0),
+    "tok_per_s_per_chip": ("train_tok_per_s", say("total tokens/s"), "tok_per_s", 1.0),
 }
 _STALE_S = 1.0  # clocks of file systems are coarse
 _APART = 1.05  # a load that differs by more than that is another
@@ -43,11 +43,11 @@ def with_runs(measured: Measured, files: Sequence[str], *, plan: str, save_as: s
     if users and any(not users / _APART <= load <= users * _APART for load in loads):
         told = ", ".join(f"{load:g}" for load in sorted(loads))
         notes.append(
-            say("measured at concurrency {loads}; the plan is for {users}", loads=told, users=f"{users:g}")
+            say("measured at concurrency {loads}; the plan assumes {users}", loads=told, users=f"{users:g}")
         )
     held = [one for run in runs for one in _held(run, planned)]
     if not held:
-        notes.append(say("the file has no figure of the plan"))
+        notes.append(say("the file has no metric from the plan"))
     whole = replace(measured, held=(*measured.held, *held), notes=(*measured.notes, *notes))
     if save_as is not None and Path(save_as).suffix.lower() != ".csv":
         save(whole, save_as, planned=planned)
@@ -58,7 +58,7 @@ def _runs(files: Sequence[str], planned: PlannedRun) -> Iterator[Run]:
     setup = planned_setup(planned)
     for found in gather(files):
         if found.output is None:
-            raise AskError(say("{file} is not output of a benchmark that is known", file=found.name))
+            raise AskError(say("{file} is not the output of a known benchmark", file=found.name))
         for run in found.output.rows(found.document, setup):
             yield Run(kind=run.kind, cells=completed(run.kind, run.cells, setup=setup))
 

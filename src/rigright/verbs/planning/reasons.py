@@ -84,7 +84,7 @@ def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:
     known = known_of_one(subject, chip, what=Ran(engine=engine, kind=kind))
     yield (
         unit,
-        say("operations of a sample / what the chip reaches for such a network, with fixed costs of a batch"),
+        say("operations per sample / achieved rate for this type of network, + fixed cost per batch"),
         f"{found.value / plan.n_chips:,.4g} x {plan.n_chips}",
         f"{chip.sources} ({chip.as_of}); data/corrections/{subject}.toml",
     )
@@ -99,7 +99,7 @@ def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:
     trained = f"data/corrections/{TRAINING}.toml"
     yield (
         "tok/s",
-        say("forward + backward + recomputed passes + optimizer + links that nothing hides + waiting stages"),
+        say("forward + backward + recomputation + optimizer + exposed communication + pipeline bubble"),
         f"{peak / TERA:,.0f} TFLOP/s x MFU {0.0 if mfu is None else mfu.value:.2f} x {plan.n_chips}",
         f"{chip.sources} ({chip.as_of}); {trained}",
     )
@@ -109,7 +109,7 @@ def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:
     yield "80 %", what_was_seen(chip, known), edges, f"data/corrections/bands_{TRAINING}.toml"
     yield (
         "memory",
-        say("states of the parameters + activations + working sets of the fullest rank"),
+        say("parameters, gradients and optimizer state + activations + workspace of the fullest rank"),
         f"{show_bytes(plan.rank_bytes.value)} of {show_bytes(plan.room_bytes)}",
         f"data/corrections/memory_training.toml; {chip.mem_source}",
     )
@@ -119,13 +119,13 @@ def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[Row]:
     form, layout = find_format(work.weights), plan.layout
     yield (
         "weights",
-        say("each tensor's elements x bits of its format, cut over tp and pp"),
+        say("elements x bits per weight of each tensor, split over tp and pp"),
         f"{form.label}; tp {layout.tp}, pp {layout.pp}; {show_bytes(weigh(arch, work.weights).total_bytes)}",
         f"{arch.source or arch.name}; {form.source}",
     )
     yield (
         "memory",
-        say("memory a program can use on the GPU"),
+        say("GPU memory available to programs"),
         f"{plan.chip.name}: {show_bytes(plan.room_bytes)}",
         plan.chip.mem_source,
     )
@@ -160,7 +160,7 @@ def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
         around = "" if host is None or not host.value else f" + {show_usd(host.value)}"
         yield (
             "$",
-            say("cards x price + the machine around them"),
+            say("cards x price + rest of the machine"),
             f"{plan.n_chips} x {show_usd(price.usd)}{around}",
             f"{price.source} ({price.as_of})" + (f"; {HOSTS} ({host.as_of})" if host and around else ""),
         )
@@ -168,7 +168,7 @@ def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
     hours = f"{tariff.years:g} x 8,766 h x {tariff.duty:g}"
     yield (
         "$/h",
-        say("price / hours it works + kilowatts x PUE x tariff"),
+        say("price / hours of use + kW x PUE x tariff"),
         f"{hours}; PUE {tariff.pue:g}; {show_usd(tariff.usd_per_kwh)}/kWh",
         MONEY,
     )

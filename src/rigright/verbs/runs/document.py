@@ -67,8 +67,8 @@ def _objects(name: str, text: str) -> Iterator[Mapping[str, Any]]:
         first, _, rest = text.strip().partition("\n")
         if not rest or not _loads(first):
             raise DataError(
-                say("{file} is not whole JSON: {why}", file=name, why=error),
-                hint=say("was the run cut short? let it write its file again"),
+                say("{file} is not valid JSON: {why}", file=name, why=error),
+                hint=say("was the run interrupted? run it again"),
             ) from None
         # JSON lines; blank ones do not count
         for number, line in enumerate(text.splitlines(), 1):
@@ -77,8 +77,8 @@ def _objects(name: str, text: str) -> Iterator[Mapping[str, Any]]:
             found = _loads(line)
             if not isinstance(found, dict):
                 raise DataError(
-                    say("{file}, line {line}: not whole JSON", file=name, line=number),
-                    hint=say("was the run cut short? delete that line"),
+                    say("{file}, line {line}: not valid JSON", file=name, line=number),
+                    hint=say("was the run interrupted? delete that line"),
                 ) from None
             yield found
         return

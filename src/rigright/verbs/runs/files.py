@@ -40,7 +40,7 @@ class Text:
 def read_text(asked: str) -> Text:
     """The whole table, bounded; what is no text is an error."""
     if not asked.strip():
-        raise AskError(say("the name of the file is empty"))
+        raise AskError(say("the file name is empty"))
     if asked == STDIO:
         name, content = "stdin", sys.stdin.buffer.read(MAX_TABLE_BYTES + 1)
         if len(content) > MAX_TABLE_BYTES:
@@ -107,8 +107,8 @@ def _folder(folder: Path) -> Iterator[Found]:
             yield found
     if not taken:
         raise MissingError(
-            say("no run in the folder {folder}", folder=folder),
-            hint=say("readable: {known}; a table of your own is named as a file", known=known()),
+            say("no runs in folder {folder}", folder=folder),
+            hint=say("supported: {known}; give your own table as a file", known=known()),
         )
 
 
@@ -120,7 +120,7 @@ def _paths(folder: Path) -> list[Path]:
         if len(paths) > MOST_FILES:
             raise AskError(
                 say("{folder} holds more than {most} files", folder=folder, most=f"{MOST_FILES:,}"),
-                hint=say("name the folder of one benchmark"),
+                hint=say("give the folder of one benchmark"),
             )
     # JSON says more than the CSV beside it
     return sorted(paths, key=lambda path: (path.parent, path.stem, path.suffix.lower() != ".json"))

@@ -83,7 +83,7 @@ def deal_notes(case: Case) -> tuple[Sentence, ...]:
     parts = ",".join(str(count) for count in (*counts[:-1], counts[-1] + 1))
     return (
         say(
-            "split by free memory alone, layers would overfill a card: start {engine} with {flag} {parts}",
+            "splitting layers by free memory would overfill one GPU: start {engine} with {flag} {parts}",
             engine=case.engine.label,
             flag=flag,
             parts=parts,

@@ -33,7 +33,7 @@ def _rows(case: Case, memory: ServingMemory) -> Iterator[tuple[str, Sentence, st
     form, kv = find_format(case.serving.weights), find_kv_format(case.serving.kv)
     yield (
         "weights",
-        say("each tensor's elements x bits of its format, cut over tp and pp"),
+        say("elements x bits per weight of each tensor, split over tp and pp"),
         f"{form.label}; tp {layout.tp}, pp {layout.pp}; {show_bytes(case.weights.total_bytes)}",
         f"{case.arch.source or case.arch.name}; {form.source}",
     )
@@ -42,35 +42,35 @@ def _rows(case: Case, memory: ServingMemory) -> Iterator[tuple[str, Sentence, st
         entries = " + ".join(f"{count} x {entry_elems(mixer):,}" for mixer, count in lanes(case.arch).items())
         yield (
             "cache",
-            say("sequences x kept tokens x layers x elements of an entry x bits, cut over kv heads"),
+            say("sequences x cached tokens x layers x elements per entry x bits, split over KV heads"),
             f"{entries}; {kv.bits:g} bit; {case.serving.batch} x {case.serving.context_tok}",
             f"{kv.source}; {engine.source}",
         )
     yield (
         "step",
-        say("the larger of: tokens of a step x widest layer; rows of logits x vocabulary x bytes"),
+        say("max(tokens per step x widest layer, logit rows x vocabulary x bytes)"),
         _step(case),
         engine.source,
     )
     yield (
         "graphs",
-        say("captured sizes x layers x a fitted size"),
+        say("captured batch sizes x layers x fitted size"),
         f"{int(settings.graph_sizes)} x {len(case.arch.trunk.layers)}",
         FITTED,
     )
     if any(engine.libraries_mib):
         yield (
             "libraries",
-            say("what a start adds outside tensors, as its log shows it; more where cards work together"),
+            say("startup overhead outside tensors, as shown in the log; higher with several GPUs"),
             "",
             engine.source,
         )
-    yield ("collectives", say("buffers of collectives where cards work together, fitted"), "", FITTED)
-    yield ("context", say("what a process takes before its first tensor, fitted"), "", FITTED)
+    yield ("collectives", say("collective buffers with several GPUs, fitted"), "", FITTED)
+    yield ("context", say("process memory before the first tensor, fitted"), "", FITTED)
     if engine.pool == "share":
         yield (
             "unused",
-            say("what is left of the engine's share of the card, set aside for caches"),
+            say("the rest of the engine's share, reserved for KV cache"),
             f"{float(settings.share):g} of {engine.share_of}; {show_bytes(float(memory.pool_bytes))}",
             engine.source,
         )

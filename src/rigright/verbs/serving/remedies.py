@@ -106,7 +106,7 @@ def _smaller_ask(case: Case) -> Iterator[Change]:
         if fewer < case.serving.batch:
             yield (
                 say("concurrency {batch}", batch=f"{fewer:,}"),
-                say("the rest queues"),
+                say("further requests queue"),
                 f"--batch {fewer}",
                 case.over(batch=fewer),
             )
@@ -126,8 +126,8 @@ def _leaner_engine(case: Case) -> Iterator[Change]:
     if case.engine.max_seqs is not None and case.engine.logit_rows == "seqs":
         fewer = max(LEAST_SEQS, int(case.serving.batch))
         yield (
-            say("at most {seqs} sequences in the engine", seqs=fewer),
-            say("more than that queue"),
+            say("at most {seqs} sequences", seqs=fewer),
+            say("further requests queue"),
             f"--max-seqs {fewer}",
             case.over(max_seqs=fewer),
         )
@@ -148,7 +148,7 @@ def _leaner_engine(case: Case) -> Iterator[Change]:
     if case.engine.pool == "share" and settings.share is not None and float(settings.share) < MOST_SHARE:
         yield (
             say("{share} of GPU memory for the engine", share=f"{MOST_SHARE:.0%}"),
-            say("nothing else may use the GPU; peaks may run out of memory"),
+            say("no other program can use the GPU; peaks may run out of memory"),
             f"--util {MOST_SHARE}",
             case.over(utilisation=MOST_SHARE),
         )
@@ -162,7 +162,7 @@ def _more_cards(case: Case) -> Iterator[Change]:
         return
     yield (
         say("{cards} GPUs instead", cards=len(grown)),
-        say("the price of the GPUs"),
+        say("cost of the GPUs"),
         None,
         replace(case, cards=grown, layout=layout),
     )
@@ -222,7 +222,7 @@ def _together(case: Case, before: float) -> Iterator[Remedy]:
     if len(said) > 1 and after > before:
         yield Remedy(
             change=say("all together: {changes}", changes=with_commas(said)),
-            price=say("all their costs"),
+            price=say("all costs above"),
             saves_bytes=after - before,
             fits=after >= 0,
             flag=" ".join(flags),

@@ -32,7 +32,7 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
     share = memory / chip.mem_bytes_per_s
     yield (
         "rates",
-        say("what the chip states x the share that is reached"),
+        say("rated value x efficiency"),
         f"{chip.mem_bytes_per_s / GIGA:,.0f} GB/s x {share:.2f}; {compute / TERA:,.0f} TFLOP/s",
         f"{chip.sources} ({chip.as_of}); {fitted}",
     )
@@ -43,28 +43,28 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
         share_of, rate = reached / own.mem_bytes_per_s, f"{reached / GIGA:,.0f}"
         yield (
             "RAM",
-            say("channels x transfers a second x 8 bytes x the share that is reached"),
+            say("channels x transfers/s x 8 bytes x efficiency"),
             f"{host.channels} x {host.transfers_per_s / GIGA:.1f} GT/s x 8 B x {share_of:.2f} = {rate} GB/s",
             f"{host.cpu.source}; {fitted}",
         )
     yield (
         "TPOT",
         say(
-            "a pass: the root of computing squared + reading squared for each multiplication, + caches, links"
-            " and fixed costs of layers and passes; then the prompts of others between"
+            "forward pass: sqrt(compute² + memory²) per matmul, + KV cache, communication and "
+            "fixed costs per layer and pass; + interleaved prefills"
         ),
         say(
-            "{parts} with {running} sequences; prompts of others {others}",
+            "{parts} with {running} sequences; interleaved prefills {others}",
             parts=_parts(found.token_pass),
             running=show_short(found.running),
             others=show_seconds(max(round(found.tpot_s.value - found.token_pass.total_s, DIGITS), 0.0)),
         ),
         fitted,
     )
-    yield "TTFT", say("the passes of the prompt + waiting for others"), _parts(found.prompt_pass), fitted
+    yield "TTFT", say("prefill passes + queueing"), _parts(found.prompt_pass), fitted
     yield (
         "tok/s",
-        say("running sequences / time in the system x output tokens"),
+        say("running sequences / time in system x output tokens"),
         say("{running} sequences of {output} tokens",
             running=show_short(found.running), output=f"{found.output_tok:,.0f}"),
         fitted,
@@ -104,7 +104,7 @@ def what_was_seen(chip: Chip, known: Known) -> Sentence:
     level, engine = int(known.chip), int(known.engine)
     if chip.vendor == CPU and engine == TRAVELLED:
         here = say("measured / predicted on held-out benchmarks of this CPU")
-        alike = say("measured / predicted on held-out benchmarks of CPUs of its class, {kind}",
+        alike = say("measured / predicted on held-out benchmarks of CPUs in its class, {kind}",
                     kind=class_of(chip).id)  # fmt: skip
         return here if level == CHIP else alike
     if engine == NEVER:
@@ -114,7 +114,7 @@ def what_was_seen(chip: Chip, known: Known) -> Sentence:
     if level == CHIP:
         return say("measured / predicted on held-out benchmarks of this GPU")
     told = {
-        CLASS: say("wider: no benchmark of this GPU, but of its class {kind}", kind=class_of(chip).id),
-        KIN: say("wider: no benchmark of this GPU or its class, but of related GPUs"),
+        CLASS: say("wider: benchmarks of its class {kind}, none of this GPU", kind=class_of(chip).id),
+        KIN: say("wider: benchmarks of related GPUs, none of this GPU or its class"),
     }
     return told.get(level, say("widest: no benchmark of this GPU or its class"))

@@ -33,7 +33,7 @@ def deciding(case: Case, *, unsaid: tuple[str, ...], traffic: Traffic | None = N
     found = integrated(rate, open_ones).decides
     if found is not None and found.most >= WORTH * found.least:
         yield say(
-            "{option} decides between {least} and {most} tok/s",
+            "depends on {option}: {least} to {most} tok/s",
             option=found.prior.option, least=show_short(found.least), most=show_short(found.most),
         )  # fmt: skip
 

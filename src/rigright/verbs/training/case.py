@@ -83,7 +83,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
         value = getattr(wish, name)
         if value is not None and value < 1:
             raise AskError(
-                say("{name} cannot be {value}; write a whole number above zero", name=name, value=value)
+                say("{name} cannot be {value}; use a whole number above zero", name=name, value=value)
             )
         if value is not None and value > MOST:
             raise AskError(
@@ -131,7 +131,7 @@ def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
         )
     layers = trunk_of(arch).layers
     if pp > len(layers):
-        raise AskError(say("{pp} pipeline stages are more than {layers} layers", pp=pp, layers=len(layers)))
+        raise AskError(say("pp {pp} exceeds the {layers} layers", pp=pp, layers=len(layers)))
     heads = next((layer.mixer.heads for layer in layers if layer.mixer is not None and layer.mixer.heads), 0)
     if heads % tp:
         raise AskError(say("tp {tp} does not divide {heads} heads", tp=tp, heads=heads))
@@ -139,11 +139,11 @@ def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
     if ep > 1 and (experts == 0 or experts % ep):
         raise AskError(say("ep {ep} does not divide {experts} experts", ep=ep, experts=experts))
     if ep > cards // pp:
-        raise AskError(say("experts cannot be dealt out to {ep} ranks: tp x dp x cp are fewer", ep=ep))
+        raise AskError(say("experts cannot be split over {ep} ranks: tp x dp x cp is smaller", ep=ep))
     if wish.global_batch is not None and dp > wish.global_batch:
         raise AskError(
             say(
-                "{dp} replicas need at least {dp} sequences a step, and the batch has {batch}",
+                "{dp} replicas need at least {dp} sequences per step; the batch has {batch}",
                 dp=dp,
                 batch=wish.global_batch,
             )

@@ -34,10 +34,10 @@ def reasons(case: Case, worst: RankUse) -> tuple[Reason, ...]:
 
 def _states(setup: Setup) -> Iterator[_Row]:
     precision, optimizer = setup.precision, setup.optimizer
-    learnt = say("parameters that learn x bytes, cut over tp, pp, ep, divided by what the sharding divides")
+    learnt = say("trainable parameters x bytes, split over tp, pp, ep and by sharding")
     yield (
         "frozen",
-        say("the base in its format, cut over tp, pp, ep"),
+        say("base model in its format, split over tp, pp, ep"),
         setup.training.base,
         "data/formats.toml",
     )
@@ -46,38 +46,38 @@ def _states(setup: Setup) -> Iterator[_Row]:
     yield "gradients", learnt, _each(precision.said, precision.grad), PRECISIONS
     states = optimizer.bytes if optimizer.bytes is not None else optimizer.copies * precision.state
     yield "optimizer", learnt, _each(optimizer.label, states), f"{OPTIMIZERS}: {optimizer.source}"
-    step = say("parameters of the rank x copies the optimizer step makes")
+    step = say("parameters per rank x temporary copies of the optimizer step")
     yield "step", step, f"{optimizer.label}: {optimizer.step_copies:g}", f"{OPTIMIZERS}: {optimizer.source}"
 
 
 def _activations(case: Case, setup: Setup) -> Iterator[_Row]:
     trainer = setup.trainer
     source = f"{TRAINERS}: {trainer.source}"
-    kept = say("micro-batches in flight x tokens x layers x bytes each layer keeps for its backward pass")
+    kept = say("micro-batches in flight x tokens x layers x bytes kept per layer for backward")
     tower = trunk_of(case.arch)
     saved: Saved = layer_saved(tower.layers[-1], setup.habit)
     a_token = saved.whole + saved.stream + saved.split + saved.kv + saved.expert
     recomputed = say(
-        "recompute {level}; {size} a token in the last layer",
+        "recompute {level}; {size} per token in the last layer",
         level=setup.habit.recompute,
         size=show_bytes(a_token),
     )
     yield "activations", kept, recomputed, source
-    working = say("tokens x what one layer holds while its backward pass runs")
-    wide = say("{count} gradients as wide as the ffn", count=f"{trainer.wide_grads:g}")
+    working = say("tokens x workspace of one layer in backward")
+    wide = say("{count} gradients of FFN width", count=f"{trainer.wide_grads:g}")
     yield "working", working, wide, source
-    logits = say("tokens x vocabulary x bytes of a logit, its fp32 copies and gradients")
+    logits = say("tokens x vocabulary x bytes per logit, including fp32 copies and gradients")
     yield "loss", logits, f"{trainer.logit:g} B; {case.arch.vocab}", source
     yield (
         "gathered",
-        say("the largest layer and what stands around the layers, whole"),
+        say("the largest layer, embeddings and output head, unsharded"),
         setup.training.sharding,
         source,
     )
-    yield "buckets", say("copies of gradients on their way to other ranks"), f"{trainer.ddp_copies:g}", source
+    yield "buckets", say("gradient communication buffers"), f"{trainer.ddp_copies:g}", source
     yield (
         "casts",
-        say("16-bit copies of weights that autocast keeps for the backward pass"),
+        say("16-bit weight copies kept by autocast for backward"),
         "2 B",
         PRECISIONS,
     )
@@ -89,11 +89,9 @@ def _each(name: Sentence | str, size: float) -> Sentence:
 
 def _beyond() -> Iterator[_Row]:
     terms = corrections("memory_training")["terms"]
-    reserved = say(
-        "what the allocator holds: the backward pass and the step, whose blocks do not serve each other"
-    )
+    reserved = say("held by the allocator: backward and optimizer step cannot reuse each other's blocks")
     yield "reserved", reserved, f"x {terms['reserve']:g}", FITTED
-    device = say("reserved, the CUDA context, and NCCL where ranks talk")
+    device = say("reserved + CUDA context + NCCL on several GPUs")
     yield "device", device, f"{terms['context_gib']:g} + {terms['collectives_gib']:g} GiB", FITTED
 
 
@@ -101,25 +99,18 @@ def time_reasons(case: Case, step: StepUse) -> tuple[Reason, ...]:
     """A row for each part of the time of a step."""
     times = {name for name, _ in step.parts_s}
     accumulated = str(case.layout.pp if case.training.accumulate is None else case.training.accumulate)
-    links = say("bytes of each collective over the wires of the fabric, less what computing hides")
+    links = say("bytes per collective / link bandwidth, minus what overlaps with compute")
     setup, training = case.setup(), case.training
     forward = say(
-        "FLOPs of matrices and attention over what the chip reaches; bytes of cheap operations"
-        " over memory bandwidth"
+        "matmul and attention FLOPs / achieved FLOP/s; bytes of elementwise operations / memory bandwidth"
     )
-    backward = say(
-        "twice the matrices of the forward pass (once where weights are frozen), attention"
-        " two and a half times"
-    )
-    bubble = say(
-        "stages that fill and drain over the micro-batches, a fuller last stage, and ranks"
-        " that wait for the slowest"
-    )
-    again = say("the forward pass again, as far as its results were not kept")
-    states = say("bytes of states a rank reads and writes over memory bandwidth")
-    host = say("launches of every layer where they outlast computing, and a fixed cost a step")
+    backward = say("2x forward matmuls (1x for frozen weights), 2.5x attention")
+    bubble = say("pipeline fill and drain, a fuller last stage, and waiting for the slowest rank")
+    again = say("forward pass again, for activations that were not kept")
+    states = say("bytes of states read and written per rank / memory bandwidth")
+    host = say("kernel launches not hidden by compute, and a fixed cost per step")
     rows: tuple[_Row, ...] = (
-        ("forward", forward, say("{count} micro-batches a step", count=accumulated), TIMES),
+        ("forward", forward, say("{count} micro-batches per step", count=accumulated), TIMES),
         ("backward", backward, training.method, TIMES),
         ("recompute", again, setup.habit.recompute, TIMES),
         ("optimizer", states, setup.optimizer.label, OPTIMIZERS),

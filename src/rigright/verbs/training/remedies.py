@@ -38,7 +38,7 @@ def _changes(case: Case) -> Iterator[Change]:
     yield from _divided(case)
     training = case.training
     if training.micro_batch > 1:
-        price = say("smaller matrices; gather more micro-batches to keep the batch")
+        price = say("smaller matrices; accumulate more micro-batches to keep the batch size")
         yield say("one sequence at a time"), price, "--micro-batch 1", {"micro_batch": 1}
     if training.seq_tok >= 1024 and case.arch.vocab:
         half = training.seq_tok // 2
@@ -55,15 +55,15 @@ def _fewer_activations(case: Case) -> Iterator[Change]:
     if habit.recompute == "none" and not habit.flash:
         price = say("a few percent more compute")
         yield (
-            say("recompute the core of attention"),
+            say("recompute attention only"),
             price,
             "--recompute selective",
             {"recompute": "selective"},
         )
     if not habit.flash:
-        yield say("flash attention"), say("none: it is faster too"), "--flash", {"flash": True}
+        yield say("flash attention"), say("none: also faster"), "--flash", {"flash": True}
     if habit.trainer.logit and not case.training.chunked_loss:
-        price = say("next to nothing; needs a fused or chunked cross-entropy")
+        price = say("almost nothing; needs a fused or chunked cross-entropy")
         yield say("logits in chunks"), price, "--chunked-loss", {"chunked_loss": True}
     if case.layout.tp > 1 and not case.layout.sequence_parallel:
         price = say("none: the same traffic")
@@ -73,18 +73,23 @@ def _fewer_activations(case: Case) -> Iterator[Change]:
 def _smaller_states(case: Case) -> Iterator[Change]:
     optimizer, training = case.setup().optimizer, case.training
     if optimizer.id.startswith("adamw") and optimizer.bytes is None:
-        price = say("little: states in 8 bit train as well in most reports")
-        yield say("AdamW with states in 8 bit"), price, "--optimizer adamw-8bit", {"optimizer": "adamw-8bit"}
+        price = say("little: 8-bit states train equally well in most reports")
+        yield say("AdamW with 8-bit states"), price, "--optimizer adamw-8bit", {"optimizer": "adamw-8bit"}
     if optimizer.step_copies:
-        price = say("none: it is faster too")
+        price = say("none: also faster")
         yield say("a fused optimizer step"), price, "--optimizer adamw-fused", {"optimizer": "adamw-fused"}
     if training.offload == "none":
         price = say("each step waits for the states to cross PCIe and for the CPU")
-        yield say("states on the host"), price, "--offload optimizer-cpu", {"offload": "optimizer-cpu"}
+        yield (
+            say("optimizer states in host memory"),
+            price,
+            "--offload optimizer-cpu",
+            {"offload": "optimizer-cpu"},
+        )
     if not training.offload.startswith("all"):
         price = say("every layer's weights cross PCIe three times a step: several times slower")
         yield (
-            say("weights and states on the host"),
+            say("weights and optimizer states in host memory"),
             price,
             "--sharding fsdp --offload all-cpu",
             {"offload": "all-cpu", "sharding": "fsdp"},
@@ -98,13 +103,13 @@ def _divided(case: Case) -> Iterator[Change]:
     now = order.index(case.training.sharding) if case.training.sharding in order else len(order)
     prices = (
         say("none: the same traffic"),
-        say("little: gradients are scattered as they come"),
+        say("little: gradients are scattered as they are computed"),
         say("1.5x the traffic: weights are gathered twice per step"),
     )
     names = (
-        say("optimizer states divided over the replicas"),
-        say("states and gradients divided over the replicas"),
-        say("weights, gradients and states divided over the replicas"),
+        say("shards optimizer states across replicas"),
+        say("shards optimizer states and gradients across replicas"),
+        say("shards weights, gradients and optimizer states across replicas"),
     )
     for level in range(now + 1, len(order)):
         yield names[level - 1], prices[level - 1], f"--sharding {order[level]}", {"sharding": order[level]}
@@ -115,8 +120,8 @@ def _fewer_learn(case: Case) -> Iterator[Change]:
         price = say("trains adapters only: enough for most fine-tuning, not for new knowledge")
         yield say("LoRA instead of full training"), price, "--train lora", {"method": "lora"}
     if case.training.method != "qlora" and case.arch.vocab:
-        price = say("trains adapters only, on a 4-bit base; a third slower")
-        yield say("QLoRA: the base in 4 bit"), price, "--train qlora", {"method": "qlora"}
+        price = say("trains adapters only, on a 4-bit base; about a third slower")
+        yield say("QLoRA: 4-bit base"), price, "--train qlora", {"method": "qlora"}
 
 
 def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remedy]:
@@ -136,7 +141,7 @@ def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remed
             flag = " ".join(change[2] for change in changes)
             return [
                 Remedy(
-                    change=said, price=say("the cost of each"), flag=flag, saves_bytes=saves_bytes, fits=True
+                    change=said, price=say("all costs above"), flag=flag, saves_bytes=saves_bytes, fits=True
                 )
             ]
     return []

@@ -30,9 +30,9 @@ class DiffusionAsk:
 def read_diffusion(row: Row) -> DiffusionAsk:
     """What a row asks; what it leaves open is as the network is usually run."""
     if not row.get("model"):
-        raise AskError(say("the row names no model"))
+        raise AskError(say("the row has no model"))
     if not row.get("chip"):
-        raise AskError(say("the row names no chip"))
+        raise AskError(say("the row has no chip"))
     net = denoiser(row["model"])
     usual = {
         "height": net.height,

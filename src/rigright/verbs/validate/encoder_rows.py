@@ -52,7 +52,7 @@ def read_encoder(row: Row) -> EncoderAsk:
         assumed.append(say("{column} not stated: assuming {value}", column="prompt_tok", value=USUAL_TOK))
     skips = bool(row.get("padding_skipped"))
     if skips:
-        assumed.append(say("padding is skipped: sequences taken as half as long as the longest"))
+        assumed.append(say("padding is skipped: assuming sequences of half the maximum length"))
     return EncoderAsk(
         engine=(row.get("engine") or "").strip().lower(),
         chip=find_chip(row.get("chip") or ""),

@@ -66,8 +66,8 @@ def validate(
             progress(len(rows))
         if len(rows) == before:
             raise DataError(
-                say("{file}: no figure in this output of {program}", file=found.name, program=written.name),
-                hint=say("was the run cut short? let it write its file again"),
+                say("{file}: no metrics in this output of {program}", file=found.name, program=written.name),
+                hint=say("was the run interrupted? run it again"),
             )
     shown = names[0] if len(names) == 1 else ", ".join(names[:MOST_NAMES])
     label = "stdin" if shown == STDIO else Path(shown).name if len(names) == 1 else shown
@@ -109,11 +109,11 @@ def recognise(text: Text) -> Kind:
     if 2 * len(header & set(best.marks)) < len(best.marks):
         raise DataError(
             say(
-                "{file} is no table of measured runs that is known; its columns should be those of {kinds}",
+                "{file} is not a known table of measured runs; expected columns of {kinds}",
                 file=text.name,
                 kinds="; ".join(f"{kind.name}.csv ({', '.join(kind.marks)}, ...)" for kind in kinds),
             ),
-            hint=say("output of these is read as it is: {known}", known=known()),
+            hint=say("supported benchmark outputs: {known}", known=known()),
         )
     return best
 
@@ -153,7 +153,7 @@ def _held(kind: Kind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence
     column = one.metric if one.metric in kind.measured else next(iter(kind.measured), one.metric)
     if column not in wrong:
         return replace(one, measured=row.get(column))
-    fault = say("{fault}; taken as not measured", fault=wrong[column])
+    fault = say("{fault}; treated as not measured", fault=wrong[column])
     return replace(one, measured=None, why=with_semicolons([one.why, fault]))
 
 

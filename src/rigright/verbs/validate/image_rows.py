@@ -80,7 +80,7 @@ def read_image(row: Row) -> ImageAsk:
     """What a row asks for."""
     gpu = row.get("gpu") or row.get("chip")
     if not gpu:
-        raise AskError(say("the row names no chip: gpu is empty"))
+        raise AskError(say("the row has no chip: gpu is empty"))
     cpu = _processor(gpu) if gpu.upper().startswith("CPU") else None
     chip = find_chip(gpu) if cpu is None else None
     work, kind, assumed, wider = work_of_row(row)
@@ -121,7 +121,7 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     """From our own description, else from the counts a row bears, else from the table of benchmarks."""
     name = row.get("model") or ""
     if not name and row.get("gmacs") is None:
-        raise AskError(say("the row names no model, and bears no multiply-adds"))
+        raise AskError(say("the row has neither a model nor multiply-adds"))
     found = _described(
         name, row.get("img_size"), seq_tok=row.get("seq_len"), unpadded=bool(row.get("padding_skipped"))
     )

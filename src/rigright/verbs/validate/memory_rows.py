@@ -66,7 +66,7 @@ def predict_memory_row(row: Row) -> MemoryFigure:
     if measure is None:
         raise AskError(
             say(
-                '"{what}" is not a figure of memory we know; known: {known}',
+                'unknown memory metric "{what}"; known: {known}',
                 what=what,
                 known=", ".join(_MEASURES),
             )
@@ -201,7 +201,7 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     ranks = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
     notes = []
     if context is None:
-        notes.append(say("context is empty: the engine's usual one is taken"))
+        notes.append(say("no context given: using the engine's default"))
     if not told.versioned:
         notes.append(say("{engine} version not stated: assuming the newest", engine=told.engine.label))
     case = _Case(

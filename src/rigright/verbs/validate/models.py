@@ -22,7 +22,7 @@ def model_of(row: Row) -> tuple[Arch, tuple[Sentence, ...]]:
         return _open(shape), notes
     if row.get("model"):
         return _open(row["model"]), ()
-    raise AskError(say("the row names no model: arch, shape and model are empty"))
+    raise AskError(say("the row has no model: arch, shape and model are empty"))
 
 
 def _plausible(shape: str) -> tuple[str, tuple[Sentence, ...]]:

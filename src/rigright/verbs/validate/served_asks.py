@@ -72,11 +72,11 @@ def read_served(row: Row) -> ServedAsk:
     """What a row asks; raises a RigError that says what is missing."""
     arch, notes = model_of(row)
     if arch.vocab == 0 or arch.task not in {"text", "image-text", "audio-text"}:
-        raise AskError(say("{model} makes no text, so nothing is served token by token", model=arch.name))
+        raise AskError(say("{model} does not generate text", model=arch.name))
     assumed = list(notes)
     engine = _engine(row, assumed)
     if not row.get("chip"):
-        raise AskError(say("the row names no chip"))
+        raise AskError(say("the row has no chip"))
     card = _first_card(row["chip"])
     # the format told; else as published, or what the chip multiplies fastest
     told = row.get("weights")
@@ -96,7 +96,7 @@ def read_served(row: Row) -> ServedAsk:
     prefill, cut = _cuts(row, chips=chips, assumed=assumed)
     drafts = drafts_of(row, arch, engine=engine.id)
     if drafts.drafted_tok:
-        assumed.append(say("such runs drafted {tok} tokens a pass", tok=f"{drafts.drafted_tok:g}"))
+        assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafts.drafted_tok:g}"))
     return ServedAsk(
         arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
         engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
@@ -154,7 +154,7 @@ def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None,
         found = {match[1]: _worker(match) for match in _WORKERS.finditer(row["disagg"])}
         if set(found) != {"prefill", "decode"}:
             raise AskError(
-                say('workers are told as "prefill 1x(tp8 pp1 dp1 ep1) decode ...", not as "{text}"',
+                say('cannot read workers "{text}"; for example "prefill 1x(tp8 pp1 dp1 ep1) decode ..."',
                     text=row["disagg"])
             )  # fmt: skip
         return found["prefill"], found["decode"]
@@ -167,7 +167,7 @@ def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None,
     each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)
     spread = row.get("moe_tp") or 1
     if spread > max(each, chips):
-        assumed.append(say("experts are cut over {ranks} chips: so many are taken", ranks=spread))
+        assumed.append(say("experts are split over {ranks} GPUs: using that many", ranks=spread))
         each = spread
     if spread * ep > each:  # both cannot be: where experts are cut over all chips, none has any whole
         ep = 1 if spread == each else max(each // spread, 1)

@@ -32,9 +32,9 @@ def predict_served(row: Row) -> Prediction:
     value = told[()]
     if not np.isfinite(value) or value <= 0:
         if np.isnan(value):
-            why = say('"{metric}" is not a figure of serving we know', metric=metric)
+            why = say('unknown serving metric "{metric}"', metric=metric)
         else:
-            why = say("one request does not fit in the memory of these chips")
+            why = say("a single request does not fit in the memory of these GPUs")
         return Prediction(metric=metric, group=metric, why=why)
     case = RunCase(
         weights=ask.weights,

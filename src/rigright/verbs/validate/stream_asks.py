@@ -76,7 +76,7 @@ def read_stream(row: Row) -> StreamAsk:
         reading.assumed.append(say("{column} not stated: assuming {value}", column="weights", value=weights))
     named = row.get("chip") or row.get("chip_name")
     if not named:
-        raise AskError(say("the row names no chip"))
+        raise AskError(say("the row has no chip"))
     chip = find_chip(named)
     if engine.backends and not engine.backend:
         usual = engine.backend_on(chip.vendor)

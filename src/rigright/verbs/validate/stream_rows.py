@@ -68,7 +68,7 @@ def predict_stream(row: Row) -> Prediction:
     if size > room * ask.cards:
         raise AskError(
             say(
-                "the weights take {size}; {cards} x {chip} hold {room}",
+                "weights take {size}; {cards}x {chip} has {room}",
                 size=show_bytes(size),
                 cards=ask.cards,
                 chip=ask.chip.name,
@@ -79,7 +79,7 @@ def predict_stream(row: Row) -> Prediction:
     if not np.isfinite(value) or value <= 0:
         raise AskError(
             say(
-                '"{metric}" on {chip} cannot be told: its rates are not known',
+                'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown',
                 metric=ask.metric,
                 chip=ask.chip.name,
             )

@@ -97,7 +97,7 @@ def read_row(row: Row) -> Asked:
     trainer = words.trainer_of(row.get("framework") or "", month=words.month_of(row.get("source") or ""))
     reading = _Reading(row=row, arch=arch, trainer=trainer or trainers()["pytorch"], assumed=[*notes])
     if trainer is None:
-        reading.assumed.append(say("trainer unknown: taken as a plain PyTorch loop"))
+        reading.assumed.append(say("unknown trainer: assuming a plain PyTorch loop"))
     layout = _layout(reading)
     arch = _whole_stages(reading, layout.pp)
     training = _training(reading, layout)
@@ -112,7 +112,7 @@ def read_row(row: Row) -> Asked:
             taken = getattr(training, column) or say("the trainer's own")
             reading.assumed.append(
                 say(
-                    '{column} "{cell}" is not known: taken as {value}',
+                    'unknown {column} "{cell}": using {value}',
                     column=column,
                     cell=cell[:40],
                     value=taken,
@@ -168,10 +168,8 @@ def _whole_stages(reading: _Reading, pp: int) -> Arch:
     if pp <= len(trunk.layers):
         return arch
     if pp * len(trunk.layers) > MAX_LAYERS:
-        raise AskError(
-            say("{pp} pipeline stages are more than {layers} layers", pp=pp, layers=len(trunk.layers))
-        )
-    reading.assumed.append(say("fewer layers than stages: layers read as those of one stage"))
+        raise AskError(say("pp {pp} exceeds the {layers} layers", pp=pp, layers=len(trunk.layers)))
+    reading.assumed.append(say("fewer layers than pipeline stages: reading them as layers per stage"))
     longer = replace(trunk, layers=trunk.layers * pp)
     return replace(arch, towers=tuple(longer if tower is trunk else tower for tower in arch.towers))
 
@@ -231,11 +229,11 @@ def _length(reading: _Reading) -> int:
     if mean is not None and reading.row.get("seq_tok") is None:
         longest = mean * (LONGEST_UNPADDED if reading.row.get("padding_free") else LONGEST)
         reading.assumed.append(
-            say("samples vary: the longest batch taken as {tokens} tokens a sample", tokens=longest)
+            say("samples vary: assuming {tokens} tokens per sample in the longest batch", tokens=longest)
         )
         return int(longest)
     told = reading.number("seq_tok", reading.usual("seq_tok"))
     if not reading.row.get("short_samples") or told <= SHORT_TOK:
         return told
-    reading.assumed.append(say("samples shorter than seq_tok: taken as {tokens} tokens", tokens=SHORT_TOK))
+    reading.assumed.append(say("samples shorter than seq_tok: assuming {tokens} tokens", tokens=SHORT_TOK))
     return SHORT_TOK

@@ -42,7 +42,7 @@ class Timed:
 def read_timed(row: Row, asked: Asked) -> Timed:
     """What was trained, as it bears on time; what the row leaves open is assumed and said."""
     if not row.get("chip"):
-        raise AskError(say("the row names no chip"))
+        raise AskError(say("the row has no chip"))
     chip = by_id().get(row["chip"]) or find_chip(row["chip"])
     assumed = list(asked.assumed)
     training = _training(row, asked.training, assumed=assumed)
@@ -64,7 +64,7 @@ def read_timed(row: Row, asked: Asked) -> Timed:
         training = replace(training, accumulate=_accumulate(row, training, layout=layout))
         assumed.append(
             say(
-                "layout is not told: taken as the fastest that fits, tp {tp} pp {pp} cp {cp} dp {dp}",
+                "no layout given: using the fastest that fits, tp {tp} pp {pp} cp {cp} dp {dp}",
                 tp=layout.tp,
                 pp=layout.pp,
                 cp=layout.cp,
@@ -86,7 +86,7 @@ def _training(row: Row, training: Training, *, assumed: list[Sentence]) -> Train
     # of what is counted with its padding, nothing is lost
     spread = 1.0 if row.get("padding_counted") else SPREAD_OF_LENGTHS
     longest = min(int(mean * spread), training.seq_tok)
-    assumed.append(say("samples vary: batches taken as {tokens} tokens long", tokens=longest))
+    assumed.append(say("samples vary: assuming batches of {tokens} tokens", tokens=longest))
     return replace(training, seq_tok=longest, padded=1 - mean / longest)
 
 

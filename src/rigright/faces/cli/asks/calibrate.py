@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("move figures to runs of your own")
+SUMMARY = say("calibrate predictions to your own runs")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +21,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         required=True,
-        help=str(say("runs of your own: a table, output of a benchmark, a log, a folder")),
+        help=str(say("your own runs: a table, benchmark output, a log or a folder")),
     )
     parser.add_argument(
-        "--out", metavar="FILE", help=str(say("where your own runs are kept; by default your settings"))
+        "--out", metavar="FILE", help=str(say("where to keep your runs; default: your settings folder"))
     )
     add_options(parser, "calibrate")
 

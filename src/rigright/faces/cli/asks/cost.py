@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("a machine for years: bought, rented, or as an API; when buying has paid for itself")
+SUMMARY = say("cost of a machine over years: buy, rent or API, and when buying pays off")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_file",
         metavar="FILE",
-        help=str(say("a plan: what `plan --json` printed; - is stdin")),
+        help=str(say("a plan: output of `plan --json`; - is stdin")),
     )
     add_options(parser, "cost")
 
@@ -44,7 +44,7 @@ def answer(options: argparse.Namespace) -> Answer:
     named = [name for name in (options.what, options.from_file) if name is not None]
     if len(named) > 1 or not (named or "own" in said or options.model):
         raise AskError(
-            say("name one thing to cost"),
+            say("give one machine, model or plan"),
             hint=say("for example {example}", example='rigright cost "2x rtx 4090"'),
         )
     what = named[0] if named else said.get("own") or options.model

@@ -29,7 +29,7 @@ def add(parser: Parser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help=str(say("what the command writes, such as a benchmark's JSON: held against the plan as well")),
+        help=str(say("a file the command writes, such as benchmark JSON: also compared with the plan")),
     )
     parser.add_argument("--every", metavar="TIME", help=str(say("time between two samples; 0.2s")))
     parser.add_argument("--steps", metavar="N", help=str(say("steps the command makes: then a step's time")))
@@ -50,7 +50,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.measure.frame import EVERY_S, measure
 
     if options.read and options.plan is None:
-        raise AskError(say("--read needs --plan"), hint=say("add --plan FILE: what `plan --json` printed"))
+        raise AskError(say("--read needs --plan"), hint=say("add --plan FILE: output of `plan --json`"))
     beside = Timer(STARTED_S, _prepare, (options,))
     beside.daemon = True
     beside.start()

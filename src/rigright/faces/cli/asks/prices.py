@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("prices: all that are known, which is taken and why; keep or check a list of your own")
+SUMMARY = say("prices: all known prices, which one is used and why; import or check your own list")
 WHATS = ("show", "import", "check", "forget")
 
 
@@ -24,9 +24,9 @@ def add(parser: argparse.ArgumentParser) -> None:
             say("show: a card or a part (4090, ram ddr5); import, check: a CSV or JSON file, - is stdin")
         ),
     )
-    parser.add_argument("--used", action="store_true", help=str(say("as if cards were bought used")))
+    parser.add_argument("--used", action="store_true", help=str(say("assume cards are bought used")))
     parser.add_argument("--currency", metavar="CODE", help=str(say("show money in this currency: CNY, EUR")))
-    parser.add_argument("--prices", metavar="FILE", help=str(say("with the prices of this file")))
+    parser.add_argument("--prices", metavar="FILE", help=str(say("use the prices in this file")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -77,7 +77,7 @@ def _file(what: str, names: list[str]) -> str | None:
     most = 0 if what == "forget" else 1
     if len(names) > most or (what == "import" and not names):
         raise AskError(
-            say("`prices {what}` takes one file", what=what)
+            say("`prices {what}` needs one file", what=what)
             if most
             else say("`prices forget` takes no name"),
             hint=say("for example {example}", example="rigright prices import prices.csv"),

@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("the paper for whoever signs: need, options, money over years, risks, order, acceptance test")
+SUMMARY = say("decision paper: need, options, cost over years, risks, bill of materials, acceptance test")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -19,12 +19,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="PLAN.json|MODEL",
-        help=str(say("a plan that `plan --json` wrote; or a model, planned first with the options below")),
+        help=str(say("output of `plan --json`, or a model to plan with the options below")),
     )
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help=str(say("write it: .html, or .pdf where there is a Chromium; without it, it is printed")),
+        help=str(say("output file: .html, or .pdf (needs Chromium); default: print")),
     )
     add_options(parser, "plan")
 
@@ -48,7 +48,7 @@ def answer(options: argparse.Namespace) -> Answer:
         )
     elif said:
         raise AskError(
-            say("the file holds a plan already: --{option} would change it", option=next(iter(said)))
+            say("the file already has a plan: --{option} would change it", option=next(iter(said)))
         )
     else:
         result = report(from_file=options.what)

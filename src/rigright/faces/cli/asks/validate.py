@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
-SUMMARY = say("predictions against measured runs: a table, or what a benchmark wrote")
+SUMMARY = say("compare predictions with measured runs: a table or benchmark output")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,14 +20,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help=str(
-            say("a table of runs; output of vLLM, SGLang, llama-bench ...; a folder; - is standard input")
-        ),
+        help=str(say("a table of runs; output of vLLM, SGLang, llama-bench ...; a folder; - is stdin")),
     )
     parser.add_argument(
         "--predictions",
         metavar="OUT.csv",
-        help=str(say("write every prediction to a table; - is standard output")),
+        help=str(say("write every prediction as CSV; - is stdout")),
     )
     add_options(parser, "validate")
 
@@ -45,7 +43,7 @@ def answer(options: argparse.Namespace) -> Answer:
     out = options.predictions
     if out == STDIO and options.form != "text":
         raise AskError(
-            say("--predictions - and --{form} both want standard output; name a file", form=options.form)
+            say("--predictions - and --{form} both write to stdout; give a file name", form=options.form)
         )
     setup = setup_of("validate", said_in(options, "validate"))
     with counting(options.language) as progress:

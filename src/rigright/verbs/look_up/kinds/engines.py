@@ -8,11 +8,11 @@ from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.listing import Asked, Kind
 
 _POOLS = {
-    "share": say("takes a share of the card"),
-    "exact": say("allocates the context asked for"),
+    "share": say("reserves a share of the GPU"),
+    "exact": say("allocates the requested context"),
     "grow": say("grows with the tokens"),
 }
-_SPLITS = {"tensor": say("cuts layers over cards"), "layer": say("deals layers out to cards")}
+_SPLITS = {"tensor": say("splits each layer across GPUs"), "layer": say("assigns whole layers to GPUs")}
 
 
 def _named(asked: Asked) -> Engine | None:
@@ -46,7 +46,7 @@ def before(engine: Engine) -> tuple[str, ...]:
 
 KIND = Kind(
     record=Engine,
-    summary=say("serving engines and how they take memory"),
+    summary=say("serving engines and how they use memory"),
     title=say("Serving engines"),
     fields=(
         field("id", say("engine"), listed=True),
@@ -55,11 +55,11 @@ KIND = Kind(
         field("pool", say("cache"), show=_POOLS.__getitem__, listed=True, flexible=True),
         field("share", say("share"), listed=True),
         field("share_of", say("share of")),
-        field("share_flag", say("flag of the share")),
-        field("split", say("over cards"), show=_SPLITS.__getitem__, listed=True),
-        field("budget_tok", say("tokens a step"), law=budget_tok),
+        field("share_flag", say("flag for the share")),
+        field("split", say("across GPUs"), show=_SPLITS.__getitem__, listed=True),
+        field("budget_tok", say("tokens per step"), law=budget_tok),
         field("max_seqs", say("sequences"), law=max_seqs),
-        field("block_tok", say("tokens a block"), listed=True),
+        field("block_tok", say("tokens per block"), listed=True),
         field("formats", say("formats")),
         field("before", say("older versions"), law=before),
         field("confidence", say("confidence"), listed=True),

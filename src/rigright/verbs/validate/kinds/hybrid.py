@@ -38,7 +38,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     ask = read_hybrid(row)
     value = hybrid_figure(ask)
     if not np.isfinite(value) or value <= 0:
-        raise AskError(say('"{metric}" is no figure of one stream', metric=ask.metric))
+        raise AskError(say('"{metric}" is not a single-stream metric', metric=ask.metric))
     chip = host_chip(ask.host)
     case = RunCase(weights=ask.weights, load=ask.seqs, prompt_tok=ask.prompt_tok, output_tok=ask.output_tok)
     what = ran(ask.arch, engine=ask.engine.id, source=row.get("source"), case=case)

@@ -86,7 +86,7 @@ def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[S
     """The unsaid input that a figure hangs on most."""
     if found.decides is not None and found.decides.prior.option:
         yield say(
-            "say {column}: it decides between {least} and {most}",
+            "add {column}: the result ranges from {least} to {most}",
             column=found.decides.prior.name,
             least=show(found.decides.least), most=show(found.decides.most),
         )  # fmt: skip

@@ -79,11 +79,24 @@ def deepspeed(case):
 
 
 def axolotl(case):
-    """The schema of Axolotl."""
+    """The schema of Axolotl; its command line, and that of the launcher that it becomes."""
     import yaml
     from axolotl.utils.schemas.config import AxolotlInputConfig
 
     AxolotlInputConfig(**yaml.safe_load(case["files"]["axolotl.yaml"]))
+    from accelerate.commands.launch import launch_command_parser
+    from axolotl.cli import main as command
+    from torch.distributed.run import config_from_args, get_args_parser
+
+    became = []
+    os.execvpe = lambda _, words, __: became.append(words)
+    command.cli.main(args=case["argv"][1:], standalone_mode=False)
+    if "torchrun" in case["argv"]:
+        told = get_args_parser().parse_args(became[0][1:])
+        config_from_args(told)
+        assert told.training_script == "axolotl.cli.train"
+    else:
+        launch_command_parser().parse_args(became[0][2:])
 
 
 def llama_factory(case):

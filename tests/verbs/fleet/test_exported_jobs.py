@@ -21,6 +21,13 @@ SAYS = """\
 echo "RANK=$NODE_RANK HEAD=$HEAD $(basename "$0") $*" >> {folder}/said
 """
 
+TRAINS = """\
+#!/bin/sh
+trap 'echo "saved $NODE_RANK" >> {folder}/said; exit 0' TERM
+echo "started $NODE_RANK" >> {folder}/said
+for _ in $(seq 600); do sleep 0.1; done
+"""
+
 
 @pytest.fixture(scope="module")
 def slurm():
@@ -47,7 +54,7 @@ def asked(slurm, job, *, partition):
 
 
 @pytest.mark.parametrize(
-    "program", ["vllm", "sglang", "llama.cpp", "ollama", "tensorrt-llm", "hf", "torchtitan"]
+    "program", ["vllm", "sglang", "llama.cpp", "ollama", "tensorrt-llm", "hf", "torchtitan", "megatron"]
 )
 def test_sbatch_would_start_every_job(slurm, program):
     target = {"hf": "accelerate"}.get(program, program)
@@ -88,3 +95,27 @@ def test_a_server_over_two_nodes_knows_its_ranks_and_its_head(slurm, tmp_path):
     assert "--headless" not in said[0]
     assert "--node-rank 1" in said[1]
     assert said[1].endswith("--headless")
+
+
+def test_a_training_saves_on_every_node_before_its_time_is_up_and_is_requeued(slurm, tmp_path):
+    data = copy.deepcopy(base("hf"))
+    data["plans"][0] |= {"n_chips": 2, "n_nodes": 2}
+    data["plans"][0]["layout"] |= {"dp": 2}
+    program = tmp_path / "accelerate"
+    program.write_text(TRAINS.format(folder=tmp_path))
+    program.chmod(0o755)
+    job = launch_files("slurm", data)["job.sbatch"]
+    (tmp_path / "job.sbatch").write_text(job.replace("exec accelerate ", f"exec {program} "))
+
+    def said(word):
+        lines = (tmp_path / "said").read_text().splitlines() if (tmp_path / "said").exists() else []
+        return sorted(line for line in lines if line.startswith(word))
+
+    number = slurm.run("sbatch", "--parsable", f"--chdir={tmp_path}", str(tmp_path / "job.sbatch")).strip()
+    try:
+        assert slurm.waits_for(lambda: said("started") == ["started 0", "started 1"])
+        slurm.run("scancel", "--batch", "--signal=USR1", number)  # what Slurm sends before the limit
+        assert slurm.waits_for(lambda: said("saved") == ["saved 0", "saved 1"])
+        assert slurm.waits_for(lambda: " Restarts=1 " in slurm.run("scontrol", "show", "job", number))
+    finally:
+        slurm.run("scancel", number)

@@ -45,6 +45,7 @@ def config(launch: Launch) -> dict[str, Any]:
         "fp16": trained.precision == "fp16",
         "gradient_checkpointing": trained.recompute != "none",
         "torch_compile": trained.compiled,
+        "save_steps": 100,
         "auto_resume_from_checkpoints": True,
         **({"max_steps": trained.steps} if trained.steps else {"num_epochs": trained.epochs}),
     }

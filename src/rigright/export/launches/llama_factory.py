@@ -54,6 +54,7 @@ def config(launch: Launch) -> dict[str, Any]:
         "torch_compile": trained.compiled,
         "disable_gradient_checkpointing": trained.recompute == "none",
         "save_steps": 100,
+        "enable_jit_checkpoint": True,  # SIGTERM saves
         **({"max_steps": trained.steps} if trained.steps else {"num_train_epochs": trained.epochs}),
     }
     if trained.is_adapter:

@@ -155,6 +155,22 @@ def megatron(case):
     assert made.train_iters == 9
 
 
+def guidellm(case):
+    """GuideLLM's command line, up to the first request."""
+    import guidellm.entrypoints as entry
+    from guidellm.cli import cli
+
+    became = []
+
+    async def kept(args, **_):
+        became.append(args.spec)
+
+    entry.benchmark_generative_text = kept
+    cli.main(args=case["argv"][1:], standalone_mode=False)
+    assert became[0].constraints[0].count >= 1
+    assert became[0].data[0].prompt_tokens >= 1
+
+
 def kubernetes(case):
     """The schemas of Kubernetes, strictly; of a group of pods, those of its pods."""
     import kubernetes_validate

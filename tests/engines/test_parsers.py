@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 HOMES = {"transformers": "deepspeed", "ray": "vllm"}  # whose venv has it too
 VENVS = tomllib.loads((HERE / "venvs.toml").read_text(encoding="utf-8"))
 COUNT = 300
-DRAWN = {"kubernetes": "vllm", "kserve": "sglang", "ray": "vllm"}
+DRAWN = {"kubernetes": "vllm", "kserve": "sglang", "ray": "vllm", "guidellm": "vllm"}
+CLIENTS = {"guidellm": "guidellm.sh"}  # beside a server's files
 ADDED = {
     "torchtitan": ["--training.steps", "9"],
     "megatron": ["--train-iters", "9"],
@@ -30,9 +31,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def started(files, added=(), *, rank=0):
+def started(files, added=(), *, rank=0, names=("serve.sh", "train.sh")):
     """The command of a script and what it exports, as a real shell makes them."""
-    script = next((text for name, text in files.items() if name in {"serve.sh", "train.sh"}), None)
+    script = next((text for name, text in files.items() if name in names), None)
     if script is None:
         return {"argv": [], "env": {}}
     told = ["/bin/sh", "-c", script.replace("\nexec ", "\nenv -0\nprintf '%s\\0' '' "), "sh", *added]
@@ -49,13 +50,14 @@ def cases_of(target):
     found = []
     for place, data in enumerate(drawn(DRAWN.get(target, target), COUNT)):
         try:
-            files = launch_files(target, data)
+            files = launch_files(DRAWN[target] if target in CLIENTS else target, data)
         except RigError:
             if target == "kserve":
                 continue  # it starts one node
             raise
         rank = place % 2 if "NODE_RANK" in files.get("serve.sh", "") else 0
-        found.append({**started(files, ADDED.get(target, ()), rank=rank), "files": files})
+        names = (CLIENTS[target],) if target in CLIENTS else ("serve.sh", "train.sh")
+        found.append({**started(files, ADDED.get(target, ()), rank=rank, names=names), "files": files})
     return found
 
 
@@ -75,6 +77,7 @@ def cases_of(target):
         "ray",
         "torchtitan",
         "megatron",
+        "guidellm",
     ],
 )
 def test_the_own_parser_accepts_every_file(target):

@@ -2,12 +2,53 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
 from rigright.export.launch import Launch
 from rigright.export.text import comments, given, script
 
 RESULT = "bench.json"
+GUIDELLM = "0.8.1"
+SCRIPTS = ("bench.sh", "guidellm.sh")
+
+
+def loads(launch: Launch, *, backend: str, header: str | None = None) -> dict[str, str]:
+    """The planned load by either client; both write the same file."""
+    texts = (vllm_bench(launch, backend=backend, header=header), guidellm(launch))
+    return dict(zip(SCRIPTS, texts, strict=True))
+
+
+def guidellm(launch: Launch) -> str:
+    """`guidellm run`: the same load; its options are JSON, which holds any name."""
+    load = launch.serving.load
+    model = launch.name if launch.tokenizer else launch.model
+    profile: dict[str, object] = {"kind": "concurrent", "streams": load.concurrency}
+    if load.rate_per_s is not None:
+        profile = {"kind": "poisson", "rate": load.rate_per_s, "max_concurrency": load.concurrency}
+    options: dict[str, dict[str, object]] = {
+        "backend": {
+            "kind": "openai_http",
+            "target": f"http://127.0.0.1:{launch.port}",
+            "model": model,
+            "request_format": "/v1/completions",
+        },
+        "profile": profile,
+        "constraint": {"kind": "max_requests", "count": load.requests},
+        "tokenizer": {"kind": "huggingface_auto", "model": launch.tokenizer or launch.model},
+        "data": {
+            "kind": "synthetic_text",
+            "prompt_tokens": load.prompt_tok,
+            "output_tokens": load.output_tok,
+        },
+        "output": {"kind": "json", "path": RESULT},
+    }
+    words = ((f"--{name}", json.dumps(told, ensure_ascii=False)) for name, told in options.items())
+    head = (
+        f"{launch.name}: the load of bench.sh sent by GuideLLM {GUIDELLM}",
+        f"then: rigright validate {RESULT} --plan plan.json",
+    )
+    return script((("guidellm", "run"), *words), head=head, environment={})
 
 
 def vllm_bench(launch: Launch, *, backend: str, header: str | None = None) -> str:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import say
+from rigright.export.clients import SCRIPTS
 from rigright.export.launch import Launch
 from rigright.export.text import Words, flat
 
@@ -43,7 +44,7 @@ def files_beside(launch: Launch) -> dict[str, str]:
     return {
         name: text
         for name, text in found.items()
-        if name == "bench.sh" or not name.endswith((".sh", "nginx.conf"))
+        if name in SCRIPTS or not name.endswith((".sh", "nginx.conf"))
     }
 
 

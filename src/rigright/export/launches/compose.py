@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rigright.export.clients import balancer
+from rigright.export.clients import SCRIPTS, balancer
 from rigright.export.commands import (
     CONFIG,
     MODELS,
@@ -32,7 +32,7 @@ def export(launch: Launch) -> dict[str, str]:
     several = len(servers) > 1
     names = [f"{launch.name}-{place}" if several else launch.name for place in range(len(servers))]
     beside = files_beside(in_container(servers[0]))
-    bench = {"bench.sh": beside.pop("bench.sh")}
+    bench = {name: beside.pop(name) for name in SCRIPTS}
     services = {name: _service(one, beside) for name, one in zip(names, servers, strict=True)}
     if several:
         port = launch.program.port

@@ -7,6 +7,7 @@ from typing import Any
 from rigright.base.errors import AskError
 from rigright.base.units import GIGA
 from rigright.base.words import say
+from rigright.export.clients import SCRIPTS
 from rigright.export.commands import (
     CONFIG,
     MODELS,
@@ -92,7 +93,7 @@ def applied(launch: Launch, *names: str) -> tuple[str, ...]:
 def files(launch: Launch) -> dict[str, str]:
     """The load; and what the command reads, as a ConfigMap."""
     beside = files_beside(in_container(launch.servers[0]))
-    found = {"bench.sh": beside.pop("bench.sh")}
+    found = {name: beside.pop(name) for name in SCRIPTS}
     if beside:
         config = {
             "apiVersion": "v1",

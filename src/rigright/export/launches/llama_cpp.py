@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import replicas, vllm_bench
+from rigright.export.clients import loads, replicas
 from rigright.export.launch import Launch
 from rigright.export.text import Words, given, script
 
@@ -15,7 +15,7 @@ def export(launch: Launch) -> dict[str, str]:
         launch, lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment)
     )
     # the server closes connections that idle, just as the client sends on them: each request has its own
-    return {**files, "bench.sh": vllm_bench(launch, backend="openai", header="Connection=close")}
+    return {**files, **loads(launch, backend="openai", header="Connection=close")}
 
 
 def command(launch: Launch) -> Words:

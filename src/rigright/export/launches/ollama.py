@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import replicas, vllm_bench
+from rigright.export.clients import loads, replicas
 from rigright.export.commands import made_first
 from rigright.export.launch import Launch
 from rigright.export.text import Words, comments, script
@@ -32,7 +32,7 @@ def beside(launch: Launch) -> dict[str, str]:
         lines.append(f"PARAMETER num_batch {served.batch_tok}")
     return {
         "Modelfile": comments((*launch.head, *made_first(launch))) + "\n".join(lines) + "\n",
-        "bench.sh": vllm_bench(launch, backend="openai"),
+        **loads(launch, backend="openai"),
     }
 
 

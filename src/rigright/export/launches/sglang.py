@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import vllm_bench
+from rigright.export.clients import loads
 from rigright.export.launch import Launch
 from rigright.export.text import RANK, Variable, Words, given, script
 
@@ -15,7 +15,7 @@ def export(launch: Launch) -> dict[str, str]:
         "serve.sh": script(
             command(launch), head=(*launch.head, launch.answers), environment=launch.environment
         ),
-        "bench.sh": vllm_bench(launch, backend="openai"),
+        **loads(launch, backend="openai"),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import replicas, vllm_bench
+from rigright.export.clients import loads, replicas
 from rigright.export.commands import one_node
 from rigright.export.launch import Launch
 from rigright.export.text import Words, given, script
@@ -30,7 +30,7 @@ def beside(launch: Launch) -> dict[str, str]:
         "enable_attention_dp": launch.attention_dp,
         "cuda_graph_config": {"max_batch_size": served.max_seqs} if served.graphs else None,
     }
-    return {OPTIONS: dumps(options, *launch.head), "bench.sh": vllm_bench(launch, backend="openai")}
+    return {OPTIONS: dumps(options, *launch.head), **loads(launch, backend="openai")}
 
 
 def command(launch: Launch) -> Words:

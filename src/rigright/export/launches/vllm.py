@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rigright.export.clients import vllm_bench
+from rigright.export.clients import loads
 from rigright.export.commands import workers_of
 from rigright.export.launch import Launch
 from rigright.export.text import HEAD, RANK, Words, given, script
@@ -21,7 +21,7 @@ def export(launch: Launch) -> dict[str, str]:
             environment=launch.environment,
             workers=workers_of(launch),
         ),
-        "bench.sh": vllm_bench(launch, backend="vllm"),
+        **loads(launch, backend="vllm"),
     }
 
 

@@ -78,9 +78,10 @@ def test_slurm_gives_a_training_all_cores_and_memory_and_stops_it_so_that_it_sav
     assert "git clone --branch core_v" in asked
 
 
-def test_a_training_is_no_service_of_kubernetes():
-    with pytest.raises(AskError, match="kubernetes serves, and the plan is one for training"):
-        launch_files("kubernetes", planned())
+@pytest.mark.parametrize("target", ["kubernetes", "kserve", "compose", "systemd"])
+def test_what_keeps_servers_up_refuses_a_training(target):
+    with pytest.raises(AskError, match=f"{target} serves, and the plan is one for training"):
+        launch_files(target, planned(plan={"n_chips": 8, "n_nodes": 1}))
 
 
 def test_the_head_tells_the_plan_in_the_units_of_the_field():

@@ -48,6 +48,15 @@ def files_beside(launch: Launch) -> dict[str, str]:
     }
 
 
+def serves(launch: Launch, target: str) -> None:
+    """Refuse a training where a target keeps servers up."""
+    if launch.trained is not None:
+        raise AskError(
+            say("{target} serves, and the plan is one for training", target=target),
+            hint=say("export {fitting}", fitting=f"slurm, {launch.program.id}"),
+        )
+
+
 def one_node(launch: Launch, target: str, *, instead: str = "slurm") -> None:
     """Refuse a plan of several nodes where a target starts programs on one."""
     if launch.nodes > 1:

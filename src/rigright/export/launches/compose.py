@@ -15,6 +15,7 @@ from rigright.export.commands import (
     in_container,
     made_first,
     one_node,
+    serves,
     words_in_container,
 )
 from rigright.export.launch import Launch
@@ -27,6 +28,7 @@ _SHM_GIB = 2  # of each GPU: NCCL and the engine's workers talk over it
 
 def export(launch: Launch) -> dict[str, str]:
     """The services, what they read, and the load."""
+    serves(launch, NAME)
     one_node(launch, NAME)
     servers = launch.servers
     several = len(servers) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.commands import in_container, made_first, one_node
+from rigright.export.commands import in_container, made_first, one_node, serves
 from rigright.export.launch import Launch
 from rigright.export.launches.kubernetes import applied, files, notes, pod_spec
 from rigright.export.yaml import dumps
@@ -14,6 +14,7 @@ FILE = "inferenceservice.yaml"
 def export(launch: Launch) -> dict[str, str]:
     """The service, what it reads, and the load."""
     # its own way over several nodes takes a runtime that it knows, and no command of a plan
+    serves(launch, NAME)
     one_node(launch, NAME, instead="kubernetes, slurm")
     spec = pod_spec(launch)
     container = spec["containers"][0] | {"name": "kserve-container"}

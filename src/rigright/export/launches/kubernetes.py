@@ -15,6 +15,7 @@ from rigright.export.commands import (
     image_of,
     in_container,
     made_first,
+    serves,
     words_in_container,
     workers_of,
 )
@@ -32,11 +33,7 @@ _GROUP = {HEAD: "LWS_LEADER_ADDRESS", RANK: "LWS_WORKER_INDEX"}  # what a Leader
 
 def export(launch: Launch) -> dict[str, str]:
     """The pods and their Service, what they read, and the load."""
-    if launch.trained is not None:
-        raise AskError(
-            say("{target} serves, and the plan is one for training", target=NAME),
-            hint=say("export {fitting}", fitting="slurm"),
-        )
+    serves(launch, NAME)
     own = launch.servers[0]
     several = own.nodes > 1
     if several and own.program.per_gpu:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.export.clients import balancer
-from rigright.export.commands import command_of, files_beside, made_first, one_node
+from rigright.export.commands import command_of, files_beside, made_first, one_node, serves
 from rigright.export.launch import Launch
 from rigright.export.text import comments, flat, unit_word
 
@@ -12,6 +12,7 @@ NAME = "systemd"
 
 def export(launch: Launch) -> dict[str, str]:
     """The units, and the files their program reads."""
+    serves(launch, NAME)
     one_node(launch, NAME)
     servers = launch.servers
     several = len(servers) > 1

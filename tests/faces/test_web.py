@@ -315,7 +315,9 @@ def test_every_sentence_of_the_page_has_its_chinese():
         file.read_text(encoding="utf-8") for file in folder.glob("*.js") if file.name != "words.js"
     )
     words = (folder / "words.js").read_text(encoding="utf-8")
-    said = set(re.findall(r'\bt\("([^"]+)"\)', code))
+    said = set(re.findall(r'\bt\("([^"]+)"\)', code)) | set(re.findall(r'"([^"]+ {\w+}[^"]*)"', code))
+    assert "Explain {model} on {on}" in said
+    said |= set(re.findall(r'\d: "([^"]+)"', (folder / "server.js").read_text(encoding="utf-8")))
     missing = [text for text in said if f'"{text}":' not in words and f"{text}:" not in words]
     assert not missing
 

@@ -52,7 +52,8 @@ export async function accuracy(asked, choose) {
   const score = scored(runs);
   const parts = [`${t("median error")} ${share(score.median)}`, `${share(score.near)} ${t("within 20%")}`, score.held === null ? "" : `${share(score.held)} ${t("in the 80% band")}`];
   found.push(el("h1", {}, `${t(name)}${t(": ")}${parts.filter(Boolean).join(t(", "))} (${count(score.runs)} ${t("runs")})`));
-  found.push(picture(runs, `${unit}`), ...groups(runs, asked, choose), ...single(runs, unit));
+  const [first, ...rest] = groups(runs, asked, choose);
+  found.push(el("div", { class: "cols" }, picture(runs, unit), first ?? ""), ...rest, ...single(runs, unit));
   return found;
 }
 

@@ -44,6 +44,10 @@ function read() {
   const own = Object.fromEntries(MONEY.map((one) => [one, stored(one)]).filter(([one, value]) => value && schemas[view]?.properties[one]));
   values = Object.keys(rest).length ? rest : { ...START[view], ...own };
   if (view === "plan") values.mode ||= "serve"; // as the command takes it
+  if (view === "fit" && values.on) {
+    values = { ...values, machine: values.machine || values.on };
+    delete values.on;
+  }
   if (view === "plan" && values.on) {
     values = { ...values, where: values.on };
     delete values.on;
@@ -166,19 +170,18 @@ function finding(parts) {
 
 // Options in what is said lead to their fields.
 function named(parts, ask = answer) {
-  const names = Object.keys(schemas[view]?.properties ?? {});
-  for (const typed of parts.filter((one) => one.nodeName === "PRE")) {
-    const links = typed.textContent.split("\n").map((line) => [line, addressed(line, schemas, VIEWS)]);
-    typed.replaceChildren(...links.flatMap(([line, href]) => [href ? el("a", { href: `${href}&lang=${spoken()}` }, line) : line, "\n"]).slice(0, -1));
+  const names = [...Object.keys(schemas[view]?.properties ?? {}), ...(view === "plan" ? [] : [DETAILS])];
+  for (const block of parts.filter((one) => one.nodeName === "PRE")) {
+    const links = block.textContent.split("\n").map((line) => [line, addressed(line, schemas, VIEWS)]);
+    block.replaceChildren(...links.flatMap(([line, href]) => [href ? el("a", { href: `${href}&lang=${spoken()}` }, line) : line, "\n"]).slice(0, -1));
   }
   return fielded(parts, names, label, (name) => {
     const field = at("question").querySelector(`[name="${name}"]`);
     field?.closest("details")?.setAttribute("open", "");
     field?.focus();
-    if (!field && name === "all") { // of the doctor, who has no fields
-      if (ask === answer) chosen({ all: "true" });
-      ask();
-    }
+    if (field || ![DETAILS, "all"].includes(name)) return;
+    if (ask === answer) location.hash = `${view}?${query({ [name]: "true", lang: spoken() })}`; // everything, of views without a field for it
+    else ask();
   });
 }
 
@@ -240,7 +243,7 @@ function question() {
       el("details", {}, el("summary", {}, t("Hold your own runs against predictions")), drop("validate", "Drop measured runs here", "CSV as `validate` reads it")),
       unfolding(t("What machines should reach"), async () => drawn(await net.ask("look_up", { kind: "benchmarks" }, { form: "html", lang: spoken() })))];
   }
-  if (view === "myths") return lead(t("Advice that is wrong"), t("What guides and forums say of hardware for deep learning, and the right figure."));
+  if (view === "myths") return [];
   if (net.isServed) return lead(t("This machine"), t("The machine that serves this page, as it is now."));
   return [...lead(t("This machine")), ...unseen(["rigright probe", "rigright watch", "rigright web"], t("What is in it; what it does now; this page with both."))];
 }
@@ -291,7 +294,7 @@ async function open() {
   at("answer").replaceChildren(...(isReady || !asks() ? [] : [el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 12 MB the first time."))]));
   if (view === "here" && net.isServed) {
     const mine = (running = new AbortController());
-    live(at("answer"), { signal: mine.signal, since: values.since, failed, choose: (since) => chosen({ since }), is: () => mine === running });
+    live(at("answer"), { signal: mine.signal, since: values.since, failed, named, choose: (since) => chosen({ since }), is: () => mine === running });
   }
   if (asks()) await answer();
 }

@@ -140,7 +140,7 @@ export function sentence(view, schema, start, values, changed) {
         schema.properties.mode.enum.map((one) => el("option", { value: one, selected: one === (values.mode || "chat") }, work(one))));
     }
     const list = name === "where" ? "machines" : LISTS[name];
-    const placeholder = name === "where" ? t("any machine or budget") : start[name] ?? t("auto");
+    const placeholder = { where: t("any machine or budget"), concurrency: t("any number of") }[name] ?? start[name] ?? t("auto");
     return el("input", {
       name, value: values[name] ?? "", placeholder, size: Math.max(2, placeholder.length), "aria-label": name === "where" ? t("Machine or budget") : label(name),
       list: list && `list-${list}`, autocomplete: "off", spellcheck: "false", oninput: (event) => changed(name, event.target.value),

@@ -8,7 +8,7 @@ const LABELS = {
   buy: ["Buy only", "只购买"], cached: ["Prefix cache hits", "前缀缓存命中率"], chips: ["GPUs", "限定 GPU"], chunked_loss: ["Chunked loss", "分块交叉熵"],
   cloud: ["Clouds", "限定云厂商"], compiled: ["Compiled", "编译模型"], concurrency: ["Concurrency", "并发"], context: ["Context", "上下文长度"],
   cooling: ["Cooling", "制冷功耗占比"], cp: ["Context parallel", "上下文并行"], cpu_moe: ["Expert layers in RAM", "放内存的专家层数"], currency: ["Currency", "货币"],
-  customer: ["Tariff for", "用电类别"], days: ["Deadline", "期限"], dp: ["Replicas", "副本数"], draft: ["Draft acceptance", "草稿接受率"],
+  details: ["Details", "详情"], customer: ["Tariff for", "用电类别"], days: ["Deadline", "期限"], dp: ["Replicas", "副本数"], draft: ["Draft acceptance", "草稿接受率"],
   draft_tokens: ["Draft tokens", "草稿 token 数"], duty: ["Utilization", "工作时间占比"], engine: ["Engine", "推理引擎"], ep: ["Expert parallel", "专家并行"],
   epochs: ["Epochs", "训练轮数"], family: ["Model family", "模型家族"], flash: ["Flash attention", "Flash attention"], for: ["Model", "模型"],
   gpu_layers: ["Layers on the GPU", "放 GPU 的层数"], grows_to: ["Grows to model", "以后的模型"], growth: ["Growth", "增长余量"], image_size: ["Image size", "图像边长"],

@@ -5,7 +5,7 @@ import { spoken, t } from "./words.js";
 
 const EVERY_MS = 2000, PAST_TURNS = 15, KEPT = 60;
 
-export async function live(box, { signal, since: asked, failed, choose, is }) {
+export async function live(box, { signal, since: asked, failed, named, choose, is }) {
   const now = el("div", {}, el("p", { class: "dim" }, t("Reading this machine ..."))), inside = el("div"), past = el("div");
   const since = el("select", { "aria-label": t("History"), onchange: () => { choose(since.value); again(); } }, ["1h", "24h", "7d"].map((one) => el("option", { selected: one === asked }, one)));
   const kept = new Map();
@@ -20,7 +20,7 @@ export async function live(box, { signal, since: asked, failed, choose, is }) {
       past.replaceChildren(error.kind !== "missing" ? failed(error) : el("p", { class: "dim" }, before, el("code", {}, "rigright watch"), after));
     }
   };
-  const probe = async () => inside.replaceChildren(...drawn(await net.ask("probe", {}, { form: "html", lang: spoken(), signal })).map(lower));
+  const probe = async () => inside.replaceChildren(...named(drawn(await net.ask("probe", {}, { form: "html", lang: spoken(), signal })).map(lower)));
   box.replaceChildren(now, el("h2", {}, t("Hardware and system")), inside, el("h2", {}, `${t("History")} `, since), past);
   probe().catch((error) => (error.name === "AbortError" ? null : inside.replaceChildren(failed(error))));
   for (let turn = 0; is(); turn += 1) {

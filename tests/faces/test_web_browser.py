@@ -297,14 +297,14 @@ def test_what_was_emptied_stays_empty(served, seen):
 
 def test_back_and_the_views_lead_to_questions_as_they_were_left(served, seen):
     seen.open(f"{served}#explain?model=qwen3-8b&on=rtx+4090&context=4k&lang=en")
-    seen.until(DONE)
+    seen.until(f"{DONE} && document.readyState === 'complete'")  # before, an address takes another's place
     left = seen.run(STATE)
     for leave in ("document.querySelector('nav a[href*=cost]').click()", "location.hash = 'fit?lang=en'"):
         seen.run(leave)
         seen.until(f"!location.hash.startsWith('#explain') && {DONE}")
-    seen.run("history.back()")
+    seen.run("setTimeout(() => history.back())")
     seen.until(f"location.hash.startsWith('#cost') && {DONE}")
-    seen.run("history.back()")
+    seen.run("setTimeout(() => history.back())")
     seen.until(f"location.hash === {json.dumps(left['hash'])} && {DONE}")
     assert seen.run(STATE) == left
     seen.run("location.hash = 'myths?lang=en'")

@@ -59,7 +59,12 @@ def started(loop):
     log = folder / "server.log"
     with log.open("w") as out:
         server = subprocess.Popen(
-            ["sh", "serve.sh", "--port", str(port)], cwd=folder, env=env, stdout=out, stderr=out
+            # one thread: two wait for each other in a loop, for seconds where others have the processor
+            ["sh", "serve.sh", "--port", str(port), "--threads", "1"],
+            cwd=folder,
+            env=env,
+            stdout=out,
+            stderr=out,
         )
     try:
         for _ in range(300):

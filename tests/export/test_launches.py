@@ -308,6 +308,23 @@ def test_replicas_of_every_program_that_runs_none_by_itself_are_started(engine):
     assert set(services) == {"qwen3-8b-0", "qwen3-8b-1", "balancer"}
 
 
+def test_a_server_of_other_weights_is_told_by_what_it_runs_and_a_guessed_file_is_not_held_against_it(
+    tmp_path,
+):
+    launch = launch_of(base("vllm"), "vllm")
+    words = flat(command_of(launch))
+    other = held(launch, ["vllm", "serve", "other/model", *words[3:]])
+    assert {one.flag: one.running for one in other if not one.is_kept} == {"model": "other/model"}
+    guessed = launch_of(base("llama.cpp"), "llama.cpp")
+    assert "model" not in {one.flag for one in held(guessed, flat(command_of(guessed)))}
+    said = ["export", "llama.cpp", "Qwen/Qwen3-8B", "--on", "3090", "--checkpoint", "mine.gguf"]
+    assert main([*said, "--out", str(tmp_path / "launch")]) == 0
+    assert "needs a checkpoint" not in (tmp_path / "launch" / "serve.sh").read_text()
+    named = launch_of(read_plan(str(tmp_path / "launch" / "plan.json")), "llama.cpp")
+    other = held(named, ["llama-server", "-m", "theirs.gguf", *flat(command_of(named))[3:]])
+    assert [(one.planned, one.running) for one in other if not one.is_kept] == [("mine.gguf", "theirs.gguf")]
+
+
 def test_a_launch_brings_its_plan_and_says_what_reads_it(tmp_path, capsys):
     said = ["export", "vllm", "Qwen/Qwen3-8B", "--on", "2x4090", "--out", str(tmp_path / "launch")]
     assert main(said) == 0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from rigright.export.launch import Launch
-from rigright.export.text import comments, given, script
+from rigright.export.text import SEED, comments, given, script
 
 RESULT = "bench.json"
 GUIDELLM = "0.8.1"
@@ -73,6 +73,7 @@ def vllm_bench(launch: Launch, *, backend: str, header: str | None = None) -> st
             ("--max-concurrency", load.concurrency),
             ("--request-rate", rate),
             ("--header", header),
+            ("--seed", SEED),  # new prompts each time, or a cache of prefixes answers
         ),
         ("--ignore-eos",),
         ("--ready-check-timeout-sec", str(launch.startup_s)),

@@ -83,6 +83,7 @@ class Launch:
 
     program: Launcher
     model: str  # as the program loads it: a hub id or a path
+    is_guessed: bool = False  # the name of a file that nobody named
     tokenizer: str | None = None  # for the client, where the weights' own file has none that it reads
     script: str  # of a training, where the program runs the user's own
     name: str  # safe in names of jobs, services and units

@@ -25,13 +25,14 @@ class Variable(str):
     after: str
 
 
-HEAD, RANK = Variable("HEAD"), Variable("NODE_RANK")
+HEAD, RANK, SEED = Variable("HEAD"), Variable("NODE_RANK"), Variable("SEED")
 DATA, TRAIN_ITERS = Variable("DATA"), Variable("TRAIN_ITERS")
-ASKED = {
-    "HEAD": "the address of the first node",
-    "NODE_RANK": "the number of this node, from 0",
-    "DATA": "the prefix of the data set",
-    "TRAIN_ITERS": "how many steps to train",
+ASKED = {  # how a shell fills one that is not set
+    "HEAD": "?the address of the first node",
+    "NODE_RANK": "?the number of this node, from 0",
+    "DATA": "?the prefix of the data set",
+    "TRAIN_ITERS": "?how many steps to train",
+    "SEED": "=$(date +%s)",
 }
 
 
@@ -73,7 +74,7 @@ def script(
 def asked_for(words: Words, *, known: tuple[str, ...] = ()) -> str:
     """Lines that stop a script where a variable of its command is not set; `known` are set by itself."""
     filled = {word: None for group in words for word in group if isinstance(word, Variable)}
-    return "".join(f': "${{{name}:?{ASKED[name]}}}"\n' for name in filled if name not in known)
+    return "".join(f': "${{{name}:{ASKED[name]}}}"\n' for name in filled if name not in known)
 
 
 def for_workers(words: Words) -> str:

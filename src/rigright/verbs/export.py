@@ -130,10 +130,11 @@ def launch_files(
     return files
 
 
-def one_plan(data: Mapping[str, Any], *, number: int) -> str:
-    """One plan of a `plan --json`, as the first of a file of its own."""
+def one_plan(data: Mapping[str, Any], *, number: int, checkpoint: str | None = None) -> str:
+    """One plan of a `plan --json`, alone in a file, with the weights that it is started with."""
     plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
-    return dumps({**data, "plans": plans[number - 1 : number]}, ENGLISH) + "\n"
+    told = {"checkpoint": checkpoint} if checkpoint else {}
+    return dumps({**data, **told, "plans": plans[number - 1 : number]}, ENGLISH) + "\n"
 
 
 def every_launch(data: Mapping[str, Any], *, number: int) -> dict[str, dict[str, str] | Sentence]:

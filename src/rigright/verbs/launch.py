@@ -70,6 +70,7 @@ def launch_of(
     plan = plans[number - 1]
     try:
         work, program = _work(plan, target)
+        checkpoint = checkpoint or data.get("checkpoint")
         model = checkpoint or _hub_id(data)
         for word in (model, script):
             if _UNSAFE.search(word) or word.startswith("-"):
@@ -83,7 +84,7 @@ def launch_of(
             "program": program,
             "script": script,
             "name": _safe(data["model"]),
-            "why": tuple(head_of(data, plan, program=program)),
+            "why": tuple(head_of(data, plan, program=program, has_weights=model != data["model"])),
             "vendor": chip.vendor if chip is not None else "",
             "capability": chip.compute_capability if chip is not None else None,
             "nodes": nodes,
@@ -99,6 +100,7 @@ def launch_of(
             return Launch(model=model, trained=_trained(data, plan, work=work, program=program), **common)
         if work.weights.startswith("gguf:") and not model.endswith(".gguf"):
             model = f"{PurePosixPath(model).name}-{work.weights[5:]}.gguf"
+            common["is_guessed"] = True
         if work.weights.startswith("gguf:"):
             common["tokenizer"] = _hub_id(data)
         served = _served(data, plan, work=work, layout=layout, program=program)

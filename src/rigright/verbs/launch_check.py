@@ -39,9 +39,7 @@ def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
         raise AskError(say("no table holds the flags of {engine}", engine=launch.program.label))
     planned = _given(launch, [word for word in flat(command_of(launch)) if not isinstance(word, Variable)])
     running = _given(launch, words)
-    model = FlagHeld(
-        flag="model", planned=launch.model, running=launch.model if launch.model in words else None
-    )
+    model = FlagHeld(flag="model", planned=launch.model, running=_model(words, running))
     rows = (
         FlagHeld(flag=flag, planned=value, running=running.get(flag))
         for flag, value in planned.items()
@@ -52,7 +50,7 @@ def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
         for flag in switches()
         if flag in running and flag not in planned
     )
-    return (model, *rows, *more)
+    return (*([] if launch.is_guessed else [model]), *rows, *more)
 
 
 def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagHeld, ...]]]:
@@ -70,6 +68,17 @@ def servers_of(launch: Launch) -> Iterator[tuple[int, tuple[FlagHeld, ...]]]:
 def _starts(pattern: str, words: Sequence[str]) -> bool:
     """Whether a command starts the program: it, or an interpreter that is given it, stands first."""
     return any(re.search(pattern, " ".join(words[place : place + 3])) for place in range(min(len(words), 3)))
+
+
+def _model(words: Sequence[str], given: dict[str, str]) -> str | None:
+    """What a server loads: by its flag, or right behind the word that starts it."""
+    for flag in ("--model", "--model-path", "--hf-repo"):
+        if flag in given:
+            return given[flag]
+    starts = (
+        place for place, word in enumerate(words) if word.rpartition("/")[2] in {"serve", "trtllm-serve"}
+    )
+    return next((words[place + 1] for place in starts if place + 1 < len(words)), None)
 
 
 def _given(launch: Launch, words: Sequence[str]) -> dict[str, str]:

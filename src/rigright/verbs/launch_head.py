@@ -25,7 +25,9 @@ _BOUNDS = {
 }
 
 
-def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
+def head_of(
+    data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launcher, has_weights: bool = False
+) -> Iterator[str]:
     """Its lines, the plan itself first."""
     layout, work = plan["layout"], plan["work"]
     what = work.get("weights") or f"{work['method']} training"
@@ -56,7 +58,7 @@ def head_of(data: Mapping[str, Any], plan: Mapping[str, Any], *, program: Launch
     if added:
         yield str(added)
     if "engine" in work:
-        yield from _weights(data, work, program=program)
+        yield from _weights(data, work, program=program, has_weights=has_weights)
 
 
 def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -79,11 +81,19 @@ def _figures(plan: Mapping[str, Any]) -> Iterator[str]:
         yield f"memory: {show_bytes(rank['value'])} of {show_bytes(room)} on the fullest GPU"
 
 
-def _weights(data: Mapping[str, Any], work: Mapping[str, Any], *, program: Launcher) -> Iterator[str]:
+def _weights(
+    data: Mapping[str, Any], work: Mapping[str, Any], *, program: Launcher, has_weights: bool
+) -> Iterator[str]:
     """Whose figures they are, and which checkpoint the format needs."""
     if find_engine(work["engine"]).id != program.id:
         yield f"the figures are those of {work['engine']}"
     form = find_format(work["weights"])
     arch = open_model(data["model"])
-    if work["weights"] not in {arch.stored or arch.dtype, *program.converts, "bf16", "fp16", "fp32"}:
+    if not has_weights and work["weights"] not in {
+        arch.stored or arch.dtype,
+        *program.converts,
+        "bf16",
+        "fp16",
+        "fp32",
+    }:
         yield f"needs a checkpoint stored as {form.label}: name it with --checkpoint"

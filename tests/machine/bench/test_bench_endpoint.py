@@ -69,9 +69,15 @@ class Server(BaseHTTPRequestHandler):
         pass
 
 
+class Patient(ThreadingHTTPServer):
+    """Takes as many that knock at once as a test sends; the usual five make the sixth wait a second."""
+
+    request_queue_size = 64
+
+
 @pytest.fixture
 def server():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as found:
+    with Patient(("127.0.0.1", 0), Server) as found:
         found.asked, found.broken = [], False
         found.lock, found.busy, found.most = threading.Lock(), 0, 0
         thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})

@@ -89,7 +89,7 @@ def answer(options: argparse.Namespace) -> Answer:
             text=lambda: text(files),
         )
     if data is not None and Path(options.plan_file or "") != Path(options.out, PLAN):
-        files = {**files, PLAN: one_plan(data, number=options.number)}
+        files = {**files, PLAN: one_plan(data, number=options.number, checkpoint=options.checkpoint)}
     written = write(files, options.out)
     answered = Answer(
         page=lambda: page(written, files),

@@ -28,6 +28,7 @@ PROMPT_TOK, OUTPUT_TOK = 512, 128
 LOADS, QUICK_LOADS = (1, 2, 4, 8, 16, 32), (1, 8)
 ROUNDS = 2  # requests that each place in flight sends
 WARM_WORDS = 64
+MOST_SEEDS = 10**6
 MOST_IN_FLIGHT = 1024
 
 
@@ -40,10 +41,10 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         yield Skipped(part="", why=say("the server names no model; name one with --model"))
         return
     until = Deadline.of(ask.spare_s)
-    warm = speak(endpoint, model, prompt=prompt_of(WARM_WORDS, 0), output_tok=4)
+    seed = random.SystemRandom().randrange(1, MOST_SEEDS)  # no prompt of an earlier run: none is cached
+    warm = speak(endpoint, model, prompt=prompt_of(WARM_WORDS, seed - 1), output_tok=4)
     words = WARM_WORDS / (warm.prompt_tok or WARM_WORDS)  # of a token
     about: Settings = (("model", model), *engine(endpoint, served.get(model, "")))
-    seed = 1
     for load in (ask.load,) if ask.load else _loads(QUICK_LOADS if ask.quick else LOADS):
         if until.is_over():
             yield Skipped(part="", why=say("time ran out before {what}", what=_name(load)))

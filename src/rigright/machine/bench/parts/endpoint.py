@@ -28,7 +28,7 @@ PROMPT_TOK, OUTPUT_TOK = 512, 128
 LOADS, QUICK_LOADS = (1, 2, 4, 8, 16, 32), (1, 8)
 ROUNDS = 2  # requests that each place in flight sends
 WARM_WORDS = 64
-MOST_SEEDS = 10**6
+MOST_SEEDS = 900_000
 MOST_IN_FLIGHT = 1024
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rigright.arch.benched import benched
 from rigright.arch.classifiers import classifier, classifier_configs
 from rigright.arch.image_kinds import OTHER, kind_of
-from rigright.arch.painters import painter, painter_of
 from rigright.arch.sources import zoo
+from rigright.arch.sources.painters import painter, painter_of
 from rigright.cost.images.law import forward, train
 from rigright.cost.images.networks import batch_time, network_of, network_rates
 from rigright.cost.images.rates import ImageRates, ImageRun, cpu_place, image_rates, place_of

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.arch import count, samples
 from rigright.arch.classifiers import classifier
-from rigright.arch.painters import painter
 from rigright.arch.sources import zoo
+from rigright.arch.sources.painters import painter
 from rigright.cost.images.law import forward, train
 from rigright.cost.images.networks import batch_time, network_of, network_rates
 from rigright.cost.images.rates import ImageRun, image_rates, place_of

@@ -14,7 +14,7 @@ from processors import processors
 from rigright.arch.benched import benched
 from rigright.arch.count import params
 from rigright.arch.image_kinds import kind_of
-from rigright.arch.painters import painter
+from rigright.arch.sources.painters import painter
 from rigright.base.tables import DATA, raw_rows, read_toml
 from rigright.base.units import GIGA
 from rigright.facts.chips import by_id, chips

@@ -10,7 +10,7 @@ from plan_made import REJECTED, plan
 
 from rigright.base.plain import dumps
 from rigright.demand import PlanWish
-from rigright.report.draw.cells import width
+from rigright.report.cells import width
 from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.text import render

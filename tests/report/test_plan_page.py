@@ -16,7 +16,7 @@ from rigright.base.plain import dumps
 from rigright.base.words import say
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import verb_parser
-from rigright.report.draw.cells import width
+from rigright.report.cells import width
 from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.markdown import render as render_markdown

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rigright.base.page import Strip, Strips
 from rigright.base.words import say
-from rigright.report.draw.cells import width
+from rigright.report.cells import width
 from rigright.report.draw.strips import blocks, draw_strips, thinned
 from rigright.report.screen import Screen
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rigright.report.draw.cells import width
+from rigright.report.cells import width
 
 HEIGHT, WIDTH = 30, 80
 QUESTIONS = (

@@ -14,7 +14,7 @@ from rigright.faces.cli.main import main
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import restored
-from rigright.report.draw.cells import width
+from rigright.report.cells import width
 from rigright.report.formats.text import render
 from rigright.report.pages import probe as pages
 from rigright.report.screen import Screen

@@ -10,7 +10,7 @@ from typing import Any
 from rigright.base import shelf
 from rigright.base.errors import RigError
 from rigright.base.words import Sentence, say
-from rigright.machine.pci.ways import with_nics
+from rigright.machine.nic_ways import with_nics
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Read, Unseen
 from rigright.machine.world import World

@@ -61,8 +61,8 @@ class Asset:
 
 def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = None) -> Asset:
     """The machine that is meant, by its name or by the plan that asks for it."""
-    from rigright.verbs.here import is_place
     from rigright.verbs.runs.planned import STDIN, PlannedRun, read_plan
+    from rigright.verbs.seen.here import is_place
 
     if isinstance(what, PlannedRun):
         return _of_run(what, wish=wish)
@@ -87,7 +87,7 @@ def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = No
 
 def _named(what: str, *, wish: PlanWish) -> Asset:
     """A machine, or an instance of a cloud."""
-    from rigright.verbs.here import looked_at
+    from rigright.verbs.seen.here import looked_at
 
     if providers_of(what):
         raise AskError(

@@ -11,8 +11,8 @@ from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
 from rigright.facts.backends import backend_label
 from rigright.search.single import single
-from rigright.verbs.here import the_node
 from rigright.verbs.planning.checks import check_single
+from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.cards import card_uses, deal_notes, worst
 from rigright.verbs.serving.explained import Explained
 from rigright.verbs.serving.limits import limits

@@ -8,8 +8,8 @@ from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import TrainingWish
-from rigright.verbs.here import the_node
 from rigright.verbs.planning.checks import check_single
+from rigright.verbs.seen.here import the_node
 from rigright.verbs.training.case import Case, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons

@@ -28,7 +28,7 @@ from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node
 from rigright.search.single import single
 from rigright.verbs.fitted import Fitted, Fitting
-from rigright.verbs.here import the_node
+from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.limits import context_limit
 from rigright.verbs.serving.samples import sample_speed

@@ -111,7 +111,7 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
 def market_of(wish: PlanWish, *, day: date) -> Market:
     """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
     from rigright.search.market import market_on
-    from rigright.verbs.here import looked_at
+    from rigright.verbs.seen.here import looked_at
 
     own: tuple[Price, ...] = ()
     if wish.prices_file is not None:

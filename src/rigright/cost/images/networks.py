@@ -14,9 +14,9 @@ import numpy as np
 from rigright.arch import count
 from rigright.arch.denoisers import Denoiser, denoiser
 from rigright.arch.image_kinds import kind_of
-from rigright.arch.painters import Painter, painter
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
+from rigright.arch.sources.painters import Painter, painter
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import say

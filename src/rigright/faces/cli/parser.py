@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import LANGUAGES, Sentence, say, sentences, tell
 from rigright.faces.cli.complaints import understand
 from rigright.faces.cli.terminal import columns
-from rigright.report.draw.cells import wrap
+from rigright.report.cells import wrap
 
 _POSITIONALS = say("arguments")
 _OPTIONS = say("options")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from rigright.base.page import Bar, Bars, Piece, Shown, Tone
 from rigright.base.words import clean, tell
-from rigright.report.draw.cells import cut, pad, width, wrap
+from rigright.report.cells import cut, pad, width, wrap
 from rigright.report.draw.ink import dye, fill, toned
 from rigright.report.screen import Screen
 

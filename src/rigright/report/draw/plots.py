@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from rigright.base.page import Plot, Shown
 from rigright.base.words import clean, tell
-from rigright.report.draw.cells import cut, pad, width, wrap
+from rigright.report.cells import cut, pad, width, wrap
 from rigright.report.draw.ink import dye, toned
 from rigright.report.draw.scales import Place, Scales, scales_of
 from rigright.report.screen import Screen

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from rigright.base.page import Shown, Strip, Strips
 from rigright.base.words import clean, tell
-from rigright.report.draw.cells import cut, pad, width, wrap
+from rigright.report.cells import cut, pad, width, wrap
 from rigright.report.draw.ink import toned
 from rigright.report.screen import Screen
 

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from rigright.base.page import Shown, Table, Tone
 from rigright.base.words import clean, tell
-from rigright.report.draw.cells import longest_word, pad, width, wrap
+from rigright.report.cells import longest_word, pad, width, wrap
 from rigright.report.draw.ink import toned
 from rigright.report.screen import NARROW_CELLS, Screen
 

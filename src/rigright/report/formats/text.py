@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
 from rigright.base.words import clean, tell
+from rigright.report.cells import width, wrap
 from rigright.report.draw.bars import draw_bars
-from rigright.report.draw.cells import width, wrap
 from rigright.report.draw.ink import mark, toned
 from rigright.report.draw.plots import draw_plot
 from rigright.report.draw.strips import draw_strips

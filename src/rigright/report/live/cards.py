@@ -9,7 +9,7 @@ from rigright.base.page import Tone
 from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
 from rigright.machine.tick import DeviceTick
-from rigright.report.draw.cells import pad, width
+from rigright.report.cells import pad, width
 from rigright.report.draw.ink import toned
 from rigright.report.live import words
 from rigright.report.live.pieces import (

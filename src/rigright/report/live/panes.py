@@ -12,7 +12,7 @@ from rigright.machine.device import Device
 from rigright.machine.parts.network import BITS
 from rigright.machine.parts.node_power import beside_cards
 from rigright.machine.tick import Activity
-from rigright.report.draw.cells import pad, width, wrap
+from rigright.report.cells import pad, width, wrap
 from rigright.report.draw.ink import mark, toned
 from rigright.report.live import links, programs, words
 from rigright.report.live.pieces import GridColumn, Words, cut_to, grid, line_of, told

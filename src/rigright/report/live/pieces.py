@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rigright.base.page import Strip, Tone
 from rigright.base.words import CHINESE, Sentence, clean, tell
-from rigright.report.draw.cells import cut, pad, width
+from rigright.report.cells import cut, pad, width
 from rigright.report.draw.ink import dye, toned
 from rigright.report.draw.strips import blocks
 from rigright.report.screen import Screen

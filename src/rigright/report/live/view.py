@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
-from rigright.report.draw.cells import pad, width
+from rigright.report.cells import pad, width
 from rigright.report.draw.ink import mark, toned
 from rigright.report.live import words
 from rigright.report.live.cards import draw_cards

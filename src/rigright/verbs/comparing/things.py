@@ -15,7 +15,7 @@ from rigright.facts.find import find_chip
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.search.market import Market
-from rigright.verbs.here import looked_at
+from rigright.verbs.seen.here import looked_at
 
 LEAST, MOST = 2, 8
 FEW = (1, 2, 4, 8, 16, 32, 64)  # cards a bare name stands for: the first of these that will do

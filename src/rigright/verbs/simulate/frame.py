@@ -23,8 +23,8 @@ from rigright.sim.fleet import Fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.sim.trace import Trace, read_trace
-from rigright.verbs.here import the_node
 from rigright.verbs.runs.files import read_text
+from rigright.verbs.seen.here import the_node
 from rigright.verbs.simulate.files import write_requests
 from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.setup import read_setup, refuse_both

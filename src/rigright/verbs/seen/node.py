@@ -15,7 +15,7 @@ from rigright.facts.nodes import Card, Node, device_of, host_card
 from rigright.machine.device import Device, Slice
 from rigright.machine.record import Machine
 from rigright.machine.room import free_bytes, total_bytes
-from rigright.verbs.hosted import host_of
+from rigright.verbs.seen.host import host_of
 
 _CUT = 7  # compute shares that MIG cuts a card into
 _WAYS = ("link_both_ways_bytes_per_s", "link_one_way_bytes_per_s")

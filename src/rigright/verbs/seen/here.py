@@ -35,13 +35,13 @@ def looked_at(on: str | None) -> Node | None:
     if on is None or on.strip().casefold() in HERE:
         from rigright.machine.probe import probe
         from rigright.machine.world import here
-        from rigright.verbs.seen import node_of
+        from rigright.verbs.seen.node import node_of
 
         return node_of(probe(here()), alone=on is not None)
     if not is_place(on):
         return None
     from rigright.machine.opened import open_machine
-    from rigright.verbs.seen import node_of
+    from rigright.verbs.seen.node import node_of
 
     return node_of(open_machine(on))
 

@@ -47,7 +47,7 @@ def view():
     from rigright.report.live.state import View
     from rigright.report.live.view import draw
     from rigright.report.screen import Screen
-    from rigright.verbs.watch.watched import Detail, Moment
+    from rigright.verbs.watch.watched import Detail, MachineMoment
 
     known = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
     programs, ports, recent = ProgramReader(here()), PortReader(here()), Recent()
@@ -66,7 +66,7 @@ def view():
         uses = {one.pid: use for one, use in zip(sum(held, ()), list(uses.values()) * 200, strict=False)}
         start = time.process_time()
         recent.add(
-            Moment(tick=moment(n, devices=cards), detail=Detail(uses=uses, ports=ports.read(float(n))))
+            MachineMoment(tick=moment(n, devices=cards), detail=Detail(uses=uses, ports=ports.read(float(n))))
         )
         draw(recent, View(), screen=screen, height=50)
         spent_s += read_s + time.process_time() - start if n else 0.0
@@ -135,14 +135,14 @@ def day():
     from moments import card, moment
 
     from rigright.machine.exporter.page import Pages
-    from rigright.machine.exporter.tally import Settings, Tally
+    from rigright.machine.exporter.tally import MetricsTally, WatchSettings
     from rigright.machine.history.store import open_history
     from rigright.machine.world import here
     from rigright.report.live.recent import Recent
-    from rigright.verbs.watch.watched import Moment
+    from rigright.verbs.watch.watched import MachineMoment
 
     with tempfile.TemporaryDirectory() as folder, open_history(Path(folder) / "history.db") as history:
-        tally, recent = Tally(here(), Settings()), Recent()
+        tally, recent = MetricsTally(here(), WatchSettings()), Recent()
         pages = Pages(tally)
         start, marks = time.process_time(), []
         for n in range(DAY_S):
@@ -152,7 +152,7 @@ def day():
                     tick, devices=tuple(card(i, n, state="lost" if i == 3 else "ok") for i in range(8))
                 )
             tally.add(tick, 0.01)
-            recent.add(Moment(tick=tick))
+            recent.add(MachineMoment(tick=tick))
             history.add_tick(tick)
             if n % 15 == 0:
                 pages.page()

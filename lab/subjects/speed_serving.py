@@ -20,7 +20,7 @@ from rigright.facts.classes import ChipClass, class_of
 from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
-from rigright.verbs.validate.served_cases import Group, best_of_rows, group_cases
+from rigright.verbs.validate.served_cases import CaseGroup, best_of_rows, group_cases
 
 MODES = frozenset({"serve", "max"})
 NONE = float("inf")
@@ -111,7 +111,7 @@ class Prepared:
     """Rows read, and sorted into arrays."""
 
     asks: tuple[ServedAsk, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[CaseGroup, ...]
 
 
 def _ask(row: Row) -> ServedAsk:

@@ -14,7 +14,7 @@ from rigright.facts.monitoring import alerts
 from rigright.facts.slowdowns import slowdowns
 from rigright.facts.xids import xids
 from rigright.report.pages import diagnose, doctor, upgrade
-from rigright.verbs.diagnosed import Diagnosed
+from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.fleet.health import sure_faults
 from rigright.verbs.upgrade.frame import upgraded
 
@@ -43,7 +43,7 @@ def contradictions(machine) -> Iterator[str]:
     case = case_of(machine)
     examined = examine(case)
     ticks = (tick_of(case),)
-    diagnosed = Diagnosed(
+    diagnosed = BottleneckReport(
         source="", judgement=conclude(examine(watched(case, ticks)), judge(ticks, case)), ticks=ticks
     )
     told = diagnosed.judgement

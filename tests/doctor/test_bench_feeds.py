@@ -14,17 +14,17 @@ from rigright.doctor.examine import case_of, examine
 from rigright.doctor.held import held_all
 from rigright.facts.bench_expected import expectations, expected
 from rigright.machine.bench import fio, storage
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.parts import disk, memmap
 from rigright.machine.bench.record import Result
-from rigright.machine.bench.storage import Place
+from rigright.machine.bench.storage import ScratchFolder
 from rigright.machine.device import Device
 from rigright.machine.host import Disk, Mount
 from rigright.machine.record import Machine
 from rigright.machine.tick import DeviceTick, HostTick, Tick
 from rigright.report.pages.bench import page, plain
-from rigright.verbs.bench.benched import Benched
+from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.diagnose import _drifts
 from rigright.verbs.upgrade.standing import standing_of
 
@@ -33,7 +33,7 @@ MACHINE = Machine(
     disks=(Disk(name="d", kind="nvme", gen=4, lanes=4),),
     mounts=(Mount(path="/", source="d", kind="ext4", disk="d"),),
 )
-TOLD = fio.Told(
+TOLD = fio.FioResult(
     ops_per_s=5e5, ops_least=4e5, ops_most=6e5, bytes_per_s=3e9, latency_s=1e-4, latency_p99_s=1e-3,
     version="fio-3.33",
 )  # fmt: skip
@@ -42,7 +42,7 @@ TOLD = fio.Told(
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
     """The disk part's figures with the own reader, and with a played fio."""
-    place = Place(folder="/data", kind="ext4", free_bytes=1e12)
+    place = ScratchFolder(folder="/data", kind="ext4", free_bytes=1e12)
     for part in (disk, memmap):
         monkeypatch.setattr(part, "QUICK_SIZE", 8 * MIB)
         monkeypatch.setattr(part, "place_of", lambda _: place)
@@ -51,7 +51,9 @@ def measured(tmp_path, monkeypatch):
     def run(*, with_fio):
         monkeypatch.setattr(disk.shutil, "which", lambda _: "/usr/bin/fio" if with_fio else None)
         monkeypatch.setattr(fio, "run", lambda *_, **__: TOLD)
-        asked = Ask(part="disk", spare_s=0.2, quick=True, folder=str(tmp_path), shown_folder="/data", cpus=1)
+        asked = BenchRequest(
+            part="disk", spare_s=0.2, quick=True, folder=str(tmp_path), shown_folder="/data", cpus=1
+        )
         return tuple(
             replace(one, part="disk", at_s=1.0) for one in disk.run(asked) if isinstance(one, Result)
         )
@@ -153,7 +155,7 @@ WRONG = Result(
 
 def benched(*results):
     case = case_of(MACHINE)
-    return Benched(
+    return BenchRun(
         machine=MACHINE, held=held_all(results, case), skipped=(), titles=(), quick=False, seconds=1.0
     )
 

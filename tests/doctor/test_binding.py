@@ -10,7 +10,7 @@ from rigright.base.units import GIB, GIGA, MEGA
 from rigright.base.words import LANGUAGES, tell
 from rigright.doctor.binding.causes import WEIGHED, causes, seen
 from rigright.doctor.binding.judge import judge, split
-from rigright.doctor.binding.record import Moment
+from rigright.doctor.binding.record import LimitedMoment
 from rigright.doctor.examine import case_of
 from rigright.machine.device import Program
 from rigright.machine.host import Port
@@ -157,7 +157,7 @@ hosts = st.builds(
     devices=st.lists(devices, max_size=3).map(tuple), host=hosts, net=st.none() | st.floats(1e6, 1e11),
 )  # fmt: skip
 def test_every_moment_is_shared_out_whole(devices, host, net):
-    moment = Moment(devices=devices, host=host, net_bytes_per_s=net, link_bytes_per_s=((0, 3e10),))
+    moment = LimitedMoment(devices=devices, host=host, net_bytes_per_s=net, link_bytes_per_s=((0, 3e10),))
     assert sum(split(moment).values()) == pytest.approx(1.0)
 
 
@@ -165,7 +165,7 @@ def test_every_moment_is_shared_out_whole(devices, host, net):
 def test_a_fuller_disk_never_binds_less(busy, more):
     low, high = sorted((busy, more))
     share = [
-        split(Moment(devices=(), host=HostTick(**HOST | {"disk_busy_share": full}))).get("disk", 0.0)
+        split(LimitedMoment(devices=(), host=HostTick(**HOST | {"disk_busy_share": full}))).get("disk", 0.0)
         for full in (low, high)
     ]
     assert share[0] <= share[1]
@@ -179,6 +179,6 @@ def test_every_cause_names_a_remedy_and_a_side():
 
 
 def test_what_a_cause_says_of_moments_without_a_single_reading_has_no_gap():
-    bare = (Moment(devices=(), host=HostTick()),)
+    bare = (LimitedMoment(devices=(), host=HostTick()),)
     assert all("{" not in tell(cause.tell(bare).shows, word) for cause in causes() for word in LANGUAGES)
     assert seen(bare)["has_clock"] is False

@@ -21,7 +21,7 @@ from rigright.facts.slowdowns import slowdowns
 from rigright.facts.xids import repeated, xids
 from rigright.machine.device import DirectLink
 from rigright.machine.exporter.page import Pages
-from rigright.machine.exporter.tally import Settings, Tally
+from rigright.machine.exporter.tally import MetricsTally, WatchSettings
 from rigright.machine.tick import LinkTick
 from rigright.machine.world import World
 from rigright.verbs.export import export, write
@@ -74,7 +74,9 @@ def seen(machine):
             )
         )
     clock = [0.0]
-    tally = Tally(World(root=Path("/nonexistent")), Settings(reads_log=lambda: True), clock=lambda: clock[0])
+    tally = MetricsTally(
+        World(root=Path("/nonexistent")), WatchSettings(reads_log=lambda: True), clock=lambda: clock[0]
+    )
     for clock_s in (0.0, 60.0):  # a minute of it
         clock[0] = clock_s
         tally.add(replace(tick, devices=tuple(devices), clock_s=clock_s))

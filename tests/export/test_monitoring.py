@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from debian import needs
 from rigright.base.errors import AskError
-from rigright.export.asked import Asked
+from rigright.export.asked import ExportRequest
 from rigright.export.targets import alerts as rules
 from rigright.export.targets import grafana
 from rigright.export.yaml import dumps
@@ -76,7 +76,7 @@ def test_every_alert_of_the_guides_and_of_other_tools_is_there():
 
 
 def test_panels_lie_beside_each_other_and_never_on_each_other():
-    (text,) = grafana.export(Asked()).values()
+    (text,) = grafana.export(ExportRequest()).values()
     taken = set()
     for panel in json.loads(text)["panels"]:
         place = panel["gridPos"]
@@ -91,7 +91,9 @@ def test_panels_lie_beside_each_other_and_never_on_each_other():
 
 
 def test_the_dashboard_speaks_chinese_and_asks_the_same():
-    english, chinese = (json.loads(grafana.export(Asked(language=one))[grafana.FILE]) for one in ("en", "zh"))
+    english, chinese = (
+        json.loads(grafana.export(ExportRequest(language=one))[grafana.FILE]) for one in ("en", "zh")
+    )
     assert [panel["title"] for panel in english["panels"]] != [panel["title"] for panel in chinese["panels"]]
     exprs = [
         [target["expr"] for panel in one["panels"] for target in panel.get("targets", [])]

@@ -17,14 +17,14 @@ from rigright.report.formats.text import render
 from rigright.report.pages.look_up import page, plain
 from rigright.report.screen import Screen
 from rigright.verbs.look_up.conditions import find_field, read_condition
-from rigright.verbs.look_up.frame import Wish, find_kind, kind_names, kind_summaries, look_up
+from rigright.verbs.look_up.frame import LookUpWish, find_kind, kind_names, kind_summaries, look_up
 
 TODAY = date(2026, 11, 20)
 OURS = ("architectures", "benchmarks", "chips", "clouds", "cpus", "platforms", "prices", "software")
 
 
 def found(kind, *words, **wish):
-    return look_up(kind, words, today=TODAY, wish=Wish(**wish))
+    return look_up(kind, words, today=TODAY, wish=LookUpWish(**wish))
 
 
 def test_the_kinds_are_there():
@@ -248,7 +248,7 @@ def test_a_word_that_no_record_has_is_met_with_what_there_is():
 
 def test_python_may_leave_out_the_day_and_the_tuple():
     assert look_up("chips", "4090").records == found("chips", "4090").records
-    assert look_up("chips").total == len(look_up("chips", wish=Wish(limit=0)).records)
+    assert look_up("chips").total == len(look_up("chips", wish=LookUpWish(limit=0)).records)
 
 
 def test_a_negative_limit_is_refused():

@@ -20,9 +20,9 @@ from rigright.base.words import CHINESE, sentences
 from rigright.machine.device import Fabric, Program, Slice
 from rigright.machine.exporter.page import RECOVERIES, Pages
 from rigright.machine.exporter.programs import MOST, Owners, job_of
-from rigright.machine.exporter.server import Place, Server, read_place, read_token
+from rigright.machine.exporter.server import ListenAddress, MetricsServer, read_place, read_token
 from rigright.machine.exporter.table import metrics
-from rigright.machine.exporter.tally import Settings, Tally, reasons
+from rigright.machine.exporter.tally import MetricsTally, WatchSettings, reasons
 from rigright.machine.exporter.text import chosen, figure
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
@@ -50,7 +50,7 @@ KEPT_OUT = {
 
 
 def tally(tmp_path, **settings_):
-    return Tally(World(root=tmp_path), Settings(**settings_), clock=lambda: 0.0)
+    return MetricsTally(World(root=tmp_path), WatchSettings(**settings_), clock=lambda: 0.0)
 
 
 def read(found, *, dcgm=False, accept=""):
@@ -219,7 +219,7 @@ def test_every_metric_is_on_the_page_of_a_whole_machine(tmp_path):
 
 @given(st.lists(ticks, min_size=1, max_size=4))
 def test_whatever_a_machine_tells_the_page_can_be_read(found):
-    seen = Tally(World(), Settings(), clock=lambda: 0.0)
+    seen = MetricsTally(World(), WatchSettings(), clock=lambda: 0.0)
     for tick in found:
         seen.add(tick)
     for accept in ("", "application/openmetrics-text; version=1.0.0"):
@@ -257,7 +257,7 @@ def test_old_readings_are_told_by_their_age_alone(tmp_path):
 
 def test_a_collector_that_hangs_is_down(tmp_path):
     now = [0.0]
-    found = Tally(World(root=tmp_path), Settings(every_s=1.0), clock=lambda: now[0])
+    found = MetricsTally(World(root=tmp_path), WatchSettings(every_s=1.0), clock=lambda: now[0])
     assert of(read(found), "rigright_collector_up") == 0
     found.add(moment(0))
     now[0] = 2.0
@@ -364,7 +364,7 @@ CARDS = st.text(
 @pytest.mark.parametrize("dcgm", [False, True])
 @given(found=st.lists(ticks, min_size=1, max_size=3), name=CARDS, uuid=CARDS)
 def test_the_page_is_byte_for_byte_what_prometheus_client_writes(found, name, uuid, dcgm):
-    seen = Tally(World(), Settings(), clock=lambda: 0.0)
+    seen = MetricsTally(World(), WatchSettings(), clock=lambda: 0.0)
     for tick in found:
         odd = (card(0, name=name, uuid=uuid, energy_j=12345678.9),) if tick is found[-1] else ()
         seen.add(replace(tick, devices=(*odd, *tick.devices)))
@@ -476,7 +476,7 @@ def test_owners_forget_what_has_ended(tmp_path):
 def server(tmp_path):
     found = tally(tmp_path)
     found.add(moment(0, 8))
-    opened = Server(Place(port=0), Pages(found).page, is_up=lambda: found.is_up)
+    opened = MetricsServer(ListenAddress(port=0), Pages(found).page, is_up=lambda: found.is_up)
     yield opened
     opened.close()
 
@@ -568,7 +568,7 @@ def test_a_page_that_cannot_be_made_ends_no_server():
     def page(_accept):
         raise ZeroDivisionError
 
-    server = Server(Place(port=0), page)
+    server = MetricsServer(ListenAddress(port=0), page)
     try:
         assert get(server)[0] == 500
         assert get(server, "/healthz")[0] == 200
@@ -579,8 +579,9 @@ def test_a_page_that_cannot_be_made_ends_no_server():
 def test_beyond_loopback_a_token_is_asked_for(tmp_path):
     found = tally(tmp_path)
     with pytest.raises(AskError, match="--token"):
-        Server(Place(host="0.0.0.0", port=0), Pages(found).page)  # noqa: S104
-    server = Server(Place(host="0.0.0.0", port=0), Pages(found).page, token="a" * 20, is_up=lambda: False)  # noqa: S104
+        MetricsServer(ListenAddress(host="0.0.0.0", port=0), Pages(found).page)  # noqa: S104
+    anywhere = ListenAddress(host="0.0.0.0", port=0)  # noqa: S104
+    server = MetricsServer(anywhere, Pages(found).page, token="a" * 20, is_up=lambda: False)
     server.place = replace(server.place, host="127.0.0.1")
     try:
         assert get(server)[0] == 401
@@ -594,14 +595,14 @@ def test_beyond_loopback_a_token_is_asked_for(tmp_path):
 
 def test_a_port_in_use_is_told_of(server):
     with pytest.raises(MissingError, match="another program listens"):
-        Server(server.place, lambda _: (b"", ""))
+        MetricsServer(server.place, lambda _: (b"", ""))
 
 
 def test_a_closed_server_gives_its_port_back(tmp_path):
     found = tally(tmp_path)
-    first = Server(Place(port=0), Pages(found).page)
+    first = MetricsServer(ListenAddress(port=0), Pages(found).page)
     first.close()
-    Server(first.place, Pages(found).page).close()
+    MetricsServer(first.place, Pages(found).page).close()
 
 
 @pytest.mark.parametrize(

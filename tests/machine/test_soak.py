@@ -13,7 +13,7 @@ from moments import card, moment
 
 from rigright.machine.device import Program
 from rigright.machine.exporter.page import Pages
-from rigright.machine.exporter.tally import Settings, Tally
+from rigright.machine.exporter.tally import MetricsTally, WatchSettings
 from rigright.machine.history.store import open_history
 from rigright.machine.system import Event
 from rigright.machine.world import World
@@ -21,7 +21,7 @@ from rigright.report.live.recent import Recent
 from rigright.report.live.state import View
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 EVERY_S, LOOKS = 30, 2880  # a day; benchmarks/watch.py does it every second
 
@@ -43,14 +43,17 @@ def own_bytes():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts open files in /proc")
 def test_a_day_leaves_nothing_behind(tmp_path):
-    tally, recent = Tally(World(root=tmp_path), Settings(every_s=EVERY_S), clock=lambda: 0.0), Recent()
+    tally, recent = (
+        MetricsTally(World(root=tmp_path), WatchSettings(every_s=EVERY_S), clock=lambda: 0.0),
+        Recent(),
+    )
     pages, held, files, page_sizes = Pages(tally), [], [], []
     with open_history(tmp_path / "history.db") as history:
         for n in range(LOOKS):
             tick, events = look(n)
             tally.add(tick, 0.01)
             tally.add_events(events)
-            recent.add(Moment(tick=tick, events=events))
+            recent.add(MachineMoment(tick=tick, events=events))
             history.add_tick(tick)
             history.add_events(events)
             if n % 40 == 0:

@@ -17,7 +17,7 @@ from rigright.report.live.state import HELP, PANES, SORTS, Frame, View, keys_of,
 from rigright.report.live.verdict import verdict
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Detail, Moment
+from rigright.verbs.watch.watched import Detail, MachineMoment
 
 FRAME = Frame(most_top=50, page=10, now_s=1000.0)
 CARD = DeviceTick(index=0, vendor="nvidia", busy_share=0.9, gpu_c=50.0, slowed_by=(), programs=())
@@ -33,7 +33,7 @@ def pressed(*keys, view=None, frame=FRAME):
 
 def moment(*devices, at_s=1000.0, uses=None, **more):
     tick = Tick(at_s=at_s, clock_s=at_s, devices=devices, **more)
-    return Moment(tick=tick, host="n1", detail=Detail(uses=uses or {}))
+    return MachineMoment(tick=tick, host="n1", detail=Detail(uses=uses or {}))
 
 
 def of(*programs, **more):

@@ -19,7 +19,7 @@ from rigright.report.live.recent import Recent
 from rigright.report.live.state import View
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 GB = 1e9
 CARD = DeviceTick(index=0, vendor="nvidia", name="NVIDIA H100", links_active=2)
@@ -34,7 +34,7 @@ def seen(*moments):
     recent = Recent()
     for n, told in enumerate(moments):
         tick = Tick(at_s=2.0 * n, clock_s=2.0 * n, devices=(replace(CARD, links=told),))
-        recent.add(Moment(tick=tick, host="n1"))
+        recent.add(MachineMoment(tick=tick, host="n1"))
     return recent
 
 
@@ -98,7 +98,7 @@ def watched(tmp_path, monkeypatch):
             if n == 2:
                 play.change(3, fabric__state=2)
             tick = Tick(at_s=float(n), clock_s=float(n), devices=live.tick())
-            recent.add(Moment(tick=tick, host="n1"))
+            recent.add(MachineMoment(tick=tick, host="n1"))
             time.sleep(APART_S)
     return recent
 

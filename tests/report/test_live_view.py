@@ -22,7 +22,7 @@ from rigright.report.live.state import PANES, View
 from rigright.report.live.view import draw
 from rigright.report.pages import watch as pages
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Detail, Moment
+from rigright.verbs.watch.watched import Detail, MachineMoment
 
 CARD = DeviceTick(
     index=0, name="NVIDIA H100 80GB HBM3", vendor="nvidia", busy_share=0.97, mem_used_bytes=62.5 * 2**30,
@@ -36,7 +36,7 @@ HOST = HostTick(
 
 def moment(*cards, **more):
     tick = Tick(at_s=0.0, clock_s=0.0, devices=cards, host=HOST)
-    return Moment(**{"tick": tick, "host": "n1", **more})
+    return MachineMoment(**{"tick": tick, "host": "n1", **more})
 
 
 def drawn(*cards, width=100, height=40, times=1, language="en", unicode=True, view=None, **more):

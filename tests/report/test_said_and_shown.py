@@ -28,7 +28,7 @@ from rigright.report.pages import diagnose as diagnose_page
 from rigright.report.pages import doctor as doctor_page
 from rigright.report.pages import measure as measure_page
 from rigright.report.screen import Screen
-from rigright.verbs.diagnosed import Diagnosed
+from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.measure.measured import Course, Measured
 from rigright.verbs.probe import save
 from rigright.verbs.setup.frame import SetupWish, setup
@@ -211,7 +211,9 @@ def bound(share):
 )
 def test_what_the_counters_cannot_tell_is_not_reckoned_from_them(share, told):
     diagnosis = Diagnosis(lasted_s=9.0, moments=9, idle=0, busy_share=share, bounds=(bound(share),))
-    result = Diagnosed(source=say("{text}", text="now"), judgement=Judgement(diagnosis=diagnosis), ticks=())
+    result = BottleneckReport(
+        source=say("{text}", text="now"), judgement=Judgement(diagnosis=diagnosis), ticks=()
+    )
     text = render(diagnose_page.page(result), Screen(width=100))
     assert ("removing this bottleneck" in text) == bool(told)
     assert told in text

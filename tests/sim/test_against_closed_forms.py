@@ -20,7 +20,7 @@ from rigright.demand import Layout, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 from rigright.sim.arrivals import Arrivals, made_load
-from rigright.sim.fleet import Fleet, play
+from rigright.sim.fleet import ReplicaFleet, play
 from rigright.sim.law import law_of, pace_of
 from rigright.sim.tally import Targets, moments_of, spread, tally
 
@@ -40,7 +40,7 @@ def life_s(prompt, output):
 
 
 def played(load, shop, **fleet):
-    found = play(load, Fleet(shop=shop, **fleet))
+    found = play(load, ReplicaFleet(shop=shop, **fleet))
     return found, moments_of(found)
 
 

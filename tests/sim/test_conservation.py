@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from players import POLICIES, log_of, make_load, make_shop, slow_replay
 
-from rigright.sim.fleet import Fleet, Handover, play
+from rigright.sim.fleet import Handover, ReplicaFleet, play
 from rigright.sim.server import NEVER
 
 REQUESTS = st.lists(
@@ -39,7 +39,7 @@ def check(load, played):
 @given(rows=REQUESTS)
 def test_every_token_is_made_once_and_the_cache_never_overflows(policy, size, rows):
     load, shop = make_load(rows), SHOPS[policy][size]
-    played = play(load, Fleet(shop=shop))
+    played = play(load, ReplicaFleet(shop=shop))
     made, wanted = check(load, played)
     server = played.servers[0]
     log = log_of(server)
@@ -61,14 +61,14 @@ def test_every_token_is_made_once_and_the_cache_never_overflows(policy, size, ro
 @pytest.mark.parametrize("policy", ["static", "tensorrt_llm"])
 @given(rows=REQUESTS)
 def test_who_keeps_cache_for_the_whole_answer_never_loses_it(policy, rows):
-    played = play(make_load(rows), Fleet(shop=SHOPS[policy]["tight"]))
+    played = play(make_load(rows), ReplicaFleet(shop=SHOPS[policy]["tight"]))
     assert played.servers[0].preempted == 0
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(rows=REQUESTS)
 def test_first_come_first_let_in(policy, rows):
-    played = play(make_load(rows), Fleet(shop=SHOPS[policy]["narrow"]))
+    played = play(make_load(rows), ReplicaFleet(shop=SHOPS[policy]["narrow"]))
     started = [moment for moment in played.book.started_s if moment == moment]  # noqa: PLR0124 - not nan
     assert started == sorted(started)
 
@@ -77,7 +77,7 @@ def test_first_come_first_let_in(policy, rows):
 @given(rows=REQUESTS.map(lambda rows: [row[:3] for row in rows]))
 def test_strides_and_sums_tell_the_same_as_walking_pass_by_pass(policy, rows):
     load, shop = make_load(rows), SHOPS[policy]["wide"]
-    played = play(load, Fleet(shop=shop))
+    played = play(load, ReplicaFleet(shop=shop))
     first, last = slow_replay(load, shop)
     assert np.allclose(played.book.first_s, first, rtol=1e-9, atol=1e-9)
     assert np.allclose(played.book.last_s, last, rtol=1e-9, atol=1e-9)
@@ -88,7 +88,7 @@ def test_strides_and_sums_tell_the_same_as_walking_pass_by_pass(policy, rows):
 @given(rows=REQUESTS)
 def test_no_request_is_lost_among_replicas(router, users, rows):
     load = make_load([(0.0, *row[1:]) for row in rows] if users else rows, users=users)
-    played = play(load, Fleet(shop=SHOPS["vllm"]["narrow"], replicas=3, router=router))
+    played = play(load, ReplicaFleet(shop=SHOPS["vllm"]["narrow"], replicas=3, router=router))
     check(load, played)
     assert all(server.next_s == NEVER for server in played.servers)
 
@@ -110,7 +110,7 @@ def apart(**wire):
     shop = SHOPS["vllm"]["narrow"]
     maker = make_shop("handed_over", blocks=64, seats=3, pace=shop.pace)
     wire = {"token_bytes": 1000.0, "bytes_per_s": 1e9, "start_s": 0.0, **wire}
-    return Fleet(
+    return ReplicaFleet(
         shop=maker,
         replicas=2,
         prefill=shop,

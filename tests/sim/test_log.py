@@ -7,7 +7,7 @@ import pytest
 from players import make_load, make_shop
 
 from rigright.sim import log as log_file
-from rigright.sim.fleet import Fleet, play
+from rigright.sim.fleet import ReplicaFleet, play
 from rigright.sim.tally import Targets, tally
 
 FIELDS = ("passes", "busy_share", "decode_only_share", "cache_most", "cache_mean", "served", "span_s")
@@ -16,7 +16,7 @@ FIELDS = ("passes", "busy_share", "decode_only_share", "cache_most", "cache_mean
 def told(policy, monkeypatch, rows):
     monkeypatch.setattr(log_file, "FOLDED_ROWS", rows)
     load = make_load([(0.02 * one, 50 + 11 * (one % 40), 3 + one % 25) for one in range(400)])
-    played = play(load, Fleet(shop=make_shop(policy)))
+    played = play(load, ReplicaFleet(shop=make_shop(policy)))
     return load, played, tally(load, played, targets=Targets())
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from players import BASE_S, CONTEXT_S, PAIR_S, TOKEN_S, log_of, make_load, make_shop
 
-from rigright.sim.fleet import Fleet, play
+from rigright.sim.fleet import ReplicaFleet, play
 from rigright.sim.tally import Targets, tally
 
 
 def played(rows, policy="vllm", **more):
     load = make_load(rows)
-    return load, play(load, Fleet(shop=make_shop(policy, **more)))
+    return load, play(load, ReplicaFleet(shop=make_shop(policy, **more)))
 
 
 def test_one_request_alone_is_a_prompt_and_its_tokens():
@@ -89,7 +89,7 @@ def test_what_no_cache_holds_is_refused_and_the_rest_served():
 
 def test_users_of_a_closed_loop_ask_again_when_answered():
     load = make_load([(0.0, 50, 20)] * 9, users=3, think_s=0.25)
-    found = play(load, Fleet(shop=make_shop()))
+    found = play(load, ReplicaFleet(shop=make_shop()))
     asked, ended = np.sort(found.book.arrival_s), np.sort(found.book.last_s)
     assert (asked[:3] == 0).all()
     assert np.allclose(asked[3:], ended[:6] + 0.25)
@@ -98,7 +98,7 @@ def test_users_of_a_closed_loop_ask_again_when_answered():
 def test_two_replicas_halve_the_line():
     rows = [(0.0, 400, 20)] * 40
     load = make_load(rows)
-    one, two = (tally(load, play(load, Fleet(shop=make_shop(), replicas=count)), targets=Targets())
+    one, two = (tally(load, play(load, ReplicaFleet(shop=make_shop(), replicas=count)), targets=Targets())
                 for count in (1, 2))  # fmt: skip
     assert two.queue_s.mean < 0.6 * one.queue_s.mean
     assert two.output_tok_per_s > 1.7 * one.output_tok_per_s
@@ -106,7 +106,7 @@ def test_two_replicas_halve_the_line():
 
 def test_goodput_counts_who_meets_both_targets():
     load = make_load([(0.0, 400, 20)] * 40)
-    found = play(load, Fleet(shop=make_shop()))
+    found = play(load, ReplicaFleet(shop=make_shop()))
     free = tally(load, found, targets=Targets())
     tight = tally(load, found, targets=Targets(ttft_s=free.ttft_s.p50))
     both = tally(load, found, targets=Targets(ttft_s=free.ttft_s.p50, tpot_s=free.tpot_s.p50))
@@ -118,7 +118,7 @@ def test_goodput_counts_who_meets_both_targets():
 
 def test_the_timeline_adds_up_to_what_was_made():
     load = make_load([(0.02 * one, 100 + 7 * one, 5 + one % 40) for one in range(80)])
-    found = play(load, Fleet(shop=make_shop(), replicas=2))
+    found = play(load, ReplicaFleet(shop=make_shop(), replicas=2))
     counted = tally(load, found, targets=Targets())
     made = sum(moment.output_tok_per_s * (moment.end_s - moment.start_s) for moment in counted.timeline)
     assert made == pytest.approx(load.output_tok.sum(), rel=1e-6)

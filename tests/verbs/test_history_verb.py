@@ -32,7 +32,7 @@ from rigright.verbs.history.series import Series, energy_j, figures, series
 from rigright.verbs.watch.frame import Watch, WatchWish
 from rigright.verbs.watch.keeper import AGAIN_S, MOST_WAITING, Keeper
 from rigright.verbs.watch.news import from_driver
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 NOW_S = 1_790_000_000.0
 
@@ -318,7 +318,7 @@ def test_missed_moments_are_left_out_and_the_pace_is_kept(tmp_path):
     now = [0.0]
     wish = WatchWish(every_s=1.0, keep=False, for_s=10.0)
     with Watch(wish, world=World(root=tmp_path), clock=lambda: now[0], wall=lambda: NOW_S + now[0]) as watch:
-        assert isinstance(watch.look(), Moment)
+        assert isinstance(watch.look(), MachineMoment)
         assert watch.rest_s() == 1.0
         now[0] = 4.3
         watch.look()

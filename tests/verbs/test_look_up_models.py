@@ -18,7 +18,7 @@ from rigright.base.errors import AskError
 from rigright.facts.formats import formats, mixes
 from rigright.report.pages.look_up import page, plain
 from rigright.verbs.look_up.fields import read_params
-from rigright.verbs.look_up.frame import Wish, look_up
+from rigright.verbs.look_up.frame import LookUpWish, look_up
 
 TODAY = date(2026, 1, 1)
 PROMISED = (
@@ -56,7 +56,7 @@ CONFIG = {
 
 
 def told(*words, language="en", **how):
-    listing = look_up("model", tuple(words), today=TODAY, wish=Wish(**how))
+    listing = look_up("model", tuple(words), today=TODAY, wish=LookUpWish(**how))
     data = plain(listing, language)
     json.dumps(data)
     return data
@@ -172,12 +172,12 @@ def test_a_page_shows_layers_parts_cache_and_sizes():
 def test_models_are_listed_filtered_and_sorted():
     every = look_up("models", (), today=TODAY)
     assert every.total == len(zoo.names())
-    small = look_up("models", ("qwen3",), today=TODAY, wish=Wish(where=("params<=2B", "task=text")))
+    small = look_up("models", ("qwen3",), today=TODAY, wish=LookUpWish(where=("params<=2B", "task=text")))
     sizes = [card.params for card in small.records]
     assert sizes == sorted(sizes, reverse=True)
     assert all(size <= 2e9 for size in sizes)
     assert {"Qwen/Qwen3-0.6B", "Qwen/Qwen3-1.7B"} <= {card.name for card in small.records}
-    experts = look_up("models", (), today=TODAY, wish=Wish(where=("family=mixtral",), sort="params"))
+    experts = look_up("models", (), today=TODAY, wish=LookUpWish(where=("family=mixtral",), sort="params"))
     assert next(card.name.partition("-v")[0] for card in experts.records) in {
         "mistralai/Mixtral-8x22B-Instruct",
         "mistralai/Mixtral-8x22B",

@@ -12,7 +12,7 @@ from rigright.faces.cli.main import main
 from rigright.facts.anchors import use
 from rigright.verbs.runs.document import document
 from rigright.verbs.runs.files import outputs
-from rigright.verbs.runs.setup import NOTHING_SAID, Setup, setup_of
+from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, setup_of
 from rigright.verbs.validate.frame import validate
 
 NAMES = {
@@ -31,7 +31,7 @@ def read(name, text=None, **said):
     """The cells of each row, and its kind."""
     found = document(name, FILES[name] if text is None else text)
     (output,) = [one for one in outputs() if one.claims(found)]
-    runs = list(output.rows(found, Setup(values=said)))
+    runs = list(output.rows(found, RunSetup(values=said)))
     return [(run.kind, dict(run.cells)) for run in runs]
 
 
@@ -186,7 +186,7 @@ def test_the_folder_of_a_submission_names_its_model(tmp_path):
     place = tmp_path / "H200x8" / "llama2-70b-99.9" / "Server" / "performance" / "run_1"
     place.mkdir(parents=True)
     (place / "mlperf_log_summary.txt").write_text(FILES["mlperf_log_summary.txt"], encoding="utf-8")
-    found = validate(str(tmp_path), setup=Setup(values={"on": "8x h200", "weights": ("fp8",)}))
+    found = validate(str(tmp_path), setup=RunSetup(values={"on": "8x h200", "weights": ("fp8",)}))
     assert {row.model for row in found.rows} == {"meta-llama/Llama-2-70b-hf"}
     assert all(one.predicted for row in found.rows for one in row.predictions)
 
@@ -210,7 +210,7 @@ def test_an_adapter_beside_a_checkpoint_says_its_base_and_rank(tmp_path):
     (tmp_path / "adapter_config.json").write_text(json.dumps(adapter), encoding="utf-8")
     (tmp_path / "trainer_state.json").write_text(FILES["trainer_state.json"], encoding="utf-8")
     state = str(tmp_path / "trainer_state.json")
-    (row,) = validate(state, setup=Setup(values={"on": "a100", "seq": 2048})).rows
+    (row,) = validate(state, setup=RunSetup(values={"on": "a100", "seq": 2048})).rows
     speed = row.predictions[0]
     assert row.model == "Qwen/Qwen3-8B"
     assert speed.measured == pytest.approx(4.0 * 2048)
@@ -268,7 +268,7 @@ def test_the_start_of_sglang():
 
 
 def test_everything_in_a_folder_is_predicted(files):
-    setup = Setup(values={"on": "h100", "model": "meta-llama/Llama-3.1-8B", "seq": 2048, "tp": 1})
+    setup = RunSetup(values={"on": "h100", "model": "meta-llama/Llama-3.1-8B", "seq": 2048, "tp": 1})
     found = validate(str(files), setup=setup)
     unread = [
         (row.id, one.metric, str(one.why))
@@ -289,7 +289,7 @@ def test_a_run_that_wrote_json_and_csv_counts_once(tmp_path):
 
 def test_several_files_are_one_validation(files):
     named = [str(files / "vllm_serve.json"), str(files / "llama.md")]
-    assert len(validate(named, setup=Setup(values={"on": "rtx 4090"})).rows) == 5
+    assert len(validate(named, setup=RunSetup(values={"on": "rtx 4090"})).rows) == 5
 
 
 def test_what_is_said_goes_before_what_the_file_says(files, capsys):
@@ -301,9 +301,9 @@ def test_what_is_said_goes_before_what_the_file_says(files, capsys):
 
 
 def test_weights_that_nobody_names_are_those_of_the_models_files(files):
-    (first, *_) = validate(str(files / "vllm_serve.json"), setup=Setup(values={"on": "h100"})).rows
+    (first, *_) = validate(str(files / "vllm_serve.json"), setup=RunSetup(values={"on": "h100"})).rows
     (said, *_) = validate(
-        str(files / "vllm_serve.json"), setup=Setup(values={"on": "h100", "weights": ("bf16",)})
+        str(files / "vllm_serve.json"), setup=RunSetup(values={"on": "h100", "weights": ("bf16",)})
     ).rows
     assert first.predictions[0].predicted == said.predictions[0].predicted
 
@@ -367,9 +367,9 @@ def test_one_command_anchors_to_a_benchmark(files, capsys):
     words = ["--from", str(files / "vllm_serve.json"), "--on", "h100", "--out", str(out), "--json"]
     assert main(["calibrate", *words]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == 3
-    before = validate(str(files / "vllm_serve.json"), setup=Setup(values={"on": "h100"})).rows
+    before = validate(str(files / "vllm_serve.json"), setup=RunSetup(values={"on": "h100"})).rows
     with use(str(out)):
-        after = validate(str(files / "vllm_serve.json"), setup=Setup(values={"on": "h100"})).rows
+        after = validate(str(files / "vllm_serve.json"), setup=RunSetup(values={"on": "h100"})).rows
     for old, new in zip(before, after, strict=True):
         (left,), (right,) = old.predictions, new.predictions
         low, high = sorted((left.predicted, left.measured))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rigright.base.units import to_gib
 from rigright.cost.estimate import Estimate
 from rigright.cost.prices import ram_usd
-from rigright.facts.parts import Part
+from rigright.facts.parts import PartKind
 
 
-def part_usd(part: Part, count: int = 1) -> Estimate | None:
+def part_usd(part: PartKind, count: int = 1) -> Estimate | None:
     """So many of a part, as the table states it; memory by the GB. None where no price is known."""
     if part.usd_low is None or part.usd_high is None:
         kind, registered = part.id.partition("-")[0], "rdimm" in part.id

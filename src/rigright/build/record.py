@@ -9,7 +9,7 @@ from datetime import date
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
-from rigright.facts.cpus import Cpu
+from rigright.facts.cpus import CpuModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Standing:
     free_slots: tuple[int, ...] | None = None  # lanes of each free slot a card may go into
     supply_w: float | None = None  # of the power supplies
     limit_share: float | None = None  # lowest power limit over its card's default
-    cpu: Cpu | None = None
+    cpu: CpuModel | None = None
     sockets: int | None = None
     mem_bytes: float | None = None
     mem_kind: str | None = None  # "DDR5"

@@ -9,7 +9,7 @@ from functools import cache
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass
-from rigright.facts.formats import GGUF, Mix, Rule, fused_families, ggml_types, mixes
+from rigright.facts.formats import GGUF, GgufMix, Rule, fused_families, ggml_types, mixes
 
 SEVENTY_B_LAYERS = 80
 
@@ -103,7 +103,7 @@ def alike(mix_id: str, count: int, *, outside: Place) -> tuple[int, ...]:
     )
 
 
-def tensor_type(weight: Weight, mix: Mix, *, where: Place) -> str:
+def tensor_type(weight: Weight, mix: GgufMix, *, where: Place) -> str:
     """The GGML type of one tensor."""
     if is_bias(weight) or len(weight.shape) == 1 or part(weight) in {"norm", "router"}:
         return "F32"

@@ -32,7 +32,7 @@ from rigright.cost.weights import WeightBytes, on_cards
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
 from rigright.facts.engines import Engine, find_engine
-from rigright.facts.formats import Mix, find_format
+from rigright.facts.formats import GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
 
 Bound = tuple[int, int]  # first and past-last layer
@@ -226,7 +226,7 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> Wo
     )
     case = _start(serving, layout, settings=settings)
     form = find_format(serving.weights)
-    unpack = 0.0 if isinstance(form, Mix) else form.unpack_bytes
+    unpack = 0.0 if isinstance(form, GgufMix) else form.unpack_bytes
     kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
     forward, sampler = _moments(arch, engine, settings=settings, serving=serving, layout=layout, ask=ask)
     return Work(

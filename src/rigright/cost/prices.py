@@ -13,7 +13,7 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
-from rigright.facts.cpus import Cpu
+from rigright.facts.cpus import CpuModel
 from rigright.facts.own_prices import in_force
 from rigright.facts.part_prices import PartPrice, part_prices
 from rigright.facts.prices import (
@@ -156,7 +156,7 @@ def ram_usd(kind: str, *, registered: bool, gb: float, today: date | None = None
     return part_usd("ram", f"{plain}-registered" if registered else plain, size=gb, today=today)
 
 
-def cpu_usd(row: Cpu, today: date) -> Estimate | None:
+def cpu_usd(row: CpuModel, today: date) -> Estimate | None:
     """What a processor costs: in the street, else as such ones of its socket do, else as its maker asks."""
     if row.street_price_usd is not None:
         width, usd = price_width(row.street_as_of, today), row.street_price_usd

@@ -76,7 +76,9 @@ def weights_bytes(arch: Arch, format_id: str) -> int:
 
 def file_bytes(arch: Arch, format_id: str) -> int:
     """Bytes of the files: the weights and, in a GGUF, the vocabulary."""
-    vocabulary = arch.vocab * GGUF_BYTES_PER_TOKEN if isinstance(find_format(format_id), formats.Mix) else 0
+    vocabulary = (
+        arch.vocab * GGUF_BYTES_PER_TOKEN if isinstance(find_format(format_id), formats.GgufMix) else 0
+    )
     return weights_bytes(arch, format_id) + vocabulary
 
 
@@ -91,7 +93,7 @@ def weigh(arch: Arch, format_id: str) -> WeightBytes:
     """Bytes of every place of the model; a GGUF leaves vision and audio towers to a file of their own."""
     form = find_format(format_id)
     law: _Uniform | _Mixed = (
-        _Mixed(arch, form) if isinstance(form, formats.Mix) else _Uniform(arch, form, has_experts(arch))
+        _Mixed(arch, form) if isinstance(form, formats.GgufMix) else _Uniform(arch, form, has_experts(arch))
     )
     trunk = arch.trunk
     others = [tower for tower in arch.towers if tower is not trunk]
@@ -112,7 +114,7 @@ def tensors(arch: Arch, format_id: str) -> Iterator[tuple[Weight, Layer | None, 
     outside, experts = place(arch), has_experts(arch)
     for (index, layer), times in _unlike(arch, form, outside=outside):
         for weight in trunk.outer if layer is None else layer.weights:
-            if isinstance(form, formats.Mix):
+            if isinstance(form, formats.GgufMix):
                 where = outside if layer is None else place_of(layer, outside, index=index)
                 yield weight, layer, _ggml_bytes(weight, tensor_type(weight, form, where=where)), times
             else:
@@ -121,11 +123,11 @@ def tensors(arch: Arch, format_id: str) -> Iterator[tuple[Weight, Layer | None, 
 
 
 def _unlike(
-    arch: Arch, form: Format | formats.Mix, *, outside: Place
+    arch: Arch, form: Format | formats.GgufMix, *, outside: Place
 ) -> Iterator[tuple[tuple[int, Layer | None], int]]:
     """Layers that a format may store in another way, each with its first place and how many there are."""
     layers = arch.trunk.layers
-    mixed = isinstance(form, formats.Mix)
+    mixed = isinstance(form, formats.GgufMix)
     firsts = alike(form.id, len(layers), outside=outside) if mixed else (0,) * len(layers)
     unlike = {(first, id(layer)): layer for first, layer in zip(firsts, layers, strict=True)}
     times = Counter((first, id(layer)) for first, layer in zip(firsts, layers, strict=True))
@@ -172,7 +174,7 @@ class _Mixed:
     """A GGUF file type, which picks a type for each tensor."""
 
     arch: Arch
-    mix: formats.Mix
+    mix: formats.GgufMix
 
     def layers(self, tower: Tower) -> tuple[ByCut, ...]:
         if not self._is_filed(tower):
@@ -201,7 +203,7 @@ def _uniform_weights(form: Format, weights: tuple[Weight, ...], *, around: _Arou
 
 
 @cache
-def _mix_weights(mix: formats.Mix, weights: tuple[Weight, ...], *, where: Place) -> ByCut:
+def _mix_weights(mix: formats.GgufMix, weights: tuple[Weight, ...], *, where: Place) -> ByCut:
     return _merged(
         {weight.cut: _ggml_bytes(weight, tensor_type(weight, mix, where=where))} for weight in weights
     )

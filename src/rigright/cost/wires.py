@@ -10,7 +10,7 @@ import numpy as np
 from rigright.cost.links import Wire
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.facts.fabrics import Fabric, fabric_of
+from rigright.facts.fabrics import ChipLinks, fabric_of
 
 SUBJECT = "links"
 INNER = ("start_s", "hop_s", "low_share", "bulk_start_s", "lead", "crowd", "quick_share", "pair_start_s")
@@ -27,7 +27,7 @@ def wire_of(
 
 
 def wire_of_fabrics(
-    fabrics: Sequence[Fabric], *, engine: str | None = None, tables: Mapping[str, Any] | None = None
+    fabrics: Sequence[ChipLinks], *, engine: str | None = None, tables: Mapping[str, Any] | None = None
 ) -> Wire:
     """The same of fabrics that somebody described: bridges, lanes, a network, cards of a box."""
     tables = corrections(SUBJECT) if tables is None else tables
@@ -62,5 +62,5 @@ def _terms_of(terms: Sequence[Mapping[str, float]], name: str) -> np.ndarray:
     return np.array([term[name] for term in terms], dtype=float)
 
 
-def _column(fabrics: Sequence[Fabric], name: str) -> np.ndarray:
+def _column(fabrics: Sequence[ChipLinks], name: str) -> np.ndarray:
     return np.array([getattr(fabric, name) for fabric in fabrics], dtype=float)

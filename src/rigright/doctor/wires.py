@@ -24,7 +24,7 @@ _GRAPHICS = ("0x0300", "0x0302", "0x0380", "0x12")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class PcieWire:
     """A link: the function at its lower end, and the bridge above."""
 
     below: PciDevice
@@ -61,14 +61,14 @@ def function_of(case: Case, device: Device) -> PciDevice | None:
     return functions(case).get((device.pci or "").lower())
 
 
-def wires_up(case: Case, one: PciDevice) -> tuple[Wire, ...]:
+def wires_up(case: Case, one: PciDevice) -> tuple[PcieWire, ...]:
     """The links from the root down to a function; every second step lies inside a switch and is none."""
     known = functions(case)
     if not all(address in known for address in one.parents):
         return ()
     chain = [*(known[address] for address in one.parents), one]
     steps = enumerate(pairwise(chain))
-    return tuple(Wire(below=below, above=above) for place, (above, below) in steps if place % 2 == 0)
+    return tuple(PcieWire(below=below, above=above) for place, (above, below) in steps if place % 2 == 0)
 
 
 def has_slot(device: Device, chip: Chip | None) -> bool:

@@ -8,7 +8,7 @@ from rigright.base.words import ENGLISH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ExportRequest:
     """What somebody wants exported, and for whom."""
 
     watched: tuple[str, ...] = ("127.0.0.1:9477",)  # where `watch --serve` answers

@@ -30,7 +30,7 @@ MOST_ASKED, MOST_FILE = 64 * KIB, 64 * MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class PageQuestion:
     """A command with its options."""
 
     verb: str
@@ -91,7 +91,7 @@ def exported(said: dict[str, Any], *, number: int, language: str) -> Printed:
     return Printed(text=dumps({"targets": told}, language) + "\n", exit_code=0)
 
 
-def read(sent: bytes | str) -> Question | None:
+def read(sent: bytes | str) -> PageQuestion | None:
     """A question as the page sends it; None where it is none."""
     try:
         asked = bounded_json(sent)
@@ -102,7 +102,7 @@ def read(sent: bytes | str) -> Question | None:
         return None
     if verb not in (*ASKED, EXPORT) or form not in FORMS or number < 1 or not _is_plain(said):
         return None
-    return Question(verb=verb, said=said, form=form, language=language, number=number, details=details)
+    return PageQuestion(verb=verb, said=said, form=form, language=language, number=number, details=details)
 
 
 def dropped(

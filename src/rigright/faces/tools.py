@@ -64,7 +64,7 @@ _FILE = re.compile(rf".*\.(?:{_ENDING})(?::.*)?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ToolAnswer:
     """What a tool answers: a page that begins with the verdict, and data."""
 
     text: str
@@ -227,7 +227,7 @@ def _type(action: argparse.Action, row: Option | None) -> dict[str, Any]:
     return {"type": ["number", "string"]}
 
 
-def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
+def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> ToolAnswer:
     """A tool's answer, or the sentences of an error."""
     said = _in_form(tool, said)
     language = pick_language(said["lang"] if said.get("lang") in LANGUAGES else None)
@@ -241,7 +241,7 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
 
             data = settle(answer.data(read.language), read.language)
             kept = short.shortened(as_object(data), most=most)
-            return Told(text=_text(answer.page(), read.language), data=kept)
+            return ToolAnswer(text=_text(answer.page(), read.language), data=kept)
     except Exception as error:  # noqa: BLE001 - an agent gets a sentence, as a person does
         found = trouble(error, [tool.replace("_", "-")])
         lines = [say("error: {what}", what=found.sentence)]
@@ -255,7 +255,7 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> Told:
 
         for name, text in record["error"].items():
             record["error"][name] = public(text) if isinstance(text, str) else text
-        return Told(text=public(told), data=record, failed=True)
+        return ToolAnswer(text=public(told), data=record, failed=True)
 
 
 def _text(page: Page, language: str) -> str:

@@ -11,7 +11,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Cabling, Chip
-from rigright.facts.fabrics import Network, fabric_of, networks, wiring_of
+from rigright.facts.fabrics import BoxNetwork, fabric_of, networks, wiring_of
 from rigright.facts.links import BITS
 
 _NO = r"(?:(?:no|without(?:\s+an?)?|w/o|无|没有|不带|不用)\s*)"
@@ -72,7 +72,7 @@ def _without(text: str, found: re.Match[str]) -> str:
     return re.sub(r"[\s,，]*(?:\bwith|带)?[\s,，]*\Z", "", text[: found.start()]) + " " + text[found.end() :]
 
 
-def _network(found: re.Match[str]) -> tuple[Network, tuple[Sentence, ...]]:
+def _network(found: re.Match[str]) -> tuple[BoxNetwork, tuple[Sentence, ...]]:
     """The network of the kind and rate that are said, or the nearest slower one with a note."""
     if found["tb"]:
         return networks()["thunderbolt-5"], ()

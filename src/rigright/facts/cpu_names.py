@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from rigright.facts.cpus import Cpu, cpus
+from rigright.facts.cpus import CpuModel, cpus
 
 _NOISE = re.compile(r"\(r\)|\(tm\)|®|™|@.*$|\b\d+-cores?\b|\bprocessor\b|\bcpu\b|\([^)]*\)")
 _WORD = re.compile(r"[a-z0-9][a-z0-9+-]*")
 _MOST_CHARS = 200
 
 
-def cpu_named(name: str | None) -> Cpu | None:
+def cpu_named(name: str | None) -> CpuModel | None:
     """The processor all of whose words stand in the name; None where none or several do."""
     words = _words((name or "")[:_MOST_CHARS])
     found = [cpu for cpu, wanted in _known() if wanted <= words]
@@ -22,7 +22,7 @@ def cpu_named(name: str | None) -> Cpu | None:
 
 
 @cache
-def _known() -> tuple[tuple[Cpu, frozenset[str]], ...]:
+def _known() -> tuple[tuple[CpuModel, frozenset[str]], ...]:
     return tuple((cpu, _words(cpu.name)) for cpu in cpus())
 
 

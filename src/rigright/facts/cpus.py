@@ -12,7 +12,7 @@ CHANNEL_BYTES = 8  # a memory channel is 64 bits wide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cpu:
+class CpuModel:
     """One CPU. None is unknown."""
 
     id: str
@@ -85,9 +85,9 @@ _MAY_LACK = {
 
 
 @cache
-def cpus() -> tuple[Cpu, ...]:
+def cpus() -> tuple[CpuModel, ...]:
     """Every CPU of the table, in its order."""
     readers = {column: reader for column, (_, reader) in _COLUMNS.items()}
     required = tuple(column for column in _COLUMNS if column not in _MAY_LACK)
     rows = read_rows(DATA / "cpus.csv", readers, required=required)
-    return tuple(Cpu(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
+    return tuple(CpuModel(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)

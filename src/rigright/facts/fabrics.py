@@ -18,7 +18,7 @@ PCIE_GEN, PCIE_LANES = 4, 16  # of a slot where the chip does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class BoxNetwork:
     """What joins boxes; the rate is a port's, one way."""
 
     id: str
@@ -46,7 +46,7 @@ class Wiring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fabric:
+class ChipLinks:
     """The wires of one chip. Rates are one way, as stated; what is reached is a correction."""
 
     id: str  # "nvlink4", "bridge", "infinity", "pcie", "host", ...
@@ -56,22 +56,22 @@ class Fabric:
     box: int  # chips in a box; at least the domain
     box_id: str  # what joins the domains of a box
     box_bytes_per_s: float
-    network: Network
+    network: BoxNetwork
     network_bytes_per_s: float  # a chip's share of its port
 
 
 @cache
-def networks() -> dict[str, Network]:
+def networks() -> dict[str, BoxNetwork]:
     """Every network under its id."""
     readers: dict[str, CellReader] = dict.fromkeys(
         ("id", "name", "kind", "source", "as_of", "confidence", "notes"), text
     )
     readers |= {"gbit_per_s": scaled(GIGA / BITS)}
     rows = read_rows(DATA / "networks.csv", readers, required=("id", "name", "gbit_per_s", "kind", "source"))
-    return {row["id"]: Network(bytes_per_s=row.pop("gbit_per_s"), **row) for row in map(dict, rows)}
+    return {row["id"]: BoxNetwork(bytes_per_s=row.pop("gbit_per_s"), **row) for row in map(dict, rows)}
 
 
-def find_network(name: str) -> Network:
+def find_network(name: str) -> BoxNetwork:
     """A network by its id."""
     if name not in networks():
         raise AskError(
@@ -116,7 +116,7 @@ def fabric_of(
     network: str | None = None,
     lanes: int | None = None,
     box: int | None = None,
-) -> Fabric:
+) -> ChipLinks:
     """The wires of a chip; what neither a caller nor its cabling says is as such chips usually stand."""
     usual, cabling = wiring_of(chip), chip.cabling
     link, kind = _link(chip)
@@ -137,7 +137,7 @@ def fabric_of(
     found = find_network(network or stated or usual.network)
     sharing = cabling.network_chips if cabling is not None and stated else usual.network_chips
     port = found.bytes_per_s / (1 if network else sharing)
-    return Fabric(
+    return ChipLinks(
         id=link if joined else across,
         kind=kind if joined else across,
         bytes_per_s=(chip.link_one_way_bytes_per_s or slot) if joined else slot or port,

@@ -77,7 +77,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mix:
+class GgufMix:
     """A GGUF file type such as Q4_K_M: its base type and the rules that raise or lower single tensors."""
 
     id: str
@@ -127,7 +127,7 @@ def ggml_types() -> dict[str, Ggml]:
 
 
 @cache
-def mixes() -> dict[str, Mix]:
+def mixes() -> dict[str, GgufMix]:
     """Every GGUF mix by its name without the prefix."""
     readers = {"mixes": text, "tensor": text, "when": text, "was": text, "type": text}
     rules = tuple(
@@ -145,7 +145,7 @@ def mixes() -> dict[str, Mix]:
         {"mix": text, "base": text, "loss_rank": number, "spread": number, "source": text},
     )
     return {
-        row["mix"]: Mix(
+        row["mix"]: GgufMix(
             id=GGUF + row["mix"],
             label=f"GGUF {row['mix']}",
             base=row["base"],
@@ -166,7 +166,7 @@ def fused_families() -> frozenset[str]:
     return frozenset(row["family"] for row in rows)
 
 
-def find_format(asked: str) -> Format | Mix:
+def find_format(asked: str) -> Format | GgufMix:
     """The format of a loose name: "bf16", "awq", "Q4_K_M", "gguf:iq4_xs"."""
     from difflib import get_close_matches
 
@@ -189,8 +189,8 @@ def _exl(bits: float) -> Format:
 
 
 @cache
-def _names() -> dict[str, Format | Mix]:
-    names: dict[str, Format | Mix] = {}
+def _names() -> dict[str, Format | GgufMix]:
+    names: dict[str, Format | GgufMix] = {}
     for mix in mixes().values():
         names[mix.id.lower()] = mix
         own = mix.id[len(GGUF) :].lower()

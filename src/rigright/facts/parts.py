@@ -15,7 +15,7 @@ _SCALES = {"GB/s": GIGA, "GiB": GIB, "Gb/s": GIGA / _BITS, "W": 1.0, "": 1.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PartKind:
     """One kind of part."""
 
     id: str
@@ -34,7 +34,7 @@ class Part:
 
 
 @cache
-def parts(kind: str) -> tuple[Part, ...]:
+def parts(kind: str) -> tuple[PartKind, ...]:
     """Every part of a kind, in the order of the table."""
     words = ("id", "kind", "name", "unit", "source", "as_of", "confidence", "notes")
     numbers = ("rate", "power_w", "usd_low", "usd_high")
@@ -50,5 +50,5 @@ def parts(kind: str) -> tuple[Part, ...]:
         if unit not in _SCALES:
             raise DataError(say("parts.csv: unknown unit {unit}", unit=unit))
         rate = None if row["rate"] is None else row["rate"] * _SCALES[unit]
-        found.append(Part(**row | {"rate": rate}))
+        found.append(PartKind(**row | {"rate": rate}))
     return tuple(one for one in found if one.kind == kind)

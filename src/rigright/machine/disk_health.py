@@ -26,7 +26,7 @@ _REALLOCATED, _PENDING, _LOST = 5, 197, 198  # SMART attributes of SATA disks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class DiskHealth:
     """The part of SMART that checks ask for."""
 
     worn_share: float | None = None
@@ -37,7 +37,7 @@ class Health:
     media_errors: int | None = None
 
 
-def with_health(disk: Disk, health: Health | None) -> Disk:
+def with_health(disk: Disk, health: DiskHealth | None) -> Disk:
     """The disk with what it says of itself."""
     if health is None:
         return disk
@@ -52,7 +52,7 @@ def with_health(disk: Disk, health: Health | None) -> Disk:
     )
 
 
-def health_of(world: World, disk: Disk) -> Health | None:
+def health_of(world: World, disk: Disk) -> DiskHealth | None:
     """A disk's health; a sleeping disk is not woken. None where nobody tells."""
     device = f"/dev/{disk.name}"
     if disk.kind == "nvme":
@@ -62,7 +62,7 @@ def health_of(world: World, disk: Disk) -> Health | None:
             critical = told.get("critical_warning")
             bits = critical.get("value") if isinstance(critical, dict) else critical
             kelvin = _whole(told.get("temperature"))
-            return Health(
+            return DiskHealth(
                 worn_share=_share(told.get("percent_used", told.get("percentage_used"))),
                 spare_share=_share(told.get("avail_spare")),
                 temperature_c=float(kelvin - _KELVIN) if kelvin else None,
@@ -74,7 +74,7 @@ def health_of(world: World, disk: Disk) -> Health | None:
     return None if told is None else health_in(told)
 
 
-def health_in(told: Mapping[str, Any]) -> Health | None:
+def health_in(told: Mapping[str, Any]) -> DiskHealth | None:
     """The health in what smartctl writes as JSON; None where it tells of none."""
     if not ({"smart_status", "nvme_smart_health_information_log"} & set(told)):
         return None
@@ -85,7 +85,7 @@ def health_in(told: Mapping[str, Any]) -> Health | None:
         warnings += ("overall health: failed",)
     table = _part(told, "ata_smart_attributes").get("table")
     bad = _attributes(table if isinstance(table, list) else [])
-    return Health(
+    return DiskHealth(
         worn_share=_share(log.get("percentage_used")),
         spare_share=_share(log.get("available_spare")),
         temperature_c=float(heat) if heat is not None else None,

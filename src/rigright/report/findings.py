@@ -11,7 +11,7 @@ from rigright.doctor.record import Checked, Finding, Fine, NotSeen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class FindingGroup:
     """The same finding on one thing or on several."""
 
     check: str
@@ -37,13 +37,13 @@ class Blind:
     see: str | None
 
 
-def groups(examined: Examined) -> tuple[Group, ...]:
+def groups(examined: Examined) -> tuple[FindingGroup, ...]:
     """Findings of one check that say the same and are mended the same, worst first."""
     found: dict[tuple[object, ...], list[Finding]] = {}
     for check, finding in examined.findings:
         same = (check, finding.severity, str(finding.title), tuple(step.says.text for step in finding.fix))
         found.setdefault(same, []).append(finding)
-    return tuple(Group(check=str(key[0]), findings=tuple(ones)) for key, ones in found.items())
+    return tuple(FindingGroup(check=str(key[0]), findings=tuple(ones)) for key, ones in found.items())
 
 
 def blind(examined: Examined) -> tuple[Blind, ...]:

@@ -31,7 +31,7 @@ class Handover:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class ReplicaFleet:
     """Replicas alike; with `prefill`, they only make next tokens and others read the prompts."""
 
     shop: Shop
@@ -57,7 +57,7 @@ class Played:
         return max(server.clock for server in self.servers)
 
 
-def play(load: Load, fleet: Fleet) -> Played:
+def play(load: Load, fleet: ReplicaFleet) -> Played:
     """Play a load to its end; requests that no replica can hold are refused."""
     book = Book(load)
     fits = fleet.shop.holds(load.prompt_tok + load.output_tok)
@@ -76,13 +76,13 @@ def play(load: Load, fleet: Fleet) -> Played:
     )
 
 
-def _together(feed: _Feed, fleet: Fleet) -> tuple[list[Server], list[Server]]:
+def _together(feed: _Feed, fleet: ReplicaFleet) -> tuple[list[Server], list[Server]]:
     servers = [Server(fleet.shop, feed.book, on_end=feed.ended) for _ in range(fleet.replicas)]
     feed.enter = _router(servers, fleet.router)
     return servers, []
 
 
-def _apart(feed: _Feed, fleet: Fleet, *, prefill: Shop) -> tuple[list[Server], list[Server]]:
+def _apart(feed: _Feed, fleet: ReplicaFleet, *, prefill: Shop) -> tuple[list[Server], list[Server]]:
     """Prompts are read by some, next tokens made by others; the first token comes with the prompt."""
     book, handover = feed.book, fleet.handover
     later = Book(feed.load)

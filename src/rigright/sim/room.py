@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Ask(NamedTuple):
+class WaitingPrompt(NamedTuple):
     """A prompt that wants to be worked on."""
 
     request: int
@@ -27,7 +27,7 @@ class Manner:
     computes: bool = True  # prompts are worked on; False: their caches come from elsewhere
 
 
-class Room:
+class PassRoom:
     """What is free while a pass is made up; `admit` takes from it."""
 
     __slots__ = ("_block", "_keeps", "_slack", "blocks", "chunks", "running", "seats", "tok")
@@ -47,7 +47,7 @@ class Room:
         self._keeps = keeps
         self._slack = keeps * to_come_tok / self._block + self.running
 
-    def admit(self, ask: Ask) -> bool:
+    def admit(self, ask: WaitingPrompt) -> bool:
         """Let a prompt in if there is a seat and cache for it."""
         if ask.hold_tok == 0:
             return True
@@ -63,12 +63,12 @@ class Room:
         return True
 
 
-Pick = Callable[[Iterable[Ask], Room], list[tuple[Ask, int]]]
+Pick = Callable[[Iterable[WaitingPrompt], PassRoom], list[tuple[WaitingPrompt, int]]]
 
 
-def fill(queue: Iterable[Ask], room: Room) -> list[tuple[Ask, int]]:
+def fill(queue: Iterable[WaitingPrompt], room: PassRoom) -> list[tuple[WaitingPrompt, int]]:
     """In order of arrival as long as there is room; the last one may be cut where prompts are."""
-    taken: list[tuple[Ask, int]] = []
+    taken: list[tuple[WaitingPrompt, int]] = []
     for ask in queue:
         tok = min(ask.left_tok, room.tok) if room.chunks else ask.left_tok
         fits = tok <= room.tok or not taken  # a prompt longer than a pass goes alone

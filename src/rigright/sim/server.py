@@ -20,7 +20,7 @@ from rigright.sim.decodes import Decodes
 from rigright.sim.load import Book
 from rigright.sim.log import Log
 from rigright.sim.pace import Pace
-from rigright.sim.room import Ask, Manner, Pick, Room
+from rigright.sim.room import Manner, PassRoom, Pick, WaitingPrompt
 
 NEVER = float("inf")
 _NOBODY: list[int] = []
@@ -219,14 +219,14 @@ class Server:
             grown = self._decodes.growth(beat)
         return grown
 
-    def _pick(self, grown: int) -> list[tuple[Ask, int]]:
+    def _pick(self, grown: int) -> list[tuple[WaitingPrompt, int]]:
         """Whom the policy lets in, and how much of each prompt is worked on."""
         shop, decodes, running = self.shop, self._decodes, len(self._seated)
         if shop.manner.drains and self._is_closed(running):
             self._blocked = True
             return []
         beside = decodes.count if shop.manner.mixes else 0
-        room = Room(
+        room = PassRoom(
             tok=shop.budget_tok * shop.pace.rounds - beside,
             seats=shop.max_seqs - running,
             blocks=self.free - (grown if shop.manner.mixes else 0),
@@ -248,18 +248,18 @@ class Server:
             self._opened = self._beat
         return self._opened != self._beat
 
-    def _queue(self) -> Iterator[Ask]:
+    def _queue(self) -> Iterator[WaitingPrompt]:
         """Prompts in order: those begun, then those that wait."""
         book, made = self.book, self._made
         for request, (done, target) in self._partial.items():
-            yield Ask(request, target - done, 0, book.output[request])
+            yield WaitingPrompt(request, target - done, 0, book.output[request])
         for request in self._waiting:
             target = book.prompt[request] + made.get(request, 0)
             left = max(target - book.cached[request], 1) if self.shop.manner.computes else 0
-            yield Ask(request, left, target, book.output[request] - made.get(request, 0))
+            yield WaitingPrompt(request, left, target, book.output[request] - made.get(request, 0))
 
     def _take(
-        self, picks: list[tuple[Ask, int]], ending: list[tuple[int, int]]
+        self, picks: list[tuple[WaitingPrompt, int]], ending: list[tuple[int, int]]
     ) -> tuple[int, float, list[int]]:
         """Work on what was picked: tokens, keys they see, whose prompt ends; who is done with it is added."""
         total, pairs, firsts = 0, 0.0, []
@@ -278,7 +278,7 @@ class Server:
                 ending.append((ask.request, -(-target // self.shop.block_tok)))
         return total, pairs, firsts
 
-    def _seat(self, ask: Ask) -> tuple[int, int]:
+    def _seat(self, ask: WaitingPrompt) -> tuple[int, int]:
         """Let a prompt in: what of it is done, and how long it is."""
         request = ask.request
         if self._waiting[0] == request:

@@ -22,7 +22,7 @@ from rigright.build.proposals.record import BuildWish, Proposal
 from rigright.build.said import rig_of, room_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
-from rigright.facts.formats import Mix, find_format, ggml_types
+from rigright.facts.formats import GgufMix, find_format, ggml_types
 from rigright.facts.hosts import CPU_ID
 from rigright.facts.nodes import Node, find_node
 from rigright.verbs.assembled import Assembled, CheckedList
@@ -235,7 +235,7 @@ def _bytes_of(weights: object) -> float:
         found = find_format(weights) if isinstance(weights, str) else None
     except AskError:
         return 2.0
-    if isinstance(found, Mix):
+    if isinstance(found, GgufMix):
         block = ggml_types().get(found.base)
         return 0.6 if block is None else block.block_bytes / block.block_elems
     return 2.0 if found is None else found.bits / 8

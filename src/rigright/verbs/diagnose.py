@@ -22,7 +22,7 @@ from rigright.machine.record import Machine
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.tick import Tick
 from rigright.machine.world import here
-from rigright.verbs.diagnosed import Diagnosed, Drift
+from rigright.verbs.diagnosed import BottleneckReport, Drift
 from rigright.verbs.probe import probe
 
 LIVE_S, EVERY_S = 20.0, 0.5
@@ -40,7 +40,7 @@ def diagnose(
     live_s: float | None = None,
     history: str | None = None,
     progress: Progress | None = None,
-) -> Diagnosed:
+) -> BottleneckReport:
     """Which one thing everything else waits for, with the evidence and what would change.
 
     `source` is a file that shows one moment of a machine; without it this one is watched.
@@ -63,7 +63,7 @@ def diagnose(
     case = case_of(machine, results=_latest(results))
     diagnosis = judge(ticks, case)
     # the doctor's checks see what was watched
-    return Diagnosed(
+    return BottleneckReport(
         source=when,
         judgement=conclude(examine(watched(case, ticks)), diagnosis),
         ticks=ticks,
@@ -73,12 +73,12 @@ def diagnose(
     )
 
 
-def in_file(case: Case) -> Diagnosed:
+def in_file(case: Case) -> BottleneckReport:
     """What binds in the one moment that a file shows: cards at work, and nothing of what they wait for."""
     ticks = (tick_of(case),)
     found = judge(ticks, case)
     bounds = tuple(one for one in found.bounds if one.cause.side == WORKING)
-    return Diagnosed(
+    return BottleneckReport(
         source=say("one snapshot: {file}", file=case.machine.origin),
         origin=case.machine.origin,
         judgement=conclude(examine(watched(case, ticks)), replace(found, bounds=bounds, unseen=())),

@@ -52,7 +52,7 @@ class ToldBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosed:
+class BottleneckReport:
     """The answer of `diagnose`."""
 
     source: Sentence  # which time it is about

@@ -17,7 +17,7 @@ from rigright.base.plugins import TARGETS as TARGETS_ADDED
 from rigright.base.plugins import Plugin, leave_out, loaded, plugins, run
 from rigright.base.units import MIB
 from rigright.base.words import ENGLISH, Sentence, say
-from rigright.export.asked import Asked
+from rigright.export.asked import ExportRequest
 from rigright.export.commands import LAUNCHES, file_of
 from rigright.export.launch import Launch
 from rigright.facts.launching import programs
@@ -42,8 +42,8 @@ def export(
     """File name -> text, of one target; `watched` is where `watch --serve` answers."""
     if target not in shelf.names(TARGETS):
         raise _unknown(target)
-    usual = Asked()
-    asked = Asked(
+    usual = ExportRequest()
+    asked = ExportRequest(
         watched=tuple(map(_place, watched)) or usual.watched,
         alertmanagers=tuple(map(_place, alertmanagers)),
         token_file=token_file,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.machine.bench import speaking
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.parts import endpoint
 from rigright.machine.bench.record import Result, Skipped
 
@@ -178,7 +178,7 @@ def test_a_version_of_any_length_is_cut(scripted):
 
 
 def measured(server, **more):
-    return list(endpoint.run(Ask(part="endpoint", endpoint=server.url, quick=True, **more)))
+    return list(endpoint.run(BenchRequest(part="endpoint", endpoint=server.url, quick=True, **more)))
 
 
 def test_a_server_without_models_asks_for_a_name(scripted):
@@ -194,7 +194,7 @@ def test_a_model_that_was_named_is_asked_though_the_server_lists_none(scripted):
 
 def test_a_server_that_breaks_down_at_a_load_keeps_the_lighter_ones(scripted):
     server = scripted(models=MODELS, completions=OK + TOKEN * 4 + END)
-    going = endpoint.run(Ask(part="endpoint", endpoint=server.url, quick=True))
+    going = endpoint.run(BenchRequest(part="endpoint", endpoint=server.url, quick=True))
     lighter = [next(going) for _ in range(3)]
     server.answers["completions"] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf"
     *_, last = going

@@ -18,7 +18,7 @@ from rigright.machine.bench import ask as asking
 from rigright.machine.bench import session
 from rigright.machine.bench.child import GRACE_S
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import Wish, known, measured, pick
+from rigright.machine.bench.session import BenchWish, known, measured, pick
 from rigright.machine.record import Machine
 
 PROMISED_S = 30.0  # of a quick run
@@ -73,7 +73,7 @@ lasting = st.lists(st.floats(0, 500), min_size=len(FREE), max_size=len(FREE))
 @given(lasting, st.floats(0, 25))
 def test_a_quick_run_ends_in_half_a_minute_however_slow_the_machine_and_the_start_are(clocked, times, late_s):
     takes = dict(zip(FREE, times, strict=True))
-    took_s, found = run(clocked, FREE, Wish(quick=True), lambda ask: takes[ask.part], late_s=late_s)
+    took_s, found = run(clocked, FREE, BenchWish(quick=True), lambda ask: takes[ask.part], late_s=late_s)
     assert took_s + START_S <= PROMISED_S
     assert {one.part for one in found} == set(FREE)
     assert all("time ran out" in str(one.why) for one in found if isinstance(one, Skipped))
@@ -82,13 +82,13 @@ def test_a_quick_run_ends_in_half_a_minute_however_slow_the_machine_and_the_star
 @given(lasting, st.floats(1, 3600))
 def test_a_budget_is_kept_but_for_the_grace_of_the_last_part(clocked, times, budget_s):
     takes = dict(zip(FREE, times, strict=True))
-    took_s, _ = run(clocked, FREE, Wish(budget_s=budget_s), lambda ask: takes[ask.part])
+    took_s, _ = run(clocked, FREE, BenchWish(budget_s=budget_s), lambda ask: takes[ask.part])
     assert took_s <= budget_s + GRACE_S + 1e-6
 
 
 @given(st.floats(30, 3600))
 def test_parts_that_keep_to_their_share_all_get_one(clocked, budget_s):
-    took_s, found = run(clocked, FREE, Wish(budget_s=budget_s), lambda ask: ask.spare_s)
+    took_s, found = run(clocked, FREE, BenchWish(budget_s=budget_s), lambda ask: ask.spare_s)
     assert not [one for one in found if isinstance(one, Skipped)]
     assert took_s <= budget_s + session.LEAST_S * len(FREE)
     shares = {name: shelf.take(session.PARTS, name, bears="SHARE") for name in FREE}
@@ -101,20 +101,20 @@ def test_parts_that_keep_to_their_share_all_get_one(clocked, budget_s):
 @given(lasting)
 def test_what_a_part_leaves_goes_to_those_after_it(clocked, times):
     takes = dict(zip(FREE, times, strict=True))
-    run(clocked, FREE, Wish(budget_s=600), lambda ask: min(takes[ask.part], ask.spare_s))
+    run(clocked, FREE, BenchWish(budget_s=600), lambda ask: min(takes[ask.part], ask.spare_s))
     modest = [ask.spare_s for ask in clocked.asked]
-    run(clocked, FREE, Wish(budget_s=600), lambda ask: ask.spare_s)
+    run(clocked, FREE, BenchWish(budget_s=600), lambda ask: ask.spare_s)
     greedy = [ask.spare_s for ask in clocked.asked]
     assert all(a >= b - 1e-6 for a, b in zip(modest, greedy, strict=True))
 
 
 def test_a_slow_start_is_taken_from_the_budget(clocked):
-    run(clocked, ["ram"], Wish(budget_s=100), lambda _: 0.0, late_s=40.0)
+    run(clocked, ["ram"], BenchWish(budget_s=100), lambda _: 0.0, late_s=40.0)
     assert clocked.asked[0].spare_s == pytest.approx(60.0)
 
 
 def test_quick_with_a_budget_keeps_the_budget(clocked):
-    took_s, found = run(clocked, ["ram", "network"], Wish(quick=True, budget_s=5), lambda _: 6.0)
+    took_s, found = run(clocked, ["ram", "network"], BenchWish(quick=True, budget_s=5), lambda _: 6.0)
     assert took_s == pytest.approx(6.0)
     assert [type(one) for one in found] == [Result, Skipped]
     assert clocked.asked[0].quick
@@ -131,19 +131,21 @@ def test_quick_with_a_budget_keeps_the_budget(clocked):
     ],
 )  # fmt: skip
 def test_parts_are_named_as_people_write_them(word, part):
-    assert pick([word], Wish()) == (part,)
+    assert pick([word], BenchWish()) == (part,)
 
 
 @given(st.sampled_from(sorted(known())), st.randoms())
 def test_any_case_and_any_dash_names_the_same_part(name, chance):
     word = "".join(chance.choice((one.upper(), one.lower())) for one in name)
-    assert pick([chance.choice((word, word.replace("_", "-"), word.replace("_", "")))], Wish()) == (name,)
+    assert pick([chance.choice((word, word.replace("_", "-"), word.replace("_", "")))], BenchWish()) == (
+        name,
+    )
 
 
 @given(st.text(max_size=30))
 def test_any_other_word_is_told_with_names_that_are_there(word):
     try:
-        found = pick([word], Wish())
+        found = pick([word], BenchWish())
     except AskError as error:
         told = str(error).rpartition("there are ")[2].split(", ")
         assert set(told) <= set(known())
@@ -157,7 +159,7 @@ def test_any_other_word_is_told_with_names_that_are_there(word):
 )
 def test_a_wrong_word_names_the_nearest(word, near):
     with pytest.raises(AskError) as caught:
-        pick([word], Wish())
+        pick([word], BenchWish())
     assert near in str(caught.value)
 
 
@@ -185,5 +187,5 @@ def test_every_command_that_is_printed_names_parts_that_exist(root):
                 words = [one for one in shlex.split(match.group(1)) if one not in NOT_PARTS]
                 if "`" in text[match.start() - 1 : match.start()] or text.strip().startswith("rigright"):
                     seen += bool(words)
-                    assert pick(words, Wish()), path
+                    assert pick(words, BenchWish()), path
     assert seen >= 5

@@ -9,7 +9,7 @@ import pytest
 
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench import pythons
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.cards import chosen, environment, names
 from rigright.machine.bench.needs import missing, too_few_cards
 from rigright.machine.device import Device
@@ -67,11 +67,11 @@ def test_a_schedulers_choice_of_cards_stands():
 @pytest.mark.parametrize(
     ("needs", "ask", "python", "why"),
     [
-        (("torch",), Ask(part="x"), None, "no PyTorch here"),
-        (("torch", "folder"), Ask(part="x"), "/python", "no folder to write to"),
-        (("endpoint",), Ask(part="x"), None, "no server was named"),
-        (("nccl-tests",), Ask(part="x"), None, "nccl-tests is not on the path"),
-        (("nvbandwidth",), Ask(part="x"), None, "nvbandwidth is not on the path"),
+        (("torch",), BenchRequest(part="x"), None, "no PyTorch here"),
+        (("torch", "folder"), BenchRequest(part="x"), "/python", "no folder to write to"),
+        (("endpoint",), BenchRequest(part="x"), None, "no server was named"),
+        (("nccl-tests",), BenchRequest(part="x"), None, "nccl-tests is not on the path"),
+        (("nvbandwidth",), BenchRequest(part="x"), None, "nvbandwidth is not on the path"),
     ],
 )
 def test_what_is_missing_is_told(needs, ask, python, why, monkeypatch):
@@ -80,7 +80,7 @@ def test_what_is_missing_is_told(needs, ask, python, why, monkeypatch):
 
 
 def test_nothing_is_missing_where_all_is_there():
-    full = Ask(part="x", folder="/data", endpoint="http://127.0.0.1/v1")
+    full = BenchRequest(part="x", folder="/data", endpoint="http://127.0.0.1/v1")
     assert missing(("torch", "accelerator", "folder", "endpoint"), full, torch_python="/python") is None
 
 

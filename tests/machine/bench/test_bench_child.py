@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rigright.machine.bench import child as children
-from rigright.machine.bench.ask import Ask
-from rigright.machine.bench.child import Child
+from rigright.machine.bench.ask import BenchRequest
+from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.record import Result, Skipped
 
 HERE = Path(__file__).parent
@@ -27,7 +27,7 @@ PLAY = (
 @pytest.fixture
 def child(monkeypatch):
     monkeypatch.setattr(children, "START", PLAY)
-    found = Child(sys.executable, dict(os.environ))
+    found = BenchChild(sys.executable, dict(os.environ))
     yield found
     found.close()
 
@@ -41,61 +41,61 @@ def whys(found):
 
 
 def test_what_a_part_says_comes_back_as_records(child):
-    result, skipped = child.run(Ask(part="fine"))
+    result, skipped = child.run(BenchRequest(part="fine"))
     assert (result.part, result.value, result.low, result.high, result.repeats) == ("fine", 2.0, 1.0, 3.0, 3)
     assert abs(result.at_s - time.time()) < 60
     assert (skipped.part, str(skipped.why)) == ("fine", "only one GPU")
 
 
 def test_one_process_answers_many_questions(child):
-    list(child.run(Ask(part="fine")))
+    list(child.run(BenchRequest(part="fine")))
     first = child._process.pid
-    list(child.run(Ask(part="fine")))
+    list(child.run(BenchRequest(part="fine")))
     assert child._process.pid == first
 
 
 def test_a_part_that_kills_its_process_keeps_what_it_measured_and_says_its_last_words(child):
-    found = list(child.run(Ask(part="dies")))
+    found = list(child.run(BenchRequest(part="dies")))
     assert whats(found) == ["before"]
     assert whys(found) == ["its process died (exit code 7): the driver is gone"]
-    assert whats(child.run(Ask(part="fine"))) == ["a"]
+    assert whats(child.run(BenchRequest(part="fine"))) == ["a"]
 
 
 def test_a_part_that_hangs_is_ended_and_the_next_one_is_measured(child, monkeypatch):
     monkeypatch.setattr(children, "GRACE_S", 2.0)
-    found = list(child.run(Ask(part="hangs", spare_s=0.5)))
+    found = list(child.run(BenchRequest(part="hangs", spare_s=0.5)))
     assert whats(found) == ["before"]
     assert whys(found) == ["no answer in 3 s: it was ended"]
     monkeypatch.setattr(children, "GRACE_S", 20.0)
-    assert whats(child.run(Ask(part="fine"))) == ["a"]
+    assert whats(child.run(BenchRequest(part="fine"))) == ["a"]
 
 
 def test_an_exception_is_told_on_one_line_and_the_process_lives_on(child):
-    found = list(child.run(Ask(part="raises")))
+    found = list(child.run(BenchRequest(part="raises")))
     assert whats(found) == ["before"]
     assert whys(found) == ["it failed: ValueError: first line"]
     pid = child._process.pid
-    assert whys(child.run(Ask(part="refuses"))) == ["only one GPU"]
+    assert whys(child.run(BenchRequest(part="refuses"))) == ["only one GPU"]
     assert child._process.pid == pid
 
 
 def test_a_card_that_failed_is_never_asked_again_by_the_same_process(child):
-    found = list(child.run(Ask(part="sticky")))
+    found = list(child.run(BenchRequest(part="sticky")))
     assert "illegal memory access" in whys(found)[0]
     assert child._process is None
 
 
 def test_what_libraries_print_is_no_answer(child):
-    found = list(child.run(Ask(part="talks")))
+    found = list(child.run(BenchRequest(part="talks")))
     assert whats(found) == ["a"]
 
 
 def test_a_part_nobody_wrote_is_told(child):
-    assert "ModuleNotFoundError" in whys(child.run(Ask(part="nosuch")))[0]
+    assert "ModuleNotFoundError" in whys(child.run(BenchRequest(part="nosuch")))[0]
 
 
 def test_a_python_that_is_not_there_is_told():
-    (found,) = Child("/nowhere/python", {}).run(Ask(part="fine"))
+    (found,) = BenchChild("/nowhere/python", {}).run(BenchRequest(part="fine"))
     assert str(found.why).startswith("it could not be started: ")
 
 
@@ -103,7 +103,7 @@ def test_a_python_that_is_no_python_is_told(tmp_path):
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho '{broken'\n", encoding="utf-8")
     fake.chmod(0o755)
-    (found,) = Child(str(fake), dict(os.environ)).run(Ask(part="fine"))
+    (found,) = BenchChild(str(fake), dict(os.environ)).run(BenchRequest(part="fine"))
     assert str(found.why).startswith(("its process died", "it could not be started"))
 
 

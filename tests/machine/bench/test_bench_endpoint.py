@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.doctor.held import Held
 from rigright.machine.bench import speaking
-from rigright.machine.bench.ask import Ask, SentLoad
+from rigright.machine.bench.ask import BenchRequest, SentLoad
 from rigright.machine.bench.parts import endpoint
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
@@ -104,7 +104,7 @@ def test_one_request_is_timed_and_counted_as_the_server_counts(server, monkeypat
 
 
 def test_every_load_is_measured_and_becomes_runs_for_calibrate(server):
-    ask = Ask(part="endpoint", endpoint=url(server), quick=True)
+    ask = BenchRequest(part="endpoint", endpoint=url(server), quick=True)
     found = [one for one in endpoint.run(ask) if isinstance(one, Result)]
     assert [one.what for one in found] == [
         f"{figure}, {load} at once" for load in (1, 8) for figure in ("first token", "next token", "tokens")
@@ -125,7 +125,7 @@ def test_every_load_is_measured_and_becomes_runs_for_calibrate(server):
 
 def test_a_planned_load_is_sent_in_the_models_own_tokens(server):
     load = SentLoad(prompt_tok=517, output_tok=4, concurrency=3, requests=7)
-    found = list(endpoint.run(Ask(part="endpoint", endpoint=url(server), load=load)))
+    found = list(endpoint.run(BenchRequest(part="endpoint", endpoint=url(server), load=load)))
     warm, *asked = [body for body, _ in server.asked]
     assert len(asked) == 7
     assert {body["max_tokens"] for body in asked} == {4}
@@ -142,7 +142,7 @@ def test_a_planned_load_is_sent_in_the_models_own_tokens(server):
 def test_requests_at_a_rate_come_when_they_come(server):
     load = SentLoad(prompt_tok=8, output_tok=4, rate_per_s=50.0, requests=20)
     began = time.perf_counter()
-    first, *_ = endpoint.run(Ask(part="endpoint", endpoint=url(server), load=load))
+    first, *_ = endpoint.run(BenchRequest(part="endpoint", endpoint=url(server), load=load))
     assert time.perf_counter() - began > 0.15  # 19 gaps of 20 ms, as drawn
     assert first.what == "first token, 50 a second"
     assert dict(first.settings)["load"] == "50 req/s"
@@ -150,7 +150,7 @@ def test_requests_at_a_rate_come_when_they_come(server):
 
 def test_when_time_is_over_what_was_answered_counts(server):
     load = SentLoad(prompt_tok=8, output_tok=4, concurrency=1, requests=10_000)
-    *_, tokens = endpoint.run(Ask(part="endpoint", endpoint=url(server), load=load, spare_s=0.6))
+    *_, tokens = endpoint.run(BenchRequest(part="endpoint", endpoint=url(server), load=load, spare_s=0.6))
     assert 1 <= tokens.repeats < 50
 
 
@@ -177,14 +177,14 @@ def test_figures_are_held_against_the_plans_band():
 
 
 def test_prompts_differ_so_that_no_cache_answers(server):
-    list(endpoint.run(Ask(part="endpoint", endpoint=url(server), quick=True, spare_s=0.0)))
+    list(endpoint.run(BenchRequest(part="endpoint", endpoint=url(server), quick=True, spare_s=0.0)))
     prompts = [speaking.prompt_of(endpoint.PROMPT_TOK, seed) for seed in range(40)]
     assert len(set(prompts)) == 40
     assert all(abs(len(prompt.split()) - endpoint.PROMPT_TOK) <= 1 for prompt in prompts)
 
 
 def test_a_server_that_refuses_is_told_and_what_was_measured_stays(server):
-    ask = Ask(part="endpoint", endpoint=url(server), quick=True)
+    ask = BenchRequest(part="endpoint", endpoint=url(server), quick=True)
     going = endpoint.run(ask)
     first = next(going)
     server.broken = True

@@ -15,15 +15,15 @@ from debian import needs
 from rigright.base.errors import DataError, MissingError
 from rigright.base.units import GIB, MIB
 from rigright.machine.bench import fio, storage
-from rigright.machine.bench.ask import Ask
-from rigright.machine.bench.child import Child
+from rigright.machine.bench.ask import BenchRequest
+from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.parts import disk, memmap
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.storage import Place, room
+from rigright.machine.bench.storage import ScratchFolder, room
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "preadv"), reason="the own reader needs preadv")
 SMALL = 16 * MIB
-PLENTY = Place(folder="/data", kind="ext4", free_bytes=1e12)
+PLENTY = ScratchFolder(folder="/data", kind="ext4", free_bytes=1e12)
 
 
 @pytest.fixture
@@ -35,7 +35,9 @@ def small(monkeypatch):
 
 
 def ask(folder, part="disk", spare_s=1.0):
-    return Ask(part=part, spare_s=spare_s, quick=True, folder=str(folder), shown_folder="/data", cpus=1)
+    return BenchRequest(
+        part=part, spare_s=spare_s, quick=True, folder=str(folder), shown_folder="/data", cpus=1
+    )
 
 
 def fills_up(monkeypatch, after):
@@ -80,11 +82,11 @@ def test_a_real_limit_on_files_is_told_by_the_child_and_the_next_part_is_measure
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20));"
     )
-    child = Child(sys.executable, dict(os.environ))
+    child = BenchChild(sys.executable, dict(os.environ))
     before, children.START = children.START, start + children.START
     try:
         found = list(child.run(ask(tmp_path, "memmap")))
-        after = list(child.run(Ask(part="cpu_gemm", spare_s=0.1, quick=True)))
+        after = list(child.run(BenchRequest(part="cpu_gemm", spare_s=0.1, quick=True)))
     finally:
         children.START = before
         child.close()
@@ -95,7 +97,7 @@ def test_a_real_limit_on_files_is_told_by_the_child_and_the_next_part_is_measure
 
 @given(st.floats(0, 1e13), st.integers(1, 20 * GIB), st.integers(1, 4))
 def test_a_file_never_takes_what_shall_be_left(free, wanted, files):
-    place = Place(folder="/data", kind="ext4", free_bytes=free)
+    place = ScratchFolder(folder="/data", kind="ext4", free_bytes=free)
     try:
         size = room(place, wanted, files=files)
     except MissingError:
@@ -106,7 +108,7 @@ def test_a_file_never_takes_what_shall_be_left(free, wanted, files):
 
 
 def test_a_full_disk_is_told_by_every_part_that_writes(tmp_path, monkeypatch):
-    full = Place(folder="/data", kind="ext4", free_bytes=100 * MIB)
+    full = ScratchFolder(folder="/data", kind="ext4", free_bytes=100 * MIB)
     for part in (disk, memmap):
         monkeypatch.setattr(part, "place_of", lambda _: full)
         with pytest.raises(MissingError, match="/data has 100 MiB free"):
@@ -118,7 +120,7 @@ def test_a_full_disk_is_told_by_every_part_that_writes(tmp_path, monkeypatch):
 def test_the_real_folder_in_memory_is_refused():
     place = storage.place_of("/dev/shm")  # noqa: S108 - it is what the test is about
     assert place.in_memory
-    (found,) = disk.run(Ask(part="disk", folder="/dev/shm", shown_folder="/dev/shm", quick=True))  # noqa: S108
+    (found,) = disk.run(BenchRequest(part="disk", folder="/dev/shm", shown_folder="/dev/shm", quick=True))  # noqa: S108
     assert isinstance(found, Skipped)
     assert "lies in memory" in str(found.why)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.machine.bench import fio, wire
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.bus_rate import bus_factor
 from rigright.machine.bench.logs import MOST_LINES, nccl_tests, nvbandwidth
 from rigright.machine.bench.parts import network
@@ -244,7 +244,9 @@ def test_figures_to_a_peer_name_the_port_and_those_of_the_loop_too(monkeypatch):
     with wire.listener("127.0.0.1", 0) as waiting:
         wire.attended(waiting)
         port = waiting.getsockname()[1]
-        found = list(network.run(Ask(part="network", quick=True, peer=f"127.0.0.1:{port}", spare_s=0.5)))
+        found = list(
+            network.run(BenchRequest(part="network", quick=True, peer=f"127.0.0.1:{port}", spare_s=0.5))
+        )
     carried = [dict(one.settings) for one in found if one.unit == "bytes_per_s"]
     assert {one["protocol"] for one in carried} == {"TCP"}
     assert {one.get("port") for one in carried} == {dict(network.port_to("127.0.0.1", port)).get("port")}

@@ -10,8 +10,8 @@ import pytest
 
 from rigright.doctor.examine import case_of
 from rigright.doctor.held import held_all, wrong_values
-from rigright.machine.bench.ask import Ask
-from rigright.machine.bench.child import Child
+from rigright.machine.bench.ask import BenchRequest
+from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
@@ -30,9 +30,9 @@ def measured(part, cards, *, fails="", spare_s=1.0, quick=True, **more):
         "FAKE_TORCH_FAILS": fails,
         **more,
     }
-    child = Child(sys.executable, env)
+    child = BenchChild(sys.executable, env)
     try:
-        ask = Ask(part=part, spare_s=spare_s, quick=quick, names=("gpu 4", "gpu 5", "gpu 6"))
+        ask = BenchRequest(part=part, spare_s=spare_s, quick=quick, names=("gpu 4", "gpu 5", "gpu 6"))
         return list(child.run(ask))
     finally:
         child.close()

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from rigright.base.units import MIB
 from rigright.machine.bench import picture
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.parts import cpu_gemm, preprocess, ram
 from rigright.machine.bench.preparing import worker_counts
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.world import World
 
-ASK = Ask(part="x", spare_s=0.1, quick=True, cpus=1)
+ASK = BenchRequest(part="x", spare_s=0.1, quick=True, cpus=1)
 
 
 def test_matrices_are_multiplied_in_both_precisions(monkeypatch):
@@ -38,7 +38,7 @@ def test_a_longer_run_asks_fewer_threads_too(monkeypatch):
     monkeypatch.setattr(ram, "LARGEST", 32 * MIB)
     monkeypatch.setattr(ram, "REPEATS", 2)
     monkeypatch.setattr(ram, "usable", lambda: sorted(os.sched_getaffinity(0))[:2])
-    found = [one for one in ram.run(Ask(part="ram", spare_s=30)) if "threads" in one.what]
+    found = [one for one in ram.run(BenchRequest(part="ram", spare_s=30)) if "threads" in one.what]
     assert [one.what for one in found] == ["triad, 1 threads"] * (len(ram.usable()) > 1)
 
 
@@ -107,7 +107,7 @@ def test_workers_are_timed_one_and_all_and_their_scaling_told(monkeypatch):
     monkeypatch.setattr(preprocess, "worker_counts", lambda _: [1, 2])
     found = [
         one
-        for one in preprocess.run(Ask(part="x", spare_s=60, quick=True, cpus=2))
+        for one in preprocess.run(BenchRequest(part="x", spare_s=60, quick=True, cpus=2))
         if isinstance(one, Result)
     ]
     by_what = {one.what: one.value for one in found}

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from rigright.base.words import say
 from rigright.machine.bench import child as children
-from rigright.machine.bench.ask import Ask, Deadline
-from rigright.machine.bench.child import Child, _read
+from rigright.machine.bench.ask import BenchRequest, Deadline
+from rigright.machine.bench.child import BenchChild, _read
 from rigright.machine.bench.record import SIZES, Result, Skipped, same_job
 from rigright.machine.bench.start import brief
 from rigright.machine.stored import plain
@@ -42,9 +42,9 @@ def said(monkeypatch):
         )
         monkeypatch.setattr(children, "START", prelude + code)
         monkeypatch.setattr(children, "GRACE_S", grace_s)
-        child = Child(sys.executable, dict(os.environ))
+        child = BenchChild(sys.executable, dict(os.environ))
         began.append(child)
-        return list(child.run(Ask(part="x", spare_s=spare_s), end))
+        return list(child.run(BenchRequest(part="x", spare_s=spare_s), end))
 
     yield run
     for child in began:
@@ -176,8 +176,8 @@ def test_no_thread_and_no_process_stays_behind_a_child_that_floods(said):
 @posix
 def test_a_question_broken_off_in_the_middle_leaves_no_process(monkeypatch):
     monkeypatch.setattr(children, "START", f"print({GOOD!r}, flush=True); import time; time.sleep(60)")
-    child = Child(sys.executable, dict(os.environ))
-    going = child.run(Ask(part="x"))
+    child = BenchChild(sys.executable, dict(os.environ))
+    going = child.run(BenchRequest(part="x"))
     assert next(going) == RESULT
     process = child._process
     going.close()

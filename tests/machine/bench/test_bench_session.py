@@ -12,7 +12,7 @@ from rigright.base import shelf
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench import session
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick, scratch
+from rigright.machine.bench.session import GROUPS, BenchWish, group_of, known, measured, pick, scratch
 from rigright.machine.record import Machine
 
 
@@ -52,7 +52,7 @@ def run(parts, wish=None, told=None, began_s=None):
     return list(
         measured(
             parts,
-            wish or Wish(),
+            wish or BenchWish(),
             machine=Machine(),
             env=dict(os.environ),
             progress=(lambda *_: None) if told is None else lambda *place: told.append(place),
@@ -89,19 +89,19 @@ print(*{"torch", "ray", "pynvml"} & set(sys.modules))
 
 
 def test_parts_are_named_loosely_and_measured_in_their_own_order():
-    assert pick(["disk,GEMM", "cpu-gemm"], Wish()) == ("gemm", "cpu_gemm", "disk")
-    assert "endpoint" not in pick([], Wish())
-    assert "endpoint" in pick([], Wish(endpoint="http://x"))
-    assert set(pick([], Wish(endpoint="http://x"))) == set(known()) - {"nodes"}, "those need a meeting"
+    assert pick(["disk,GEMM", "cpu-gemm"], BenchWish()) == ("gemm", "cpu_gemm", "disk")
+    assert "endpoint" not in pick([], BenchWish())
+    assert "endpoint" in pick([], BenchWish(endpoint="http://x"))
+    assert set(pick([], BenchWish(endpoint="http://x"))) == set(known()) - {"nodes"}, "those need a meeting"
 
 
 def test_a_part_that_is_not_there_is_told_with_those_that_are():
     with pytest.raises(AskError, match=r'no part "gem"; there are gemm'):
-        pick(["gem"], Wish())
+        pick(["gem"], BenchWish())
 
 
 def test_each_part_gets_its_share_of_the_time_and_the_rest_goes_on(played):
-    run(["gemm", "launch", "ram"], Wish(budget_s=100))
+    run(["gemm", "launch", "ram"], BenchWish(budget_s=100))
     spare = {ask.part: ask.spare_s for _, ask in played.asked}
     share = {name: shelf.take(session.PARTS, name, bears="SHARE") for name in spare}
     assert spare["gemm"] == pytest.approx(100 * share["gemm"] / sum(share.values()), abs=1)
@@ -128,7 +128,7 @@ def test_what_is_missing_is_told_and_the_rest_is_measured(monkeypatch):
 def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
     clock = iter([0.0, *[100.0] * 50])
     monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
-    found = run(["ram", "network"], Wish(budget_s=1))
+    found = run(["ram", "network"], BenchWish(budget_s=1))
     assert [str(one.why) for one in found] == ["time ran out before it began"] * 2
     assert played.asked == ()
 
@@ -136,7 +136,7 @@ def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
 def test_a_quick_run_gives_every_part_its_least_however_slow_the_start_was(played, monkeypatch):
     clock = iter([100.0] * 50)
     monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
-    run(["ram", "network"], Wish(quick=True), began_s=79.0)
+    run(["ram", "network"], BenchWish(quick=True), began_s=79.0)
     assert [ask.spare_s for _, ask in played.asked] == [session.LEAST_S] * 2
 
 
@@ -148,20 +148,20 @@ def test_somebody_looks_on():
 
 
 def test_the_folder_is_gone_at_the_end_however_it_ends(played, tmp_path):
-    run(["disk"], Wish(disk=str(tmp_path)))
+    run(["disk"], BenchWish(disk=str(tmp_path)))
     ((_, ask),) = played.asked
     assert Path(ask.folder).parent == tmp_path
     assert ask.shown_folder == str(tmp_path)
     assert list(tmp_path.iterdir()) == []
     played.interrupts = "memmap"
     with pytest.raises(KeyboardInterrupt):
-        run(["disk", "memmap"], Wish(disk=str(tmp_path)))
+        run(["disk", "memmap"], BenchWish(disk=str(tmp_path)))
     assert list(tmp_path.iterdir()) == []
     assert played.closed == 2
 
 
 def test_nothing_is_made_where_nothing_writes(played, tmp_path):
-    run(["ram"], Wish(disk=str(tmp_path / "nosuch")))
+    run(["ram"], BenchWish(disk=str(tmp_path / "nosuch")))
     assert played.asked[0][1].folder is None
 
 

@@ -14,10 +14,10 @@ from debian import needs
 from rigright.base.errors import DataError, MissingError
 from rigright.base.units import GIB, MIB
 from rigright.machine.bench import fio, storage
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.parts import disk, memmap
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.storage import Place, kind_of, nameless, place_of, room
+from rigright.machine.bench.storage import ScratchFolder, kind_of, nameless, place_of, room
 
 MOUNTS = """\
 /dev/root / ext4 rw 0 0
@@ -55,13 +55,13 @@ def test_any_table_of_mounts_can_be_read(mounts, path):
 
 
 def test_memory_is_no_disk():
-    assert Place(folder="/run/shm", kind="tmpfs", free_bytes=1e12).in_memory
-    assert not Place(folder="/", kind="ext4", free_bytes=1e12).in_memory
-    assert not Place(folder="/", kind=None, free_bytes=1e12).in_memory
+    assert ScratchFolder(folder="/run/shm", kind="tmpfs", free_bytes=1e12).in_memory
+    assert not ScratchFolder(folder="/", kind="ext4", free_bytes=1e12).in_memory
+    assert not ScratchFolder(folder="/", kind=None, free_bytes=1e12).in_memory
 
 
 def test_a_full_disk_is_told_before_anything_is_written():
-    tight = Place(folder="/data", kind="ext4", free_bytes=storage.SPARE + 10 * MIB)
+    tight = ScratchFolder(folder="/data", kind="ext4", free_bytes=storage.SPARE + 10 * MIB)
     with pytest.raises(
         MissingError, match=r"/data has 2.01 GiB free; this needs 64.0 MiB and leaves 2.00 GiB"
     ):
@@ -69,7 +69,7 @@ def test_a_full_disk_is_told_before_anything_is_written():
 
 
 def test_a_file_is_as_large_as_wanted_or_as_there_is_room():
-    place = Place(folder="/data", kind="ext4", free_bytes=storage.SPARE + 600 * MIB)
+    place = ScratchFolder(folder="/data", kind="ext4", free_bytes=storage.SPARE + 600 * MIB)
     assert room(place, 100 * MIB) == 100 * MIB
     assert room(place, 10 * GIB) == 600 * MIB
     assert room(place, 10 * GIB, files=2) == 300 * MIB
@@ -102,11 +102,13 @@ def small(monkeypatch):
         monkeypatch.setattr(part, "QUICK_SIZE", SMALL)
     monkeypatch.setattr(storage, "LEAST", MIB)
     monkeypatch.setattr(storage, "SPARE", MIB)
-    monkeypatch.setattr(disk, "place_of", lambda folder: Place(folder=folder, kind="ext4", free_bytes=1e12))
+    monkeypatch.setattr(
+        disk, "place_of", lambda folder: ScratchFolder(folder=folder, kind="ext4", free_bytes=1e12)
+    )
 
 
 def ask(folder, part="disk"):
-    return Ask(part=part, spare_s=1.0, quick=True, folder=str(folder), shown_folder="/data", cpus=1)
+    return BenchRequest(part=part, spare_s=1.0, quick=True, folder=str(folder), shown_folder="/data", cpus=1)
 
 
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="the own reader needs preadv")
@@ -122,14 +124,18 @@ def test_the_own_reader_measures_and_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_a_folder_in_memory_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(disk, "place_of", lambda folder: Place(folder=folder, kind="tmpfs", free_bytes=1e12))
+    monkeypatch.setattr(
+        disk, "place_of", lambda folder: ScratchFolder(folder=folder, kind="tmpfs", free_bytes=1e12)
+    )
     (found,) = disk.run(ask(tmp_path))
     assert str(found.why) == "/data lies in memory (tmpfs), not on a disk; name another with --disk"
 
 
 @pytest.mark.usefixtures("small")
 def test_a_large_file_is_read_in_every_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(memmap, "place_of", lambda folder: Place(folder=folder, kind="ext4", free_bytes=1e12))
+    monkeypatch.setattr(
+        memmap, "place_of", lambda folder: ScratchFolder(folder=folder, kind="ext4", free_bytes=1e12)
+    )
     found = [one for one in memmap.run(ask(tmp_path, "memmap")) if isinstance(one, Result)]
     assert [one.what for one in found][:2] == ["plain, cold", "plain, warm"]
     assert len(found) == 6

@@ -11,8 +11,8 @@ import pytest
 
 from rigright.base.units import MIB
 from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators, is_sticky, seen
-from rigright.machine.bench.ask import Ask
-from rigright.machine.bench.child import Child
+from rigright.machine.bench.ask import BenchRequest
+from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.parts import (
     checkpoint,
@@ -26,14 +26,14 @@ from rigright.machine.bench.parts import (
 from rigright.machine.bench.picture import prepared as picture
 from rigright.machine.bench.record import Result
 from rigright.machine.bench.resnet import resnet50
-from rigright.machine.bench.storage import Place
+from rigright.machine.bench.storage import ScratchFolder
 
 torch = pytest.importorskip("torch", reason="PyTorch is an extra")
 pytestmark = pytest.mark.skipif(
     torch.cuda.is_available(), reason="here the parts measure the cards themselves, not their small copies"
 )
 
-ASK = Ask(part="x", spare_s=0.3, quick=True, cpus=1)
+ASK = BenchRequest(part="x", spare_s=0.3, quick=True, cpus=1)
 PLAYED = replace(CPU, on="gpu 0", name="played")
 
 
@@ -138,7 +138,7 @@ def test_a_checkpoint_is_loaded_in_three_ways_and_gone_after(tmp_path, monkeypat
     monkeypatch.setattr(checkpoint, "QUICK_SIZE", 2 * MIB)
     monkeypatch.setattr(checkpoint, "TENSOR", MIB)
     monkeypatch.setattr(
-        checkpoint, "place_of", lambda folder: Place(folder=folder, kind="ext4", free_bytes=1e12)
+        checkpoint, "place_of", lambda folder: ScratchFolder(folder=folder, kind="ext4", free_bytes=1e12)
     )
     monkeypatch.setattr(checkpoint, "room", lambda _place, wanted, **_: wanted)
     found = list(checkpoint.run(replace(ASK, folder=str(tmp_path), spare_s=30)))
@@ -196,9 +196,9 @@ def test_the_rate_of_a_loader_is_pictures_by_seconds(monkeypatch):
 
 def test_workers_of_a_loader_live_beside_the_thread_that_listens(tmp_path):
     """A forked worker closes standard input: it must not wait for who reads it."""
-    child = Child(sys.executable, dict(os.environ))
+    child = BenchChild(sys.executable, dict(os.environ))
     try:
-        ask = Ask(part="data_loader", spare_s=30, quick=True, cpus=1, folder=str(tmp_path))
+        ask = BenchRequest(part="data_loader", spare_s=30, quick=True, cpus=1, folder=str(tmp_path))
         found = [one for one in child.run(ask) if isinstance(one, Result)]
     finally:
         child.close()
@@ -207,9 +207,9 @@ def test_workers_of_a_loader_live_beside_the_thread_that_listens(tmp_path):
 
 
 def test_two_processes_exchange_over_gloo(tmp_path):
-    child = Child(sys.executable, dict(os.environ))
+    child = BenchChild(sys.executable, dict(os.environ))
     try:
-        ask = Ask(part="collectives", spare_s=60, cpus=2, folder=str(tmp_path))
+        ask = BenchRequest(part="collectives", spare_s=60, cpus=2, folder=str(tmp_path))
         found = list(child.run(ask))
     finally:
         child.close()

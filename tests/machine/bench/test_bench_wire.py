@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.machine.bench import wire
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.parts import network
 
 
@@ -51,13 +51,13 @@ def test_both_ways_carry_bytes(place):
 
 
 def test_the_part_measures_the_peer_that_is_named(place):
-    found = list(network.run(Ask(part="network", quick=True, peer=f"127.0.0.1:{place[1]}")))
+    found = list(network.run(BenchRequest(part="network", quick=True, peer=f"127.0.0.1:{place[1]}")))
     assert [one.what for one in found] == ["there and back", "send, 1 connections", "fetch, 1 connections"]
     assert {one.on for one in found} == {f"127.0.0.1:{place[1]}"}
 
 
 def test_without_a_peer_it_is_this_machines_own_loop():
-    found = list(network.run(Ask(part="network", quick=True)))
+    found = list(network.run(BenchRequest(part="network", quick=True)))
     assert {one.on for one in found} == {"loopback"}
     assert all(one.low <= one.value <= one.high for one in found)
 

@@ -18,7 +18,7 @@ import pytest
 
 from rigright.machine.far.envelope import heard
 from rigright.machine.far.landing import LATE
-from rigright.machine.far.parcel import NO_PYTHON, Ask, parcel, program, start_line
+from rigright.machine.far.parcel import NO_PYTHON, RemoteRequest, parcel, program, start_line
 from rigright.machine.far.talk import talk
 from rigright.machine.record import Machine
 from rigright.machine.stored import restored
@@ -72,7 +72,7 @@ def bare_python():
 def test_a_bare_python_reads_its_machine(scratch, tmp_path):
     scratch.pop("PYTHONPATH", None)
     line = start_line(python=bare_python())
-    talked, told, noise = answer(parcel(Ask(patience_s=50)), line=line, env=scratch)
+    talked, told, noise = answer(parcel(RemoteRequest(patience_s=50)), line=line, env=scratch)
     assert talked.code == 0, talked
     (one,) = told
     machine = restored(Machine, one["machine"], where="n1")
@@ -98,11 +98,11 @@ def test_the_same_program_is_packed_to_the_same_bytes():
 
 
 def test_a_part_of_the_bench_is_measured_there(scratch, tmp_path):
-    from rigright.machine.bench.session import Wish
+    from rigright.machine.bench.session import BenchWish
     from rigright.machine.far.parcel import Bench
 
-    bench = Bench(wish=Wish(quick=True, budget_s=2.0), parts=("ram", "launch"))
-    talked, told, _ = answer(parcel(Ask(patience_s=100, bench=bench)), env=scratch, patience_s=120)
+    bench = Bench(wish=BenchWish(quick=True, budget_s=2.0), parts=("ram", "launch"))
+    talked, told, _ = answer(parcel(RemoteRequest(patience_s=100, bench=bench)), env=scratch, patience_s=120)
     assert talked.code == 0, talked
     (one,) = told
     assert {figure["part"] for figure in one["results"]} | {left["part"] for left in one["skipped"]} == {

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from rigright.machine.bench.ask import Ask as Measure
-from rigright.machine.bench.child import Child
+from rigright.machine.bench.ask import BenchRequest as Measure
+from rigright.machine.bench.child import BenchChild
 from rigright.machine.bench.record import Skipped
-from rigright.machine.bench.session import Wish
+from rigright.machine.bench.session import BenchWish
 from rigright.machine.far.envelope import heard
-from rigright.machine.far.parcel import NO_PYTHON, OLDEST, Ask, Bench, parcel, program, start_line
+from rigright.machine.far.parcel import NO_PYTHON, OLDEST, Bench, RemoteRequest, parcel, program, start_line
 from rigright.machine.stored import restored
 
 AGENT = "rigright/machine/far/agent.py"
@@ -142,9 +142,9 @@ def test_the_oldest_python_reads_and_measures(tmp_path):
     python = older("3.10")
     if python is None:
         pytest.skip("no Python 3.10 here")
-    wish = Wish(quick=True, budget_s=1.0, disk=str(tmp_path))
+    wish = BenchWish(quick=True, budget_s=1.0, disk=str(tmp_path))
     said = parcel(
-        Ask(patience_s=30, bench=Bench(wish=wish, parts=("network", "disk", "ram"))), lifeline=False
+        RemoteRequest(patience_s=30, bench=Bench(wish=wish, parts=("network", "disk", "ram"))), lifeline=False
     )
     line = shlex.split(start_line(python=python))
     done = subprocess.run(line, input=said, capture_output=True, timeout=60, check=True)
@@ -162,7 +162,7 @@ def test_a_child_may_be_of_the_oldest_python():
     python = older("3.10")
     if python is None:
         pytest.skip("no Python 3.10 here")
-    child = Child(python, dict(os.environ))
+    child = BenchChild(python, dict(os.environ))
     try:
         found = list(child.run(Measure(part="network", spare_s=1.0, quick=True)))
     finally:
@@ -176,9 +176,9 @@ def test_a_python_without_numpy_measures_the_rest(tmp_path):
     bare = tmp_path / "site"
     bare.mkdir()
     (bare / "sitecustomize.py").write_text("import sys\nsys.modules['numpy'] = None\n", encoding="utf-8")
-    wish = Wish(quick=True, budget_s=1.0, disk=str(tmp_path))
+    wish = BenchWish(quick=True, budget_s=1.0, disk=str(tmp_path))
     said = parcel(
-        Ask(patience_s=30, bench=Bench(wish=wish, parts=("network", "disk", "ram"))), lifeline=False
+        RemoteRequest(patience_s=30, bench=Bench(wish=wish, parts=("network", "disk", "ram"))), lifeline=False
     )
     env = {**os.environ, "PYTHONPATH": str(bare)}
     line = shlex.split(start_line(python=sys.executable))
@@ -212,9 +212,9 @@ def test_it_is_the_same_each_time_and_small():
     assert len(program(with_bench=True)) > len(first)
 
 
-@pytest.mark.parametrize("bench", [None, Bench(wish=Wish(quick=True), parts=("ram",))])
+@pytest.mark.parametrize("bench", [None, Bench(wish=BenchWish(quick=True), parts=("ram",))])
 def test_the_head_says_what_is_asked(bench):
-    said = parcel(Ask(patience_s=7.0, bench=bench))
+    said = parcel(RemoteRequest(patience_s=7.0, bench=bench))
     size, _, rest = said.partition(b"\n")
     landing = rest[: int(size)]
     compile(landing, "landing", "exec")

@@ -18,7 +18,7 @@ from rigright.machine.far.envelope import lines
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
-from rigright.verbs.bench.benched import Benched
+from rigright.verbs.bench.benched import BenchRun
 from rigright.verbs.bench.files import save_results
 from rigright.verbs.doctor.frame import doctor
 from rigright.verbs.fleet.came import Came
@@ -81,7 +81,7 @@ def test_what_bench_saves_on_each_node_is_compared(tmp_path):
             repeats=3,
         )
         held = Held(result=figure, verdict="unknown")
-        made = Benched(machine=MACHINE, held=(held,), skipped=(), titles=(), quick=True, seconds=1.0)
+        made = BenchRun(machine=MACHINE, held=(held,), skipped=(), titles=(), quick=True, seconds=1.0)
         save_results(made, str(tmp_path / f"n{number}.json"))
     found = read(tmp_path, "bench")
     assert [(one.node, one.on) for one in found.stragglers] == [("n3", "gpu 0")]

@@ -179,10 +179,10 @@ def cluster(far):
 
 def log_of(far, node, scenario):
     """What a pod on a node with that machine writes."""
-    from rigright.machine.far.parcel import Ask, parcel, start_line
+    from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
 
     env = far.settings(node, scenario) | {"NODE_NAME": node}
-    said = parcel(Ask(patience_s=50), lifeline=False)
+    said = parcel(RemoteRequest(patience_s=50), lifeline=False)
     done = subprocess.run(
         shlex.split(start_line(python=sys.executable)),
         input=said,

@@ -6,8 +6,8 @@ import pytest
 from slurm_cluster import two_nodes
 
 from rigright.base.errors import AskError, MissingError
-from rigright.machine.bench.session import Wish
-from rigright.machine.far.parcel import Ask, Bench
+from rigright.machine.bench.session import BenchWish
+from rigright.machine.far.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.came import Errand, Way
 from rigright.verbs.fleet.frame import FleetWish, fleet
 from rigright.verbs.fleet.hosts import expand
@@ -60,8 +60,8 @@ def test_nodes_without_python_are_read_by_their_shells_in_one_more_srun(slurm):
 @pytest.mark.usefixtures("slurm")
 def test_jobs_that_are_asked_together_all_answer():
     """One that is done stops no other, however long that takes."""
-    way = Way(ask=Ask(patience_s=60.0))
-    long = Ask(patience_s=60.0, bench=Bench(wish=Wish(quick=True), parts=("ram",)))
+    way = Way(ask=RemoteRequest(patience_s=60.0))
+    long = RemoteRequest(patience_s=60.0, bench=Bench(wish=BenchWish(quick=True), parts=("ram",)))
     jobs = [Errand(nodes=("n1",), ask=way.ask), Errand(nodes=("n2",), ask=long)]
     told = {came.node: came for _, came in runner.ask(way, jobs)}
     assert {name for name, came in told.items() if came.told is not None} == {"n1", "n2"}

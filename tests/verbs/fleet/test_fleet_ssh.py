@@ -320,8 +320,8 @@ def test_a_real_port_where_nobody_listens(server):
 @pytest.mark.live
 def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     """The node is told by nothing but the end of its standard input."""
-    from rigright.machine.bench.session import Wish
-    from rigright.machine.far.parcel import Ask, Bench, parcel, start_line
+    from rigright.machine.bench.session import BenchWish
+    from rigright.machine.far.parcel import Bench, RemoteRequest, parcel, start_line
     from rigright.machine.far.talk import talk
 
     before = left_behind()
@@ -336,9 +336,9 @@ def test_breaking_off_over_a_real_server_ends_the_work_there(server):
         stop.set()
 
     threading.Thread(target=look).start()
-    bench = Bench(wish=Wish(budget_s=60.0), parts=("ram",))
+    bench = Bench(wish=BenchWish(budget_s=60.0), parts=("ram",))
     argv = ("ssh", *ssh.MANNER, *server.options(), "--", server.host, start_line(python=sys.executable))
-    said = parcel(Ask(patience_s=90, bench=bench))
+    said = parcel(RemoteRequest(patience_s=90, bench=bench))
     talked = talk(argv, said=said, heard=lambda _: None, patience_s=90, stop=stop)
     assert talked.ended == "broken off"
     assert unpacked, "it never began"

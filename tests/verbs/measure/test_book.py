@@ -6,7 +6,7 @@ import pytest
 
 from rigright.base.units import GIB
 from rigright.machine.tick import DeviceTick, HostTick, Tick, TreeTick
-from rigright.verbs.measure.book import Book
+from rigright.verbs.measure.book import TickLog
 
 
 def tick(at_s, *devices, tree=None):
@@ -18,7 +18,7 @@ def card(index=0, **more):
 
 
 def told(*ticks, before):
-    book = Book(before)
+    book = TickLog(before)
     for one in ticks:
         book.take(one)
     return book

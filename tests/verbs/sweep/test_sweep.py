@@ -21,7 +21,7 @@ from rigright.verbs.sweep import frame, journal
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.grid import MOST_QUESTIONS, read_grid
 from rigright.verbs.sweep.runners import ray as ray_runner
-from rigright.verbs.sweep.swept import Answered, Cells, Question
+from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion
 
 GRID = "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x rtx 4090 | 1x h100,1024,256,4\n"
 
@@ -99,7 +99,7 @@ def test_the_table_holds_what_was_asked_and_what_was_answered(grid, tmp_path):
 def test_a_sweep_broken_off_goes_on_where_it_was(grid, tmp_path, monkeypatch):
     out, asked = str(tmp_path / "out.csv"), []
 
-    def third_is_interrupted(question: Question) -> Answered:
+    def third_is_interrupted(question: SweepQuestion) -> Answered:
         asked.append(question.index)
         if len(asked) == 3:
             raise KeyboardInterrupt
@@ -181,7 +181,7 @@ def test_a_question_is_answered_as_plan_answers_it():
     from rigright.options.read import read_wish
 
     words = {"on": "1x h100", "users": "8", "prompt": "1k", "output": "256"}
-    one = answer(Question(index=5, line=2, words={"model": "llama-3.1-8b", **words}))
+    one = answer(SweepQuestion(index=5, line=2, words={"model": "llama-3.1-8b", **words}))
     first = plan_verb("llama-3.1-8b", wish=read_wish(words)).first
     assert first is not None
     assert one.index == 5
@@ -229,5 +229,5 @@ def test_plans_are_played_where_a_question_wants_it(grid):
     ],
 )
 def test_what_cannot_be_played_is_said_in_the_answer(words, told):
-    one = answer(Question(index=0, line=2, words={"model": "llama-3.1-8b", **words}))
+    one = answer(SweepQuestion(index=0, line=2, words={"model": "llama-3.1-8b", **words}))
     assert told in one.why

@@ -50,7 +50,7 @@ _OWN = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class ModelMatch:
     """A model of the zoo that answers to a name."""
 
     name: str
@@ -186,13 +186,13 @@ def _loose(asked: str, spelling: Spelling) -> tuple[str, Sentence | None]:
     return newest.name, _taken(asked, newest.name, others=list(named.values())[-2::-1])
 
 
-def _is_other_kind(match: Match, spelling: Spelling) -> bool:
+def _is_other_kind(match: ModelMatch, spelling: Spelling) -> bool:
     """Whether a word that was not asked for makes it another kind of architecture: Mamba-Codestral."""
     unsaid = spell(own_part(match.name)).words - spelling.words
     return not unsaid.isdisjoint(tables()["kinds"]["words"])
 
 
-def _is_later(match: Match, asked: str) -> bool:
+def _is_later(match: ModelMatch, asked: str) -> bool:
     """Whether a name written as on the hub, chatglm-6b, would be taken for a later one, chatglm2-6b."""
     if " " in asked.strip() or "-" not in asked:
         return False
@@ -201,24 +201,26 @@ def _is_later(match: Match, asked: str) -> bool:
     return any(f"{family}{number}" in own for family in said if family.isalpha() for number in later)
 
 
-def _kind(match: Match) -> frozenset[str]:
+def _kind(match: ModelMatch) -> frozenset[str]:
     """The words that are no number and no size: generations of one model have the same."""
     own = spell(own_part(match.name)).words
     return frozenset(word for word in own if not any(sign.isdigit() for sign in word))
 
 
-def _matches(spelling: Spelling, publisher: frozenset[str]) -> list[Match]:
+def _matches(spelling: Spelling, publisher: frozenset[str]) -> list[ModelMatch]:
     """Every model whose name holds all the words asked for."""
     letters = [word for word in spelling.words if word.isalpha()]
     likely = [name for name in zoo.every_name() if all(word in name.lower() for word in letters)]
     found = [_match(name, spelling, publisher=publisher) for name in likely]
     matches = [match for match in found if match is not None]
     return matches or [
-        Match(name=name, extra=frozenset(), strange=0) for name in zoo.every_name() if _glued(name, spelling)
+        ModelMatch(name=name, extra=frozenset(), strange=0)
+        for name in zoo.every_name()
+        if _glued(name, spelling)
     ]
 
 
-def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Match | None:
+def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> ModelMatch | None:
     """How well one model answers; None where it does not."""
     maker, _, own = name.partition("/")
     makers, other = spell(maker).words, spell(own)
@@ -240,7 +242,7 @@ def _match(name: str, spelling: Spelling, *, publisher: frozenset[str]) -> Match
         is_copy = False
     else:
         is_copy = other.words == spell(own_part(base)).words
-    return Match(
+    return ModelMatch(
         name=name,
         extra=other.words - spelling.words - makers,
         strange=FORMAT * len(other.formats ^ spelling.formats)
@@ -278,13 +280,13 @@ def _joined(words: frozenset[str]) -> tuple[str, list[str]]:
     return "".join(sorted("".join(words))), sorted(_NUMBER.findall(" ".join(words)))
 
 
-def _plainest(found: list[Match], asked: str) -> list[Match]:
+def _plainest(found: list[ModelMatch], asked: str) -> list[ModelMatch]:
     """Those named in full; else those that differ least in kind (coder, vision, distilled ...).
 
     "qwen 7b", in words, asks for a size of a family: the first Qwen is one of several that answer.
     """
 
-    def kinds(match: Match) -> int:
+    def kinds(match: ModelMatch) -> int:
         return sum(not selects(word) for word in match.extra)
 
     full = [match for match in found if not match.extra]
@@ -299,7 +301,7 @@ def _plainest(found: list[Match], asked: str) -> list[Match]:
     return [match for match in found if kinds(match) == least]
 
 
-def _alike(found: list[Match]) -> bool:
+def _alike(found: list[ModelMatch]) -> bool:
     """Whether all are one architecture, whatever their names and storage."""
     return len(found) <= COMPARED and len({zoo.arch(match.name).towers for match in found}) == 1
 

@@ -15,7 +15,7 @@ from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources import gguf_config
 from rigright.arch.sources.gguf import broken
-from rigright.arch.sources.gguf_config import Told
+from rigright.arch.sources.gguf_config import GgufHead
 from rigright.arch.sources.gguf_layers import from_tensors, is_balance, is_buffer, is_spare
 from rigright.arch.sources.gguf_split import Whole, read_whole
 from rigright.arch.sources.opened import Files, Opened, Tensor
@@ -76,7 +76,7 @@ def _name(found: Whole, path: Path) -> str:
     return told.strip()[:120] if isinstance(told, str) and told.strip() else path.stem
 
 
-def _arch(name: str, found: Whole, *, file: Told) -> Arch:
+def _arch(name: str, found: Whole, *, file: GgufHead) -> Arch:
     """The family's Arch where it has the parameters of the file; else counted from the list."""
     held, balance = params(found.tensors, file), _balance_elems(found.tensors, file)
     read = list(_read(name, file))
@@ -108,7 +108,7 @@ def _checked(arch: Arch, name: str) -> Arch:
     return arch
 
 
-def _read(name: str, file: Told) -> Iterable[Arch]:
+def _read(name: str, file: GgufHead) -> Iterable[Arch]:
     """What each family that may be meant makes of the metadata."""
     for model_type in gguf_config.types(file):
         try:
@@ -117,7 +117,7 @@ def _read(name: str, file: Told) -> Iterable[Arch]:
             continue
 
 
-def _counted(file: Told, near: Arch | None, *, held: int) -> Sentence:
+def _counted(file: GgufHead, near: Arch | None, *, held: int) -> Sentence:
     if near is None and gguf_config.types(file):
         return say("incomplete metadata in this {arch} file: counted from the tensor list", arch=file.arch)
     if near is None:
@@ -129,14 +129,14 @@ def _counted(file: Told, near: Arch | None, *, held: int) -> Sentence:
     )
 
 
-def params(tensors: Sequence[Tensor], file: Told) -> int:
+def params(tensors: Sequence[Tensor], file: GgufHead) -> int:
     """Parameters in the list: no buffers, no layers that predict further tokens."""
     return sum(
         tensor.elems for tensor in tensors if not is_buffer(tensor) and not is_spare(tensor, file.layers)
     )
 
 
-def _balance_elems(tensors: Sequence[Tensor], file: Told) -> int:
+def _balance_elems(tensors: Sequence[Tensor], file: GgufHead) -> int:
     """Biases that balance the load of experts: a buffer in most families, parameters in some."""
     return sum(tensor.elems for tensor in tensors if is_balance(tensor) and not is_spare(tensor, file.layers))
 

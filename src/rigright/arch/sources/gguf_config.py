@@ -12,7 +12,7 @@ from rigright.base.tables import DATA, read_toml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class GgufHead:
     """What a file tells, the architecture's name taken off its keys; and which tensors it has."""
 
     arch: str
@@ -47,10 +47,10 @@ class Told:
         return max(self.count("block_count") - self.count("nextn_predict_layers"), 0)
 
 
-def told(metadata: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> Told:
+def told(metadata: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> GgufHead:
     """What a header tells."""
     arch = metadata.get("general.architecture")
-    return Told(arch=arch if isinstance(arch, str) else "", metadata=metadata, shapes=shapes)
+    return GgufHead(arch=arch if isinstance(arch, str) else "", metadata=metadata, shapes=shapes)
 
 
 @cache
@@ -59,12 +59,12 @@ def tables() -> dict[str, Any]:
     return read_toml(DATA / "gguf_archs.toml")
 
 
-def types(file: Told) -> list[str]:
+def types(file: GgufHead) -> list[str]:
     """The model types the architecture may be; none where nobody has told us."""
     return list(tables()["archs"].get(file.arch, {}).get("types", ()))
 
 
-def config(file: Told, model_type: str) -> dict[str, Any]:
+def config(file: GgufHead, model_type: str) -> dict[str, Any]:
     """The config of a file, read as one model type."""
     row = tables()["archs"].get(file.arch, {})
     keys = {
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, tuple) else value
 
 
-def _from_tensors(file: Told) -> dict[str, Any]:
+def _from_tensors(file: GgufHead) -> dict[str, Any]:
     """What only the tensor list shows: vocabulary, a tied head, biases."""
     embedding = file.shapes.get("token_embd.weight", ())
     biased = any(f"blk.0.{name}.bias" in file.shapes for name in ("attn_q", "attn_qkv"))
@@ -104,7 +104,7 @@ def _from_tensors(file: Told) -> dict[str, Any]:
     }
 
 
-def _windows(file: Told) -> dict[str, Any]:
+def _windows(file: GgufHead) -> dict[str, Any]:
     """Which layers slide: a period, or a yes or no for each layer."""
     pattern = file.get("attention.sliding_window_pattern")
     if isinstance(pattern, tuple):
@@ -115,7 +115,7 @@ def _windows(file: Told) -> dict[str, Any]:
     return {}
 
 
-def _latent(file: Told) -> dict[str, Any]:
+def _latent(file: GgufHead) -> dict[str, Any]:
     """MLA: the rotary part of a head, and what is left of it."""
     rotary = file.count("rope.dimension_count")
     whole = file.count("attention.key_length_mla") or file.count("attention.key_length")
@@ -129,7 +129,7 @@ def _latent(file: Told) -> dict[str, Any]:
     }
 
 
-def _state(file: Told) -> dict[str, Any]:
+def _state(file: GgufHead) -> dict[str, Any]:
     """Mamba and Mamba-2."""
     inner, heads = file.count("ssm.inner_size"), file.count("ssm.time_step_rank")
     return {
@@ -140,7 +140,7 @@ def _state(file: Told) -> dict[str, Any]:
     }
 
 
-def _delta(file: Told) -> dict[str, Any]:
+def _delta(file: GgufHead) -> dict[str, Any]:
     """Gated delta nets beside attention (Qwen3-Next and after)."""
     inner, heads = file.count("ssm.inner_size"), file.count("ssm.time_step_rank")
     return {
@@ -153,4 +153,8 @@ def _delta(file: Told) -> dict[str, Any]:
     }
 
 
-_SCHEMES: dict[str, Callable[[Told], dict[str, Any]]] = {"latent": _latent, "state": _state, "delta": _delta}
+_SCHEMES: dict[str, Callable[[GgufHead], dict[str, Any]]] = {
+    "latent": _latent,
+    "state": _state,
+    "delta": _delta,
+}

@@ -8,7 +8,7 @@ from functools import cache
 
 from rigright.arch.config import MAX_LAYERS
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Tower, Weight
-from rigright.arch.sources.gguf_config import Told
+from rigright.arch.sources.gguf_config import GgufHead
 from rigright.arch.sources.opened import Tensor
 from rigright.base.errors import DataError
 from rigright.base.tables import DATA, read_rows, text
@@ -51,7 +51,7 @@ def is_spare(tensor: Tensor, layers: int) -> bool:
     return (layer is not None and layer >= layers) or ".nextn." in tensor.name
 
 
-def weight(tensor: Tensor, file: Told) -> Weight:
+def weight(tensor: Tensor, file: GgufHead) -> Weight:
     """A tensor as a weight; stacked experts as copies."""
     place = _PLACE.match(tensor.name) or _OUTER.match(tensor.name)
     name = place["name"] if place else tensor.name
@@ -65,7 +65,9 @@ def weight(tensor: Tensor, file: Told) -> Weight:
     return Weight(role=role, shape=shape, cut=cut, copies=copies, used=used)
 
 
-def from_tensors(name: str, tensors: Sequence[Tensor], *, file: Told, mixers: Sequence[Layer] = ()) -> Arch:
+def from_tensors(
+    name: str, tensors: Sequence[Tensor], *, file: GgufHead, mixers: Sequence[Layer] = ()
+) -> Arch:
     """Count from the list; `mixers` are layers of a family that knows the attention better than metadata."""
     layers = file.layers
     if not 0 < layers <= MAX_LAYERS:
@@ -98,7 +100,7 @@ def from_tensors(name: str, tensors: Sequence[Tensor], *, file: Told, mixers: Se
     )
 
 
-def _layer(tensors: list[Tensor], file: Told, *, index: int, known: Layer | None) -> Layer:
+def _layer(tensors: list[Tensor], file: GgufHead, *, index: int, known: Layer | None) -> Layer:
     weights = tuple(weight(tensor, file) for tensor in tensors)
     if known is not None:
         return Layer(weights=weights, mixer=known.mixer, ffn=known.ffn, cross=known.cross)
@@ -106,7 +108,7 @@ def _layer(tensors: list[Tensor], file: Told, *, index: int, known: Layer | None
     return Layer(weights=weights, mixer=_mixer(names, file, index=index), ffn=_ffn(names, file))
 
 
-def _mixer(names: Mapping[str, tuple[int, ...]], file: Told, *, index: int) -> Mixer | None:
+def _mixer(names: Mapping[str, tuple[int, ...]], file: GgufHead, *, index: int) -> Mixer | None:
     if "attn_kv_a_mqa" in names:
         return Mixer(
             kind=Mix.LATENT,
@@ -136,7 +138,7 @@ def _mixer(names: Mapping[str, tuple[int, ...]], file: Told, *, index: int) -> M
     return _state(file) if names.keys() & set(_STATEFUL) else None
 
 
-def _state(file: Told) -> Mixer:
+def _state(file: GgufHead) -> Mixer:
     """A state-space or linear layer: its state in fp32, what its convolution keeps in 16 bit."""
     inner, state = file.count("ssm.inner_size"), file.count("ssm.state_size")
     groups, heads = file.count("ssm.group_count"), file.count("ssm.time_step_rank")
@@ -151,7 +153,7 @@ def _state(file: Told) -> Mixer:
     )
 
 
-def _ffn(names: Mapping[str, tuple[int, ...]], file: Told) -> Ffn | None:
+def _ffn(names: Mapping[str, tuple[int, ...]], file: GgufHead) -> Ffn | None:
     up = names.get("ffn_up_exps") or names.get("ffn_gate_up_exps")
     if up is not None and len(up) == 3:
         joined = "ffn_gate_up_exps" in names

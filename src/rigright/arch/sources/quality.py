@@ -23,7 +23,7 @@ _SIZE = re.compile(r"[-_ ](?=e?[0-9]+(?:\.[0-9]+)?(?:b|m|t)\b)|[-_](?:instruct|c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class BenchmarkScore:
     """One model's score on one benchmark."""
 
     model: str
@@ -41,7 +41,7 @@ def quality_of(name: str, *, benchmark: str = ARENA) -> float | None:
     return None if found is None else found.score
 
 
-def score_of(name: str, *, benchmark: str = ARENA) -> Score | None:
+def score_of(name: str, *, benchmark: str = ARENA) -> BenchmarkScore | None:
     """The same with its source and date."""
     exact = _by_name().get((name.partition("#")[0], benchmark))
     if exact is not None:
@@ -104,25 +104,26 @@ def _year(released: str | None) -> float:
 
 
 @cache
-def scores() -> tuple[Score, ...]:
+def scores() -> tuple[BenchmarkScore, ...]:
     """Every row."""
     readers: dict[str, CellReader] = dict.fromkeys(
         ("model", "benchmark", "source", "as_of", "confidence"), text
     )
     readers |= {"score": number, "higher_is_better": yes}
     return tuple(
-        Score(**row) for row in read_rows(DATA / "model_quality.csv", readers, required=tuple(readers))
+        BenchmarkScore(**row)
+        for row in read_rows(DATA / "model_quality.csv", readers, required=tuple(readers))
     )
 
 
 @cache
-def _by_name() -> dict[tuple[str, str], Score]:
+def _by_name() -> dict[tuple[str, str], BenchmarkScore]:
     return {(one.model, one.benchmark): one for one in scores()}
 
 
 @cache
-def _by_words() -> dict[tuple[_Words, str], tuple[Score, ...]]:
-    found: dict[tuple[_Words, str], tuple[Score, ...]] = {}
+def _by_words() -> dict[tuple[_Words, str], tuple[BenchmarkScore, ...]]:
+    found: dict[tuple[_Words, str], tuple[BenchmarkScore, ...]] = {}
     for one in scores():
         key = (spell(own_part(one.model)).words, one.benchmark)
         found[key] = (*found.get(key, ()), one)

@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.build.prices import part_usd
 from rigright.build.record import Change, Fit, Standing
 from rigright.facts.links import pcie_bytes_per_s
-from rigright.facts.parts import Part, parts
+from rigright.facts.parts import PartKind, parts
 
 _USUAL = {"hdd": 0.2 * GIGA, "ssd": 0.55 * GIGA, "nvme": 3.4 * GIGA, "virtual": GIGA}
 _LEAST_FASTER = 1.3
@@ -47,7 +47,7 @@ def propose(standing: Standing) -> Iterator[Change]:
             )
 
 
-def _in_slot(part: Part, gen: int | None) -> float:
+def _in_slot(part: PartKind, gen: int | None) -> float:
     """What it reads in the slots of this machine."""
     rate = part.rate or 0.0
     if gen is None or part.needs_gen is None or gen >= part.needs_gen:

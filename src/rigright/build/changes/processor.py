@@ -8,7 +8,7 @@ from rigright.base.words import say
 from rigright.build.record import Change, Fit, Standing
 from rigright.cost.estimate import Estimate
 from rigright.cost.prices import price_width
-from rigright.facts.cpus import Cpu, cpus
+from rigright.facts.cpus import CpuModel, cpus
 
 _LEAST_MORE = 1.25
 
@@ -46,7 +46,7 @@ def propose(standing: Standing) -> Iterator[Change]:
         )
 
 
-def _price(cpu: Cpu, *, sockets: int, standing: Standing) -> Estimate | None:
+def _price(cpu: CpuModel, *, sockets: int, standing: Standing) -> Estimate | None:
     usd, as_of = (
         (cpu.street_price_usd, cpu.street_as_of) if cpu.street_price_usd else (cpu.list_price_usd, None)
     )

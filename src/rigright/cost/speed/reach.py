@@ -19,7 +19,7 @@ from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
 from rigright.facts.engines import Engine
-from rigright.facts.formats import GGUF, Mix, find_format, ggml_types
+from rigright.facts.formats import GGUF, GgufMix, find_format, ggml_types
 
 BITS = 8
 WIDE_BYTES = 1.5  # of an element that is multiplied as it is stored
@@ -77,7 +77,7 @@ def stored(weights: str) -> _Stored:
     """The size of an element of a format and the names of its terms."""
     name, _, kernel = weights.partition(KERNEL)
     form = find_format(name)
-    if isinstance(form, Mix):
+    if isinstance(form, GgufMix):
         own = form.id.removeprefix(GGUF)
         kind = ggml_types().get(own, ggml_types()[form.base])
         elem_bytes = kind.block_bytes / kind.block_elems

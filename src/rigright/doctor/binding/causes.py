@@ -14,7 +14,7 @@ from rigright.base.units import GIGA, MEGA
 from rigright.doctor.advice import Writer
 from rigright.doctor.binding.lockstep import drawn
 from rigright.doctor.binding.means import mean, mean_of, mean_of_host, most, percent, slowed_share
-from rigright.doctor.binding.record import FULL, Cause, Moment
+from rigright.doctor.binding.record import FULL, Cause, LimitedMoment
 from rigright.doctor.record import Evidence
 from rigright.facts.slowdowns import words_of
 from rigright.machine.tick import DeviceTick, HostTick
@@ -47,7 +47,7 @@ def causes() -> tuple[Cause, ...]:
     )
 
 
-def _tell(moments: Sequence[Moment], *, name: str, row: Mapping[str, Any]) -> Evidence:
+def _tell(moments: Sequence[LimitedMoment], *, name: str, row: Mapping[str, Any]) -> Evidence:
     """What was seen of a cause while it bound."""
     held = mean(slowed_share(moment, words_of(name)) for moment in moments)
     values = {**seen(moments), "held": percent(held)}
@@ -55,7 +55,7 @@ def _tell(moments: Sequence[Moment], *, name: str, row: Mapping[str, Any]) -> Ev
     return evidence
 
 
-def seen(moments: Sequence[Moment]) -> dict[str, object]:
+def seen(moments: Sequence[LimitedMoment]) -> dict[str, object]:
     """What sentences may name, on average."""
 
     def card(read: Callable[[DeviceTick], float | None]) -> str:
@@ -96,13 +96,13 @@ def seen(moments: Sequence[Moment]) -> dict[str, object]:
     }
 
 
-def held(cause: str, moment: Moment) -> float | None:
+def held(cause: str, moment: LimitedMoment) -> float | None:
     """By the driver's own word."""
     share = slowed_share(moment, words_of(cause))
     return None if share is None else share * SURE_OF[cause]
 
 
-def disk(moment: Moment) -> float | None:
+def disk(moment: LimitedMoment) -> float | None:
     """The fullest of three signs: no time left, as much read as was benched, processes that wait."""
     host = moment.host
     rate = most((host.disk_read_bytes_per_s, host.disk_write_bytes_per_s))
@@ -114,7 +114,7 @@ def disk(moment: Moment) -> float | None:
     return most(signs)
 
 
-def gpu_memory(moment: Moment) -> float | None:
+def gpu_memory(moment: LimitedMoment) -> float | None:
     """The driver's share of time in which memory was read or written, of the time it had work at all."""
     return mean(
         one.mem_busy_share / one.busy_share
@@ -123,7 +123,7 @@ def gpu_memory(moment: Moment) -> float | None:
     )
 
 
-def main_memory(moment: Moment) -> float | None:
+def main_memory(moment: LimitedMoment) -> float | None:
     """Pages go to and from swap, or processes wait for memory."""
     swap, pressure = moment.host.swap_bytes_per_s, moment.host.mem_pressure
     return most(
@@ -134,13 +134,13 @@ def main_memory(moment: Moment) -> float | None:
     )
 
 
-def network(moment: Moment) -> float | None:
+def network(moment: LimitedMoment) -> float | None:
     """Of the fastest port that is up."""
     rate = most((moment.host.net_rx_bytes_per_s, moment.host.net_tx_bytes_per_s))
     return rate / moment.net_bytes_per_s if rate is not None and moment.net_bytes_per_s else None
 
 
-def one_thread(moment: Moment) -> float | None:
+def one_thread(moment: LimitedMoment) -> float | None:
     """One full core among others that are not, of Python often the main process; many are another matter."""
     busiest, all_cores = moment.host.busiest_core_share, moment.host.cpu_share
     if busiest is None:
@@ -149,7 +149,7 @@ def one_thread(moment: Moment) -> float | None:
     return busiest - 0.1 if full else 0.0
 
 
-def pcie(moment: Moment) -> float | None:
+def pcie(moment: LimitedMoment) -> float | None:
     """The fullest link to the host of all cards."""
     if not moment.devices:
         return 0.0
@@ -162,7 +162,7 @@ def pcie(moment: Moment) -> float | None:
     return most(shares)
 
 
-def small_kernels(moment: Moment) -> float | None:
+def small_kernels(moment: LimitedMoment) -> float | None:
     """Busy by the driver's count, at rest by the meter: each kernel gives the card little to do."""
     told = [
         (draw, one.mem_busy_share)
@@ -173,7 +173,7 @@ def small_kernels(moment: Moment) -> float | None:
     return SURE_OF_SMALL * len(idling) / len(told) if told else None
 
 
-WEIGHED: dict[str, Callable[[Moment], float | None]] = {  # of either side one is all that is left
+WEIGHED: dict[str, Callable[[LimitedMoment], float | None]] = {  # of either side one is all that is left
     "brake": partial(held, "brake"),
     "compute": lambda moment: FULL if moment.devices else None,
     "cooling": partial(held, "cooling"),

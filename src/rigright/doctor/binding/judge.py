@@ -16,7 +16,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.lockstep import behind, working_share
 from rigright.doctor.binding.means import mean, slowed_share
-from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Diagnosis, Moment
+from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Diagnosis, LimitedMoment
 from rigright.doctor.record import Case
 from rigright.facts.links import pcie_bytes_per_s
 from rigright.facts.slowdowns import words_of
@@ -36,7 +36,7 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
     used = tuple(sorted({one.index for tick in ticks for one in tick.devices if _works(one)}))
     running = [tick for tick in ticks if _runs(tick, used)]
     moments = [_moment(tick, used, case=case) for tick in running]
-    parts: dict[str, list[tuple[Moment, float]]] = {}
+    parts: dict[str, list[tuple[LimitedMoment, float]]] = {}
     for moment in moments:
         for name, share in split(moment).items():
             parts.setdefault(name, []).append((moment, share))
@@ -76,7 +76,7 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
     )
 
 
-def split(moment: Moment) -> dict[str, float]:
+def split(moment: LimitedMoment) -> dict[str, float]:
     """The causes that bind one moment, with their shares of it."""
     busy = working_share(moment, link_full=_link_full(moment)) if moment.devices else 0.0
     found: dict[str, float] = {}
@@ -99,12 +99,12 @@ def split(moment: Moment) -> dict[str, float]:
     return found
 
 
-def _link_full(moment: Moment) -> bool:
+def _link_full(moment: LimitedMoment) -> bool:
     """Whether what the cards exchange, or are fed with, has nearly filled its way."""
     return any((cause.weigh(moment) or 0.0) >= FULL for cause in causes() if cause.name in LINKS)
 
 
-def _bounds(parts: dict[str, list[tuple[Moment, float]]], count: int) -> tuple[Bound, ...]:
+def _bounds(parts: dict[str, list[tuple[LimitedMoment, float]]], count: int) -> tuple[Bound, ...]:
     found = []
     for cause in causes():
         own = parts.get(cause.name, [])
@@ -128,7 +128,7 @@ def _runs(tick: Tick, used: tuple[int, ...]) -> bool:
     return any(one.index in used and _works(one) for one in tick.devices)
 
 
-def _moment(tick: Tick, used: tuple[int, ...], *, case: Case) -> Moment:
+def _moment(tick: Tick, used: tuple[int, ...], *, case: Case) -> LimitedMoment:
     # what the history did not keep, the driver may tell now
     told = {one.index: one.slowed_by for one in case.machine.devices}
     devices = tuple(
@@ -149,7 +149,7 @@ def _moment(tick: Tick, used: tuple[int, ...], *, case: Case) -> Moment:
         for device in devices
         if device.pcie_gen in range(1, 7) and device.pcie_lanes
     )
-    return Moment(
+    return LimitedMoment(
         devices=devices,
         host=tick.host,
         link_bytes_per_s=tuple(links),

@@ -8,7 +8,7 @@ known of it.
 
 from __future__ import annotations
 
-from rigright.doctor.binding.record import FULL, Moment
+from rigright.doctor.binding.record import FULL, LimitedMoment
 from rigright.machine.tick import DeviceTick
 
 SPINNING, AT_WORK = 0.3, 0.8  # of the power limit: while it spins, while it computes; by experience, no law
@@ -28,7 +28,7 @@ def may_spin(device: DeviceTick) -> bool:
     return share is not None and share < AT_WORK and (device.mem_busy_share or 0.0) < FULL
 
 
-def working_share(moment: Moment, *, link_full: bool) -> float:
+def working_share(moment: LimitedMoment, *, link_full: bool) -> float:
     """How much of the moment its cards were at work, as far as their power allows it."""
     busy = min(1.0, max(0.0, moment.busy_share))
     if len(moment.devices) > 1 and (last := behind(moment)) is not None:
@@ -40,7 +40,7 @@ def working_share(moment: Moment, *, link_full: bool) -> float:
     return busy * min(1.0, max(0.0, work))
 
 
-def behind(moment: Moment) -> DeviceTick | None:
+def behind(moment: LimitedMoment) -> DeviceTick | None:
     """The one card that all others, which may spin, wait for: it has less to do than any of them."""
     seen = sorted(
         (one for one in moment.devices if one.busy_share is not None), key=lambda one: one.busy_share or 0.0
@@ -51,7 +51,7 @@ def behind(moment: Moment) -> DeviceTick | None:
     return seen[0] if next_one >= FULL and last < _BEHIND * next_one else None
 
 
-def held_for_all(moment: Moment, held: list[DeviceTick]) -> bool:
+def held_for_all(moment: LimitedMoment, held: list[DeviceTick]) -> bool:
     """Whether the cards that are held back hold the others too: these are free, and yet draw little."""
     free = [one for one in moment.devices if one not in held]
     return bool(held and free) and all(map(may_spin, free)) and _one_job(moment.devices)

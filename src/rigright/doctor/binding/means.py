@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from rigright.doctor.binding.lockstep import held_for_all
-from rigright.doctor.binding.record import Moment
+from rigright.doctor.binding.record import LimitedMoment
 from rigright.facts.slowdowns import reasons
 from rigright.machine.tick import DeviceTick, HostTick
 
@@ -16,12 +16,12 @@ def mean(values: Iterable[float | None]) -> float | None:
     return sum(seen) / len(seen) if seen else None
 
 
-def mean_of(moments: Sequence[Moment], read: Callable[[DeviceTick], float | None]) -> float | None:
+def mean_of(moments: Sequence[LimitedMoment], read: Callable[[DeviceTick], float | None]) -> float | None:
     """Of one reading over all devices and moments."""
     return mean(read(device) for moment in moments for device in moment.devices)
 
 
-def mean_of_host(moments: Sequence[Moment], read: Callable[[HostTick], float | None]) -> float | None:
+def mean_of_host(moments: Sequence[LimitedMoment], read: Callable[[HostTick], float | None]) -> float | None:
     """Of one reading of the host over all moments."""
     return mean(read(moment.host) for moment in moments)
 
@@ -31,7 +31,7 @@ def most(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def slowed_share(moment: Moment, words: frozenset[str]) -> float | None:
+def slowed_share(moment: LimitedMoment, words: frozenset[str]) -> float | None:
     """The share of devices held back by any of these reasons; all, where the others wait for those."""
     told = [one for one in moment.devices if one.slowed_by is not None]
     held = [one for one in told if not words.isdisjoint(reasons(one.slowed_by or ()))]

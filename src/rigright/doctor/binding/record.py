@@ -15,7 +15,7 @@ LINKS = ("network", "pcie")  # causes that cards wait for in a kernel, which cou
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class LimitedMoment:
     """One tick with what its parts can do at most."""
 
     devices: tuple[DeviceTick, ...]  # those that are used at all
@@ -38,8 +38,8 @@ class Cause:
     name: str
     title: Sentence
     side: str
-    weigh: Callable[[Moment], float | None]  # how full it is; 1: as full as can be; None: not observed
-    tell: Callable[[Sequence[Moment]], Evidence]  # what was seen while it bound
+    weigh: Callable[[LimitedMoment], float | None]  # how full it is; 1: as full as can be; None: not observed
+    tell: Callable[[Sequence[LimitedMoment]], Evidence]  # what was seen while it bound
     remedies: tuple[Step, ...]  # what costs nothing first
 
 

@@ -9,7 +9,7 @@ from rigright.base.units import GIB, MEGA, show_bytes
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, check
-from rigright.doctor.wires import Wire, functions, is_real, wires_up
+from rigright.doctor.wires import PcieWire, functions, is_real, wires_up
 from rigright.machine.host import Disk, Mount
 
 FULL, LOW = 0.01, 0.05
@@ -178,7 +178,7 @@ def disk_link(case: Case) -> Iterator[Verdict]:
             yield advise("disk.sata", about=disk.name, rate=f"{disk.sata_bytes_per_s / MEGA:.0f}")
 
 
-def _link_of(disk: Disk, wire: Wire | None) -> Verdict:
+def _link_of(disk: Disk, wire: PcieWire | None) -> Verdict:
     """Against what disk and port both have, then against the disk's own."""
     lanes, lanes_max = disk.lanes or 0, disk.lanes_max or 0
     lanes_most = wire.lanes_most if wire is not None and wire.lanes_most else lanes_max

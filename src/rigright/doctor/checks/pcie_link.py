@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, is_busy, query
 from rigright.doctor.record import Case, Confidence, Finding, Fine, NotSeen, Verdict, check
-from rigright.doctor.wires import Wire, accelerators, function_of, functions, is_real, slotted, wires_up
+from rigright.doctor.wires import PcieWire, accelerators, function_of, functions, is_real, slotted, wires_up
 from rigright.facts.chips import chips
 from rigright.facts.judged import pcie_replays
 from rigright.machine.device import Device
@@ -126,7 +126,7 @@ def pcie_width(case: Case) -> Iterator[Verdict]:
                 yield _of_ends(one, wires) or Fine(says=says, about=one.address)
 
 
-def _of_ends(device: Device | PciDevice, wires: tuple[Wire, ...]) -> Finding | None:
+def _of_ends(device: Device | PciDevice, wires: tuple[PcieWire, ...]) -> Finding | None:
     """The first link up to the root that runs on fewer lanes than both its ends have."""
     for wire in wires:
         if wire.below.lanes and wire.lanes_most and wire.below.lanes < wire.lanes_most:
@@ -134,7 +134,7 @@ def _of_ends(device: Device | PciDevice, wires: tuple[Wire, ...]) -> Finding | N
     return None
 
 
-def _of_card(case: Case, device: Device, *, wires: tuple[Wire, ...]) -> Verdict:
+def _of_card(case: Case, device: Device, *, wires: tuple[PcieWire, ...]) -> Verdict:
     """What the driver tells of its lanes, held against its slot, or against the other cards."""
     lanes, most = device.pcie.lanes, device.pcie.lanes_max
     if lanes is None or most is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base.words import tell
-from rigright.export.asked import Asked
+from rigright.export.asked import ExportRequest
 from rigright.export.yaml import dumps
 from rigright.facts.monitoring import Alert, alerts
 
@@ -16,7 +16,7 @@ _GROUP = "rigright"
 _ABOUT = "{{ if $labels.gpu }}GPU {{ $labels.gpu }} {{ $labels.name }} @ {{ end }}{{ $labels.instance }}: "
 
 
-def export(asked: Asked) -> dict[str, str]:
+def export(asked: ExportRequest) -> dict[str, str]:
     """The rules and their tests."""
     rules = {"groups": [{"name": _GROUP, "rules": [_rule(alert, asked) for alert in alerts()]}]}
     tests = {
@@ -30,7 +30,7 @@ def export(asked: Asked) -> dict[str, str]:
     }
 
 
-def _rule(alert: Alert, asked: Asked) -> dict[str, Any]:
+def _rule(alert: Alert, asked: ExportRequest) -> dict[str, Any]:
     return {
         "alert": alert.name,
         "expr": alert.expr,

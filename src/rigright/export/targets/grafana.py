@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from rigright.base.words import say, tell
-from rigright.export.asked import Asked
+from rigright.export.asked import ExportRequest
 from rigright.facts.monitoring import Panel, dashboard
 
 NAME = "grafana"
@@ -17,7 +17,7 @@ _TYPES = {"stat": "stat", "graph": "timeseries", "table": "table", "states": "st
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 
 
-def export(asked: Asked) -> dict[str, str]:
+def export(asked: ExportRequest) -> dict[str, str]:
     """The dashboard."""
     found: list[dict[str, Any]] = []
     top = 0

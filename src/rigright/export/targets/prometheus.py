@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rigright.base.units import KILO
-from rigright.export.asked import Asked
+from rigright.export.asked import ExportRequest
 from rigright.export.targets import alerts
 from rigright.export.yaml import dumps
 
@@ -15,7 +15,7 @@ JOB = "rigright"
 _TOO_SLOW = 0.8  # of the interval: a scrape that takes longer is a failed one
 
 
-def export(asked: Asked) -> dict[str, str]:
+def export(asked: ExportRequest) -> dict[str, str]:
     """A whole configuration; the job alone may be copied into one that is there."""
     every, wait = _duration(asked.every_s), _duration(_TOO_SLOW * min(asked.every_s, 10.0))
     job: dict[str, Any] = {

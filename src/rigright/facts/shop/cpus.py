@@ -8,7 +8,7 @@ from functools import cache
 from rigright.base.record import dataclass
 from rigright.base.tables import number, read_rows, scaled, text, whole, yes
 from rigright.base.units import GIB
-from rigright.facts.cpus import Cpu, cpus
+from rigright.facts.cpus import CpuModel, cpus
 from rigright.facts.shop.find import named
 from rigright.facts.shop.tables import PARTS
 
@@ -51,7 +51,7 @@ class Processor:
 
     name: str
     family: CpuFamily | None
-    row: Cpu | None = None  # of data/cpus.csv
+    row: CpuModel | None = None  # of data/cpus.csv
     tdp_w: float | None = None  # None: no table holds it; its family's largest is assumed
     cores: int | None = None
     igpu: bool | None = None
@@ -75,7 +75,7 @@ class _Bought:
     cores: int | None
     tdp_w: float | None
     igpu: bool | None
-    row: Cpu | None
+    row: CpuModel | None
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.torched import pytorch
 
 BATCH_S = 0.02  # repeats are timed in batches at least so long, so that the clock does not matter
@@ -108,7 +108,7 @@ def _in_batch(single_s: float, batch_s: float) -> int:
 CPU = Accelerator(kind="cpu", index=0, on="cpu")
 
 
-def accelerators(ask: Ask) -> tuple[Accelerator, ...]:
+def accelerators(ask: BenchRequest) -> tuple[Accelerator, ...]:
     """Every card this process sees."""
     kind, count = seen()
     return tuple(

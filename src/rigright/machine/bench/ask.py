@@ -43,7 +43,7 @@ class SentLoad:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class BenchRequest:
     """One part's question. Everything in it travels to the child as plain data."""
 
     part: str

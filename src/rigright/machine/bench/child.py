@@ -17,7 +17,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.ending import send
 from rigright.machine.stored import plain, restored
@@ -36,7 +36,7 @@ LONGEST_LINE = MIB  # of an answer
 MOST_WAITING = 1000  # answers that nobody took yet
 
 
-class Child:
+class BenchChild:
     """One child, started when it is first asked and again after it died."""
 
     def __init__(self, python: str, env: Mapping[str, str]) -> None:
@@ -46,7 +46,7 @@ class Child:
         self._said = b""
         self._ear = threading.Thread()
 
-    def run(self, ask: Ask, end: Deadline | None = None) -> Iterator[Result | Skipped]:
+    def run(self, ask: BenchRequest, end: Deadline | None = None) -> Iterator[Result | Skipped]:
         """What the part measures; a child that is late, dies or outlives the end is ended, and told of."""
         began = time.monotonic()
         until = Deadline.of(ask.spare_s * 1.5 + GRACE_S)
@@ -129,7 +129,7 @@ class Child:
             if until.is_over():
                 return None
 
-    def _lost(self, ask: Ask, *, late_s: float | None) -> Skipped:
+    def _lost(self, ask: BenchRequest, *, late_s: float | None) -> Skipped:
         """Why nothing more comes; the child is ended."""
         process = self._process
         code = None

@@ -29,7 +29,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class FioResult:
     """What a job reached."""
 
     ops_per_s: float
@@ -56,7 +56,7 @@ def command(job: Job, *, file: str, size: int, engine: str) -> list[str]:
     ]
 
 
-def run(job: Job, *, file: str, size: int, engine: str = "libaio", patience_s: float) -> Told:
+def run(job: Job, *, file: str, size: int, engine: str = "libaio", patience_s: float) -> FioResult:
     """Run a job and read what it says."""
     try:
         done = subprocess.run(
@@ -74,7 +74,7 @@ def run(job: Job, *, file: str, size: int, engine: str = "libaio", patience_s: f
     return read(done.stdout, job.pattern)
 
 
-def read(text: str, pattern: str) -> Told:
+def read(text: str, pattern: str) -> FioResult:
     """Read fio's JSON; warnings may stand before it."""
     begin = text[:LONGEST_JSON].find("{")
     try:
@@ -82,7 +82,7 @@ def read(text: str, pattern: str) -> Told:
         side = found["jobs"][0]["write" if pattern.endswith("write") else "read"]
         latency = side.get("clat_ns", {})
         tail = latency.get("percentile", {}).get("99.000000")
-        return Told(
+        return FioResult(
             ops_per_s=float(side["iops"]),
             ops_least=float(side.get("iops_min") or side["iops"]),
             ops_most=float(side.get("iops_max") or side["iops"]),

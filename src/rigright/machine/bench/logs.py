@@ -100,7 +100,7 @@ def json_table(text: str) -> str | None:
     return "\n".join(lines)
 
 
-def _by_rates(rows: list[_Row], ranks: int) -> str | None:
+def _by_rates(rows: list[_SizeRow], ranks: int) -> str | None:
     """Which collective it was, where no name is told: by the rate of the wires over the rate of the job."""
     last = next((row for row in reversed(rows) if row.busbw_over_algbw), None)
     if last is None or ranks < _LEAST_RANKS or last.busbw_over_algbw is None:
@@ -112,7 +112,7 @@ def _by_rates(rows: list[_Row], ranks: int) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _SizeRow:
     """One size."""
 
     size: int
@@ -131,7 +131,7 @@ class _Row:
         )
 
 
-def _rows(lines: list[str]) -> Iterator[_Row]:
+def _rows(lines: list[str]) -> Iterator[_SizeRow]:
     """Each size; old ones tell the error of rounding, and only below the table how many values are wrong."""
     heads, last = list(_HEADS), None
     for line in lines:
@@ -149,7 +149,7 @@ def _rows(lines: list[str]) -> Iterator[_Row]:
         yield last
 
 
-def _row(cells: list[tuple[str, str]]) -> _Row | None:
+def _row(cells: list[tuple[str, str]]) -> _SizeRow | None:
     """A line of the table; None where it is none."""
     try:
         size, count, kind = (cell for _, cell in cells[:3])
@@ -160,7 +160,7 @@ def _row(cells: list[tuple[str, str]]) -> _Row | None:
     if not (sound and size.isdecimal() and count.isdecimal() and len(size) <= _MOST_DIGITS):
         return None
     job = next((_number(cell) for head, cell in cells if head == "algbw"), None)
-    return _Row(
+    return _SizeRow(
         int(size),
         rates,
         sum(_wrong(cell) for head, cell in cells if head == "#wrong"),

@@ -6,14 +6,14 @@ import importlib.util
 import shutil
 
 from rigright.base.words import Sentence, say
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 
 NO_TORCH = say("no PyTorch here: install it (`rigright setup`), or name a Python that has it with --python")
 NO_NUMPY = say("no NumPy here: install it, or name a Python that has it with --python")
 IN_CHILD = {"accelerator": 1, "two accelerators": 2}  # cards, which only a process with PyTorch can count
 
 
-def missing(needs: tuple[str, ...], ask: Ask, *, torch_python: str | None) -> Sentence | None:
+def missing(needs: tuple[str, ...], ask: BenchRequest, *, torch_python: str | None) -> Sentence | None:
     """The first thing that is missing, as far as it is known before a child is started."""
     if torch_python is None:
         lacking = [NO_TORCH] if "torch" in needs else []

@@ -16,9 +16,9 @@ from pathlib import Path
 from rigright.base import shelf
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import Sentence, say
-from rigright.machine.bench.ask import Ask, Deadline, Meeting, SentLoad
+from rigright.machine.bench.ask import BenchRequest, Deadline, Meeting, SentLoad
 from rigright.machine.bench.cards import chosen, environment, names
-from rigright.machine.bench.child import GRACE_S, Child
+from rigright.machine.bench.child import GRACE_S, BenchChild
 from rigright.machine.bench.needs import has_numpy, missing
 from rigright.machine.bench.pythons import torch_python
 from rigright.machine.bench.record import Result, Skipped
@@ -35,7 +35,7 @@ Progress = Callable[[str, tuple[int, int]], None]  # part, how many are done and
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class BenchWish:
     """What the user wants measured, and with what."""
 
     quick: bool = False
@@ -61,7 +61,7 @@ def group_of(name: str) -> int:
     return GROUPS.index(shelf.take(PARTS, name, bears="GROUP"))
 
 
-def pick(wanted: Sequence[str], wish: Wish) -> tuple[str, ...]:
+def pick(wanted: Sequence[str], wish: BenchWish) -> tuple[str, ...]:
     """The parts asked for, in the order of the shelf; all without a wish."""
     there = known()
     asked = [word.strip() for one in wanted for word in one.split(",") if word.strip()]
@@ -88,7 +88,7 @@ def _plain(word: str) -> str:
 
 def measured(
     parts: Sequence[str],
-    wish: Wish,
+    wish: BenchWish,
     *,
     machine: Machine,
     env: Mapping[str, str],
@@ -107,13 +107,13 @@ def measured(
     own = environment(env, chosen(wish.devices, machine), machine=machine, cpus=cpus)
     parts = sorted(parts, key=lambda name: hurried and _wanted([name], "torch"))  # PyTorch is slow to load
     shares = {name: float(shelf.take(PARTS, name, bears="SHARE")) for name in parts}
-    children = {path: Child(path, own) for path in {sys.executable, python or sys.executable}}
+    children = {path: BenchChild(path, own) for path in {sys.executable, python or sys.executable}}
     with scratch(wish.disk, needed=_wanted(parts, "folder")) as (folder, shown):
         try:
             for index, name in enumerate(parts):
                 progress(name, (index, len(parts)))
                 part_share = shares[name] / sum(shares[other] for other in parts[index:])
-                ask = Ask(
+                ask = BenchRequest(
                     part=name,
                     spare_s=max(LEAST_S, until.left_s() * part_share),
                     quick=wish.quick,

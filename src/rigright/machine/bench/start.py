@@ -25,7 +25,7 @@ from rigright.base import shelf
 from rigright.base.errors import RigError
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import is_sticky, seen
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.needs import IN_CHILD, NO_NUMPY, too_few_cards
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.stored import plain, restored
@@ -45,7 +45,7 @@ def main() -> None:
     listening = {"folders": folders}
     threading.Thread(target=_listen, args=(_own_ear(), asks), kwargs=listening, daemon=True).start()
     while True:
-        ask = restored(Ask, json.loads(asks.get()), where="ask")
+        ask = restored(BenchRequest, json.loads(asks.get()), where="ask")
         if ask.folder is not None:
             folders.add(ask.folder)
         for kind, thing in _answers(ask):
@@ -76,7 +76,7 @@ def _listen(ear: int, asks: queue.Queue[str], *, folders: set[str]) -> None:
     os._exit(0)
 
 
-def _answers(ask: Ask) -> Iterator[tuple[str, Any]]:
+def _answers(ask: BenchRequest) -> Iterator[tuple[str, Any]]:
     """What one part measures, then that it is done; what goes wrong is said."""
     try:
         # why the cards there are do not do for a part
@@ -122,7 +122,7 @@ def brief(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}".rstrip(": ")
 
 
-def _told(found: Result | Skipped, ask: Ask) -> Result | Skipped:
+def _told(found: Result | Skipped, ask: BenchRequest) -> Result | Skipped:
     """A result with its part, its moment and what it ran on."""
     if isinstance(found, Skipped):
         return replace(found, part=ask.part)
@@ -139,7 +139,7 @@ def _told(found: Result | Skipped, ask: Ask) -> Result | Skipped:
     )
 
 
-def _chip(found: Result, ask: Ask) -> str | None:
+def _chip(found: Result, ask: BenchRequest) -> str | None:
     """The name of the card a result was measured on."""
     if "torch" not in sys.modules or not found.on.startswith("gpu"):
         return None

@@ -26,7 +26,7 @@ ALIGNED = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ScratchFolder:
     """A folder that files can be put in."""
 
     folder: str
@@ -39,7 +39,7 @@ class Place:
         return self.kind in IN_MEMORY
 
 
-def place_of(folder: str, world: World | None = None) -> Place:
+def place_of(folder: str, world: World | None = None) -> ScratchFolder:
     """What lies under a folder."""
     import shutil
 
@@ -48,7 +48,9 @@ def place_of(folder: str, world: World | None = None) -> Place:
     except OSError as error:
         raise MissingError(say("{folder}: {why}", folder=folder, why=error.strerror or error)) from None
     mounts = (world or here()).text("/proc/self/mounts") or ""
-    return Place(folder=folder, kind=kind_of(os.path.realpath(folder), mounts), free_bytes=float(free))
+    return ScratchFolder(
+        folder=folder, kind=kind_of(os.path.realpath(folder), mounts), free_bytes=float(free)
+    )
 
 
 def kind_of(path: str, mounts: str) -> str | None:
@@ -65,7 +67,7 @@ def kind_of(path: str, mounts: str) -> str | None:
     return found
 
 
-def room(place: Place, wanted: int, *, files: int = 1) -> int:
+def room(place: ScratchFolder, wanted: int, *, files: int = 1) -> int:
     """How large a file may be: what is wanted, or less where the disk has less; too little is an error."""
     fits = int((place.free_bytes - SPARE) / files)
     size = min(wanted, fits // MIB * MIB)

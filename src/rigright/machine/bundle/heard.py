@@ -12,7 +12,7 @@ from rigright.machine.world import PATIENCE_S, Said, World
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Recording:
     """What was asked and what was answered; readers ask from many threads."""
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard(Mapping[str, str]):
+class _HeardEnvironment(Mapping[str, str]):
     """The environment; a variable whose value is taken is kept."""
 
     real: Mapping[str, str]
@@ -48,7 +48,7 @@ class _Heard(Mapping[str, str]):
 class Heard(World):
     """A live machine, overheard."""
 
-    kept: Kept
+    kept: Recording
 
     def raw(self, path: str, most: int = MIB) -> bytes | None:
         """The first bytes of a file, kept."""
@@ -92,10 +92,10 @@ class Heard(World):
 
 def overheard(world: World) -> Heard:
     """The same machine, with somebody listening."""
-    kept = Kept()
+    kept = Recording()
     return Heard(
         root=world.root,
-        env=_Heard(world.env, kept.env),
+        env=_HeardEnvironment(world.env, kept.env),
         is_live=world.is_live,
         commands=world.commands,
         kept=kept,
@@ -106,7 +106,7 @@ def overheard(world: World) -> Heard:
 class Replay(World):
     """A machine that answers as it once did, and knows nothing else."""
 
-    kept: Kept
+    kept: Recording
     root: Path = Path("/nowhere")
 
     def raw(self, path: str, most: int = MIB) -> bytes | None:

@@ -13,7 +13,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.units import KIB, MIB
 from rigright.base.words import Sentence, say
-from rigright.machine.bundle.heard import Kept, Replay
+from rigright.machine.bundle.heard import Recording, Replay
 from rigright.machine.filled import devices_filled, filled
 from rigright.machine.possible import possible
 from rigright.machine.probe import probe
@@ -99,10 +99,10 @@ def _object(members: Mapping[str, bytes], member: str, *, name: str) -> dict[str
     return data
 
 
-def _kept(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Kept:
+def _kept(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Recording:
     """What the readers will be answered; names are keys and never places on a disk."""
     files = {name.removeprefix("files"): raw for name, raw in members.items() if name.startswith("files/")}
-    return Kept(
+    return Recording(
         files=files,
         folders={str(name): tuple(map(str, names)) for name, names in index["folders"].items()}
         if "folders" in index

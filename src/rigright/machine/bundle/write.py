@@ -13,7 +13,7 @@ from typing import Any
 
 from rigright.base.files import write_whole
 from rigright.machine.at_once import at_once
-from rigright.machine.bundle.heard import Kept, overheard
+from rigright.machine.bundle.heard import Recording, overheard
 from rigright.machine.bundle.marks import Marks
 from rigright.machine.bundle.rules import Rules, private_names
 from rigright.machine.bundle.tables import hide_config, hide_firmware
@@ -89,7 +89,7 @@ def write_bundle(world: World, file: Path, *, version: str) -> Bundled:
     )
 
 
-def rules_of(machine: Machine, kept: Kept, *, marks: Marks) -> Rules:
+def rules_of(machine: Machine, kept: Recording, *, marks: Marks) -> Rules:
     """The rules, and the private names that this machine told of itself."""
     host = machine.system.host
     users = [kept.env.get(name) for name in ("USER", "LOGNAME", "SUDO_USER", "USERNAME")]
@@ -106,14 +106,14 @@ def rules_of(machine: Machine, kept: Kept, *, marks: Marks) -> Rules:
     )
 
 
-def hidden(kept: Kept, rules: Rules) -> Kept:
+def hidden(kept: Recording, rules: Rules) -> Recording:
     """All that was kept, with made-up names in the place of private ones; in paths too."""
 
     @cache
     def path(told: str) -> str:
         return rules.hide(told, has_versions=True)
 
-    return Kept(
+    return Recording(
         files={path(name): _file(name, raw, rules=rules) for name, raw in kept.files.items()},
         folders={path(name): tuple(map(path, names)) for name, names in kept.folders.items()},
         links={path(name): None if to is None else path(to) for name, to in kept.links.items()},
@@ -184,7 +184,7 @@ def _hidden_field(name: str, told: str, *, rules: Rules) -> str:
     return told if told == "root" else rules.marks.of(_PRIVATE_FIELDS[name], told)
 
 
-def _write(file: Path, kept: Kept, *, head: dict[str, Any], machine: Machine) -> None:
+def _write(file: Path, kept: Recording, *, head: dict[str, Any], machine: Machine) -> None:
     """One archive: a head, the machine, an index of what is no file, the files, the answers of commands."""
     index = {
         "folders": {name: list(names) for name, names in kept.folders.items()},

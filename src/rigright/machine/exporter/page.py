@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from rigright import __version__
 from rigright.machine.device import Fabric
 from rigright.machine.exporter.table import Metric, metrics
-from rigright.machine.exporter.tally import Tally, reasons
+from rigright.machine.exporter.tally import MetricsTally, reasons
 from rigright.machine.exporter.text import Family, Sample, chosen
 from rigright.machine.parts.network import RDMA_ERRORS
 from rigright.machine.tick import DeviceTick
@@ -26,7 +26,7 @@ RECOVERIES = (
 class Pages:
     """Writes pages; `dcgm` adds the names that NVIDIA's exporter gives the same readings."""
 
-    def __init__(self, tally: Tally, *, dcgm: bool = False) -> None:
+    def __init__(self, tally: MetricsTally, *, dcgm: bool = False) -> None:
         self._tally, self._dcgm = tally, dcgm
 
     def page(self, accept: str = "") -> tuple[bytes, str]:
@@ -72,7 +72,7 @@ def _labels(device: DeviceTick) -> tuple[str, str, str]:
     return str(device.index), device.uuid or "", device.name or ""
 
 
-def _of_devices(metric: Metric, tally: Tally) -> Samples:
+def _of_devices(metric: Metric, tally: MetricsTally) -> Samples:
     """Samples of each card: its labels, and what tells several of one card apart."""
     several = _SEVERAL.get(metric.field)
     for device in tally.tick.devices if tally.tick is not None else ():
@@ -83,7 +83,7 @@ def _of_devices(metric: Metric, tally: Tally) -> Samples:
             yield _labels(device), single
 
 
-def _single(field: str, device: DeviceTick, *, tally: Tally) -> float | None:
+def _single(field: str, device: DeviceTick, *, tally: MetricsTally) -> float | None:
     """One reading of a card; what is old is not told as if it were new."""
     own = _ALWAYS.get(field)
     if own is not None:
@@ -105,37 +105,37 @@ _OF_FABRIC: dict[str, Callable[[Fabric], bool]] = {  # where the driver tells of
     "fabric_healthy": lambda one: one.health != "unhealthy",
     "fabric_degraded": lambda one: one.health not in {"healthy", "unhealthy"} or one.bandwidth == "degraded",
 }
-_ALWAYS: dict[str, Callable[[DeviceTick, Tally], float]] = {  # told of a lost card too
+_ALWAYS: dict[str, Callable[[DeviceTick, MetricsTally], float]] = {  # told of a lost card too
     "up": lambda device, _tally: float(device.state == "ok"),
     "age_s": lambda device, _tally: device.age_s or 0.0,
     "last_xid": lambda device, tally: float(device.last_xid or tally.sums.last_xid.get(device.card, 0)),
 }
 
 
-def _infos(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+def _infos(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
     yield device.vendor or "nvidia", 1.0
 
 
-def _states(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+def _states(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
     for state in _STATES:
         yield state, float(device.state == state)
 
 
-def _slowed(device: DeviceTick, tally: Tally) -> Iterator[tuple[str, float]]:
+def _slowed(device: DeviceTick, tally: MetricsTally) -> Iterator[tuple[str, float]]:
     for reason in reasons():
         yield reason, tally.sums.slowed_s.get((device.card, reason), 0.0)
 
 
-def _xids(device: DeviceTick, tally: Tally) -> Iterator[tuple[str, float]]:
+def _xids(device: DeviceTick, tally: MetricsTally) -> Iterator[tuple[str, float]]:
     for (where, code), count in tally.sums.xids.items():
         if where == device.card:
             yield str(code), float(count)
 
 
-def _links(field: str) -> Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]:
+def _links(field: str) -> Callable[[DeviceTick, MetricsTally], Iterator[tuple[str, float]]]:
     """A reading of each link; those of a card that does not answer are old."""
 
-    def told(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+    def told(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
         for link in (device.links or ()) if device.state == "ok" else ():
             value = getattr(link, field)
             if value is not None:
@@ -144,20 +144,20 @@ def _links(field: str) -> Callable[[DeviceTick, Tally], Iterator[tuple[str, floa
     return told
 
 
-def _link_errors(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+def _link_errors(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
     for link in (device.links or ()) if device.state == "ok" else ():
         for kind, count in link.errors:
             yield f"{link.index}\t{kind}", float(count)
 
 
-def _fabric_states(device: DeviceTick, _tally: Tally) -> Iterator[tuple[str, float]]:
+def _fabric_states(device: DeviceTick, _tally: MetricsTally) -> Iterator[tuple[str, float]]:
     fabric = device.fabric if device.state == "ok" else None
     if fabric is not None and fabric.state in _FABRIC_STATES:
         for state in _FABRIC_STATES:
             yield state, float(fabric.state == state)
 
 
-_SEVERAL: dict[str, Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]] = {
+_SEVERAL: dict[str, Callable[[DeviceTick, MetricsTally], Iterator[tuple[str, float]]]] = {
     "info": _infos,
     "states": _states,
     "slowed": _slowed,
@@ -170,13 +170,13 @@ _SEVERAL: dict[str, Callable[[DeviceTick, Tally], Iterator[tuple[str, float]]]] 
 }
 
 
-def _of_power(_metric: Metric, tally: Tally) -> Samples:
+def _of_power(_metric: Metric, tally: MetricsTally) -> Samples:
     """The whole node, where something tells of it."""
     if tally.power is not None:
         yield (tally.power.source,), tally.power.watts
 
 
-def _of_activity(metric: Metric, tally: Tally) -> Samples:
+def _of_activity(metric: Metric, tally: MetricsTally) -> Samples:
     """What the parts of each card did, or of each MIG instance where the metric is about those."""
     of_instances = "gpu_instance" in metric.labels
     for device in tally.tick.devices if tally.tick is not None else ():
@@ -187,7 +187,7 @@ def _of_activity(metric: Metric, tally: Tally) -> Samples:
                 yield (*labels[:2], str(one.gpu_instance)) if of_instances else labels, value
 
 
-def _of_mig(metric: Metric, tally: Tally) -> Samples:
+def _of_mig(metric: Metric, tally: MetricsTally) -> Samples:
     for device in tally.tick.devices if tally.tick is not None else ():
         for one in (device.slices or ()) if device.state == "ok" else ():
             value = getattr(one, metric.field)
@@ -196,7 +196,7 @@ def _of_mig(metric: Metric, tally: Tally) -> Samples:
                 yield (*_labels(device)[:2], str(one.gpu_instance), compute, one.profile or ""), value
 
 
-def _of_host(metric: Metric, tally: Tally) -> Samples:
+def _of_host(metric: Metric, tally: MetricsTally) -> Samples:
     if tally.tick is None:
         return
     if metric.kind == "counter":
@@ -207,7 +207,7 @@ def _of_host(metric: Metric, tally: Tally) -> Samples:
         yield (), float(value)
 
 
-def _of_programs(metric: Metric, tally: Tally) -> Samples:
+def _of_programs(metric: Metric, tally: MetricsTally) -> Samples:
     devices = tally.tick.devices if tally.tick is not None else ()
     for (place, owner), (held, count) in sorted(tally.programs.items()):
         if place < len(devices):
@@ -216,7 +216,7 @@ def _of_programs(metric: Metric, tally: Tally) -> Samples:
             yield (index, uuid, owner.program, owner.user, owner.job), value
 
 
-def _of_ports(metric: Metric, tally: Tally) -> Samples:
+def _of_ports(metric: Metric, tally: MetricsTally) -> Samples:
     for port in tally.ports:
         labels = (port.name, port.kind)
         if metric.field == "errors":
@@ -227,7 +227,7 @@ def _of_ports(metric: Metric, tally: Tally) -> Samples:
             yield labels, port.bytes_per_s
 
 
-def _of_collector(metric: Metric, tally: Tally) -> Samples:
+def _of_collector(metric: Metric, tally: MetricsTally) -> Samples:
     if metric.field == "events":
         yield from (((kind,), float(count)) for kind, count in sorted(tally.sums.events.items()))
     elif metric.field == "differs":
@@ -238,11 +238,11 @@ def _of_collector(metric: Metric, tally: Tally) -> Samples:
         yield (), float(value)
 
 
-def _on_bus(tally: Tally) -> int | None:
+def _on_bus(tally: MetricsTally) -> int | None:
     return None if tally.tick is None else tally.tick.on_bus
 
 
-_OWN: dict[str, Callable[[Tally], float | None]] = {
+_OWN: dict[str, Callable[[MetricsTally], float | None]] = {
     "seen": lambda tally: (
         sum(one.state == "ok" for one in tally.tick.devices) if tally.tick is not None else 0
     ),
@@ -257,7 +257,7 @@ _OWN: dict[str, Callable[[Tally], float | None]] = {
     "history": lambda tally: float(tally.settings.keeps_history()),
     "log": lambda tally: float(tally.settings.reads_log()),
 }
-_SAMPLES: dict[str, Callable[[Metric, Tally], Samples]] = {
+_SAMPLES: dict[str, Callable[[Metric, MetricsTally], Samples]] = {
     "device": _of_devices,
     "activity": _of_activity,
     "mig": _of_mig,

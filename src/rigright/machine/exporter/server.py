@@ -36,7 +36,7 @@ Page = Callable[[str], tuple[bytes, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ListenAddress:
     """Where to listen."""
 
     host: str = "127.0.0.1"
@@ -60,7 +60,7 @@ class _Request:
     headers: dict[str, str]
 
 
-def read_place(text: str) -> Place:
+def read_place(text: str) -> ListenAddress:
     """Read "9477", "127.0.0.1:9477", "[::]:9477", ":9477"."""
     host, colon, port = text.strip().rpartition(":")
     if (
@@ -72,7 +72,7 @@ def read_place(text: str) -> Place:
             say('--serve "{text}": write a port, or host:port such as 127.0.0.1:{port}', text=text, port=PORT)
         )
     host = host.strip("[]") or ("0.0.0.0" if colon else "127.0.0.1")  # noqa: S104 - asked for, and held by a token
-    return Place(host=host, port=int(port))
+    return ListenAddress(host=host, port=int(port))
 
 
 def read_token(text: str) -> str:
@@ -85,7 +85,7 @@ def read_token(text: str) -> str:
     return token
 
 
-def guard(place: Place, token: str | None) -> None:
+def guard(place: ListenAddress, token: str | None) -> None:
     """Refuse to be open to other machines without a token."""
     if token is None and not place.is_loopback:
         raise AskError(
@@ -96,11 +96,16 @@ def guard(place: Place, token: str | None) -> None:
         )
 
 
-class Server:
+class MetricsServer:
     """Serves pages until it is closed."""
 
     def __init__(
-        self, place: Place, page: Page, *, token: str | None = None, is_up: Callable[[], bool] = lambda: True
+        self,
+        place: ListenAddress,
+        page: Page,
+        *,
+        token: str | None = None,
+        is_up: Callable[[], bool] = lambda: True,
     ) -> None:
         guard(place, token)
         self._page, self._token, self._is_up = page, token, is_up
@@ -122,7 +127,7 @@ class Server:
             bound.close()
             raise _refused(place, error) from None
         self._socket = bound
-        self.place = Place(host=place.host, port=self._socket.getsockname()[1])
+        self.place = ListenAddress(host=place.host, port=self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._end = asyncio.Event()
         self._running = Flag()
@@ -220,7 +225,7 @@ class Server:
         return scheme.lower() == "bearer" and hmac.compare_digest(told, str(self._token).encode())
 
 
-def _refused(place: Place, error: OSError) -> MissingError:
+def _refused(place: ListenAddress, error: OSError) -> MissingError:
     import errno
 
     if error.errno == errno.EADDRINUSE:
@@ -247,7 +252,7 @@ def _request(head: bytes) -> _Request | None:
 def is_own_name(host: str) -> bool:
     """Whether the caller asked for this machine: a page of the web that lies about names did not."""
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
-    return Place(host=name.strip("[]") or "localhost").is_loopback
+    return ListenAddress(host=name.strip("[]") or "localhost").is_loopback
 
 
 def _answer(code: int, body: bytes, *, kind: str = _PLAIN, with_body: bool = True) -> bytes:

@@ -28,7 +28,7 @@ _LATE = 3  # intervals without a reading, until the collector counts as down
 
 
 @dataclass(slots=True, kw_only=True, frozen=True)
-class Settings:
+class WatchSettings:
     """How the watch is set up, as its metrics tell it."""
 
     every_s: float = 1.0
@@ -57,11 +57,11 @@ def reasons() -> tuple[str, ...]:
     return tuple(row["word"] for row in rows if row["judged"] != "none")
 
 
-class Tally:
+class MetricsTally:
     """Eats moments and events in one thread, is read in another."""
 
     def __init__(
-        self, world: World, settings: Settings, *, clock: Callable[[], float] = time.monotonic
+        self, world: World, settings: WatchSettings, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.settings = settings
         self.lock = Lock()

@@ -40,9 +40,9 @@ def benched(
     """What was measured here, and what was not and why; a signal to end keeps what is there."""
     from rigright.machine.bench.ask import Meeting
     from rigright.machine.bench.record import Result
-    from rigright.machine.bench.session import Wish, measured, pick
+    from rigright.machine.bench.session import BenchWish, measured, pick
 
-    wish = restored(Wish, asked["wish"], where="ask")
+    wish = restored(BenchWish, asked["wish"], where="ask")
     if meeting is not None:
         met = restored(Meeting, meeting, where="ask")
         wish = replace(wish, meeting=replace(met, me=met.me or node_name(world)))

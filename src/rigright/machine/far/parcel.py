@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from rigright.machine.bench.ask import Meeting
-from rigright.machine.bench.session import Wish
+from rigright.machine.bench.session import BenchWish
 
 BENCH = "bench"
 PACKAGE = Path(__file__).parents[2]  # this very program
@@ -49,12 +49,12 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 class Bench:
     """What a node is asked to measure."""
 
-    wish: Wish
+    wish: BenchWish
     parts: tuple[str, ...] = ()  # none: all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class RemoteRequest:
     """What a node is asked to do."""
 
     patience_s: float
@@ -62,7 +62,7 @@ class Ask:
     meeting: Meeting | None = None  # with which other nodes
 
 
-def parcel(ask: Ask, *, lifeline: bool = True) -> bytes:
+def parcel(ask: RemoteRequest, *, lifeline: bool = True) -> bytes:
     """All that goes to a node's standard input."""
     landing = (Path(__file__).parent / "landing.py").read_bytes()
     packed = program(with_bench=ask.bench is not None)

@@ -32,7 +32,7 @@ _VERSION = re.compile(r"\d{1,6}(?:\.\d{1,6}){1,3}(?![\w.])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class CardText:
     """What one form of output says of one card: its words -> their values, still as text."""
 
     form: Form
@@ -41,7 +41,7 @@ class Told:
     programs: tuple[Program, ...] | None = None
 
 
-def device_of(told: Told, index: int) -> Device:
+def device_of(told: CardText, index: int) -> Device:
     """The card as a record."""
     found = read_fields(TABLE, told.form, values=told.values)
     said = " ".join(told.values.values()).lower()
@@ -58,7 +58,7 @@ def device_of(told: Told, index: int) -> Device:
     )
 
 
-def _is_dead(told: Told) -> bool:
+def _is_dead(told: CardText) -> bool:
     """Whether even what every card tells comes back as an error."""
     return all(told.values.get(word, "").lower() in _ERRORS for word in _VITAL[told.form])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rigright.machine.device import Program, Slice
-from rigright.machine.nvidia_smi.cards import Told, device_of, program_of, software_of
+from rigright.machine.nvidia_smi.cards import CardText, device_of, program_of, software_of
 from rigright.machine.record import Read
 from rigright.machine.told.values import read_value, seen
 
@@ -75,11 +75,11 @@ def _put(block: _Block, where: str, *, value: str) -> None:
         block.values.setdefault(where, value)
 
 
-def _told(block: _Block) -> Told:
+def _told(block: _Block) -> CardText:
     known = bool(block.programs) or seen(block.values.get("Processes")) is not None
     programs = tuple(one for one in map(_program, block.programs) if one is not None)
     slices = tuple(one for one in map(_slice, block.slices) if one is not None)
-    return Told(form="text", values=block.values, slices=slices, programs=programs if known else None)
+    return CardText(form="text", values=block.values, slices=slices, programs=programs if known else None)
 
 
 def _program(told: dict[str, str]) -> Program | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from rigright.machine.device import Device, Program, Slice
-from rigright.machine.nvidia_smi.cards import Told, device_of, program_of, software_of
+from rigright.machine.nvidia_smi.cards import CardText, device_of, program_of, software_of
 from rigright.machine.record import Read
 
 MOST_CARDS = 512
@@ -76,7 +76,7 @@ def _cards(text: str) -> tuple[Device, ...]:
             told = {_COLUMNS[name]: cell for name, cell in zip(names, cells, strict=True) if name in _COLUMNS}
             newest[index] = {**newest.get(index, {}), **told}
     return tuple(
-        device_of(Told(form="query", values=values), index) for index, values in sorted(newest.items())
+        device_of(CardText(form="query", values=values), index) for index, values in sorted(newest.items())
     )
 
 
@@ -102,7 +102,7 @@ def _of_gpustat(text: str) -> tuple[Device, ...]:
             "memory.used": f"{used} MiB",
             "memory.total": f"{total} MiB",
         }
-        found[int(index)] = device_of(Told(form="query", values=values), int(index))
+        found[int(index)] = device_of(CardText(form="query", values=values), int(index))
     return tuple(found.values())
 
 

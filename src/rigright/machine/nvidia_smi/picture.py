@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rigright.machine.device import Device, Program, Slice
-from rigright.machine.nvidia_smi.cards import Told, device_of, program_of, software_of
+from rigright.machine.nvidia_smi.cards import CardText, device_of, program_of, software_of
 from rigright.machine.record import Read
 from rigright.machine.told.values import read_value
 
@@ -36,7 +36,7 @@ _STATES = MappingProxyType({"On": "Enabled", "Off": "Disabled"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CardLines:
     """The lines of one card."""
 
     index: int
@@ -68,16 +68,16 @@ def read_picture(text: str) -> Read:
     return Read(fields={"devices": devices, "software": software_of(driver=driver, cuda=cuda)})
 
 
-def _rows(lines: list[str]) -> list[_Row]:
+def _rows(lines: list[str]) -> list[_CardLines]:
     """Each card once, from its two lines, and from the third that tells of MIG."""
-    found: dict[int, _Row] = {}
-    last: _Row | None = None
+    found: dict[int, _CardLines] = {}
+    last: _CardLines | None = None
     for line, below in pairwise([*lines, ""]):
         name, use, mig = _NAME.match(line), _USE.match(below), _MIG.match(line)
         if name and use and len(found) < _MOST_ROWS:
             # the two lines of a card under the words of a query
             mode, errors = name.group(3), name.group(6)
-            last = _Row(
+            last = _CardLines(
                 int(name.group(1)),
                 {
                     "name": name.group(2),
@@ -109,8 +109,8 @@ def _mig(now: str, pending: str) -> dict[str, str]:
     return {"mig.mode.current": now, "mig.mode.pending": other if pending else now}
 
 
-def _device(row: _Row, *, programs: tuple[Program, ...] | None, slices: tuple[Slice, ...]) -> Device:
-    return device_of(Told(form="query", values=row.values, programs=programs, slices=slices), row.index)
+def _device(row: _CardLines, *, programs: tuple[Program, ...] | None, slices: tuple[Slice, ...]) -> Device:
+    return device_of(CardText(form="query", values=row.values, programs=programs, slices=slices), row.index)
 
 
 def _programs(lines: list[str]) -> dict[int, tuple[Program, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from rigright.machine.nvidia_smi.cards import TABLE, Told, device_of, software_of
+from rigright.machine.nvidia_smi.cards import TABLE, CardText, device_of, software_of
 from rigright.machine.record import Read
 from rigright.machine.told.fields import words
 from rigright.machine.told.values import read_value
@@ -48,7 +48,7 @@ def read_sheet(text: str) -> Read:
     for place, row in enumerate(rows):
         first_of.setdefault(next((row[mark] for mark in _MARKS if mark in row), str(place)), row)
     devices = tuple(
-        device_of(Told(form="query", values=row), _index(row, place))
+        device_of(CardText(form="query", values=row), _index(row, place))
         for place, row in enumerate(first_of.values())
     )
     first = rows[0] if rows else {}

@@ -10,7 +10,7 @@ from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.device import Device, Program, Slice
-from rigright.machine.nvidia_smi.cards import Told, device_of, program_of, software_of
+from rigright.machine.nvidia_smi.cards import CardText, device_of, program_of, software_of
 from rigright.machine.nvidia_smi.complaints import lost
 from rigright.machine.record import Read, Unseen
 from rigright.machine.told.values import read_value, seen
@@ -128,7 +128,7 @@ def _device(card: _Card, index: int) -> Device:
         programs: tuple[Program, ...] | None = None
     else:
         programs = tuple(one for one in map(_program, card.lists.get("process_info", ())) if one is not None)
-    told = Told(
+    told = CardText(
         form="xml",
         values=card.values,
         slices=tuple(one for one in slices if one is not None),

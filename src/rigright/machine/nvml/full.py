@@ -14,7 +14,7 @@ from rigright.machine.nvml.links import paths_of
 from rigright.machine.nvml.raw import Raw, is_gone
 from rigright.machine.nvml.readings import see_of
 from rigright.machine.nvml.shaping import Owner, device_of
-from rigright.machine.nvml.whole import Whole
+from rigright.machine.nvml.whole import NvmlReading
 from rigright.machine.record import Read, Unseen
 from rigright.machine.system import Software
 
@@ -22,7 +22,7 @@ _TOO_NEW = {"retired.repair", "retired.unrepairable"}  # no word where a driver 
 _TOLD_ANYWAY = {"mem"}  # worth a word even where the driver simply does not have it
 
 
-def read_of(whole: Whole, asking: Asking, *, owner: Owner) -> Read:
+def read_of(whole: NvmlReading, asking: Asking, *, owner: Owner) -> Read:
     """Everything of one full reading."""
     for device, ways in whole.together.get("flow") or ():
         whole.found.get(device, {})["flow"] = ways
@@ -55,7 +55,7 @@ def trouble_of(trouble: NvmlTrouble) -> Sentence:
     return codes.why(trouble.code)
 
 
-def _device(index: int, raw: Raw | None, *, whole: Whole, owner: Owner) -> Device:
+def _device(index: int, raw: Raw | None, *, whole: NvmlReading, owner: Owner) -> Device:
     """One device, in the state it showed."""
     missed = set(whole.hung.get(index, {}).values())
     state = "slow" if missed == {codes.SLOW} else "hung" if missed else None
@@ -68,7 +68,7 @@ def _device(index: int, raw: Raw | None, *, whole: Whole, owner: Owner) -> Devic
 
 
 def _unseen(
-    devices: tuple[Device, ...], raws: dict[int, Raw], *, whole: Whole
+    devices: tuple[Device, ...], raws: dict[int, Raw], *, whole: NvmlReading
 ) -> Iterator[tuple[int, str, int]]:
     """(device, reading, code) of each reading that was looked for in vain."""
     for device in devices:

@@ -16,7 +16,7 @@ _MOST_TIMES = 2  # that a device may hang before it is left alone
 
 
 @dataclass(slots=True, frozen=True)
-class Whole:
+class NvmlReading:
     """What was read, and what never came back."""
 
     found: Found = field(default_factory=dict)
@@ -34,9 +34,9 @@ def read_whole(
     *,
     patience_s: float,
     clock: Callable[[], float] = time.monotonic,
-) -> Whole:
+) -> NvmlReading:
     """Ask for everything; after each fault go on with a new child, without the call at fault."""
-    whole = Whole()
+    whole = NvmlReading()
     until_s = clock() + WHOLE_S
     last_s = until_s - _ENOUGH_S
     left: list[int] | None = None
@@ -68,7 +68,7 @@ def read_whole(
     return whole
 
 
-def _read_together(whole: Whole, asking: Asking, *, patience_s: float, until_s: float) -> None:
+def _read_together(whole: NvmlReading, asking: Asking, *, patience_s: float, until_s: float) -> None:
     """Names of programs, paths and traffic, of the devices that answer; what hangs here is left out."""
     good = [device for device in whole.found if "handle" not in whole.hung.get(device, {})]
     good = [device for device in good if whole.found[device].get("handle") is True]

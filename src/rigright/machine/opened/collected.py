@@ -13,7 +13,7 @@ from typing import Any
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.bundle.heard import Kept, Replay
+from rigright.machine.bundle.heard import Recording, Replay
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.system import Event, System
@@ -100,9 +100,9 @@ def _parts(text: str, mark: str) -> Iterator[tuple[str, str, str]]:
         yield kind, rest, body
 
 
-def _kept(text: str, mark: str) -> tuple[Kept, bool]:
+def _kept(text: str, mark: str) -> tuple[Recording, bool]:
     """What the readers will be answered, and whether it came to its end."""
-    kept = Kept()
+    kept = Recording()
     root, asked, ended = "", ("", ""), False
     said: str | None = None  # by a command whose end is not told yet
     links: dict[str, str] = {}
@@ -136,20 +136,20 @@ def _kept(text: str, mark: str) -> tuple[Kept, bool]:
     return kept, ended
 
 
-def _lay(kept: Kept, links: Mapping[str, str]) -> None:
+def _lay(kept: Recording, links: Mapping[str, str]) -> None:
     """Every link where it really lies, those that others lie behind first."""
     for path in sorted(links, key=len):
         above, last = posixpath.split(path)
         kept.links[posixpath.join(_place(above, kept.links), last)] = links[path]
 
 
-def _endless(kept: Kept, asked: str) -> None:
+def _endless(kept: Recording, asked: str) -> None:
     """A command that never came to its end: it hung, or said more than anybody hears."""
     with suppress(ValueError):
         kept.commands[tuple(shlex.split(asked))] = Said(code=PAST_TIME, out="")
 
 
-def _keep(kept: Kept, kind: str, *, rest: str, body: str, root: str) -> None:
+def _keep(kept: Recording, kind: str, *, rest: str, body: str, root: str) -> None:
     """What stands alone: files, folders, places."""
     if kind == "folder":
         names = tuple(sorted(line for line in body.splitlines() if line and "/" not in line))
@@ -202,7 +202,7 @@ def _place(path: str, links: Mapping[str, str | None]) -> str:
     return at
 
 
-def _stand_in(kept: Kept) -> None:
+def _stand_in(kept: Recording) -> None:
     """What is in a folder is there, and so are the folders that a file lies in."""
     for folder, names in list(kept.folders.items()):
         kept.there.setdefault(folder, True)

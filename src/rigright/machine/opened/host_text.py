@@ -10,7 +10,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.units import KIB, MEGA, MIB, parse_bytes
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
-from rigright.machine.disk_health import Health, health_in, with_health
+from rigright.machine.disk_health import DiskHealth, health_in, with_health
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
 from rigright.machine.record import Read, telling
 from rigright.machine.running.release import meant
@@ -275,7 +275,7 @@ def read_smart(text: str, head: str) -> Read:
         model=model if isinstance(model, str) else None,
         size_bytes=_size(size.get("bytes")) if isinstance(size, dict) else None,
     )
-    return Read(fields={"disks": (with_health(disk, health or Health()),)})
+    return Read(fields={"disks": (with_health(disk, health or DiskHealth()),)})
 
 
 def read_dmidecode(text: str) -> Read:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import PurePosixPath
 
-from rigright.machine.bundle.heard import Kept, Replay
+from rigright.machine.bundle.heard import Recording, Replay
 from rigright.machine.opened.sections import Section
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine, Read
@@ -94,7 +94,7 @@ def read_tree(files: Mapping[str, bytes], commands: Mapping[tuple[str, ...], str
         for inside in (path, *path.parents):
             if inside.name:
                 folders.setdefault(str(inside.parent), set()).add(inside.name)
-    kept = Kept(
+    kept = Recording(
         files=dict(files),
         folders={path: tuple(sorted(names)) for path, names in folders.items()},
         commands={argv: Said(code=0, out=out) for argv, out in commands.items()},

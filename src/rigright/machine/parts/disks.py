@@ -9,7 +9,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.machine.at_once import at_once
 from rigright.machine.cells import chosen, real, whole_of, word_of
-from rigright.machine.disk_health import Health, health_of, with_health
+from rigright.machine.disk_health import DiskHealth, health_of, with_health
 from rigright.machine.host import Disk
 from rigright.machine.mounts import mounts_of
 from rigright.machine.pci.link import gen_of, lanes_of
@@ -47,7 +47,7 @@ def read(world: World) -> Read:
     return Read(fields={"disks": listed, "mounts": mounts.found}, unseen=tuple(unseen))
 
 
-def _unseen_health(asked: list[Disk], told: dict[str, Health | None]) -> tuple[Unseen, ...]:
+def _unseen_health(asked: list[Disk], told: dict[str, DiskHealth | None]) -> tuple[Unseen, ...]:
     closed = [disk.name for disk in asked if told.get(disk.name) is None]
     if not closed:
         return ()

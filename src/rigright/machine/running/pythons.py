@@ -29,7 +29,7 @@ _MOST_ENVIRONMENTS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PythonFolders:
     """One Python by its folders."""
 
     path: str
@@ -47,7 +47,7 @@ def pythons(world: World) -> tuple[Python, ...]:
     return tuple(found.values())
 
 
-def _places(world: World) -> Iterator[Place]:
+def _places(world: World) -> Iterator[PythonFolders]:
     for name, kind in (("VIRTUAL_ENV", "venv"), ("CONDA_PREFIX", "conda")):
         prefix = world.env.get(name)
         if prefix:
@@ -62,7 +62,7 @@ def _places(world: World) -> Iterator[Place]:
         yield from _of_prefix(world, prefix, kind="conda" if prefix.endswith("conda") else "venv")
 
 
-def _of_prefix(world: World, prefix: str, *, kind: str) -> Iterator[Place]:
+def _of_prefix(world: World, prefix: str, *, kind: str) -> Iterator[PythonFolders]:
     """A Python with a folder of its own: a venv, conda, or one built from source."""
     names = [name for name in world.names(f"{prefix}/lib") if _PYTHON_FOLDER.fullmatch(name)]
     folders = [f"{prefix}/lib/{name}/site-packages" for name in names]
@@ -74,10 +74,10 @@ def _of_prefix(world: World, prefix: str, *, kind: str) -> Iterator[Place]:
     version = told.get("version") or told.get("version_info") or names[-1].removeprefix("python")
     if told.get("include-system-site-packages") == "true":
         folders += _system_folders(world, names[-1])
-    yield Place(path=f"{prefix}/bin/python", kind=kind, version=version, folders=tuple(folders))
+    yield PythonFolders(path=f"{prefix}/bin/python", kind=kind, version=version, folders=tuple(folders))
 
 
-def _of_system(world: World) -> Iterator[Place]:
+def _of_system(world: World) -> Iterator[PythonFolders]:
     link = world.link(SYSTEM)
     if link is None:
         return
@@ -85,7 +85,9 @@ def _of_system(world: World) -> Iterator[Place]:
     if not _PYTHON_FOLDER.fullmatch(name):
         return
     version = name.removeprefix("python")
-    yield Place(path=SYSTEM, kind="system", version=version, folders=tuple(_system_folders(world, name)))
+    yield PythonFolders(
+        path=SYSTEM, kind="system", version=version, folders=tuple(_system_folders(world, name))
+    )
 
 
 def _system_folders(world: World, name: str) -> list[str]:
@@ -102,7 +104,7 @@ def _system_folders(world: World, name: str) -> list[str]:
     return [folder for folder in folders if world.names(folder)]
 
 
-def _read(world: World, place: Place) -> Python:
+def _read(world: World, place: PythonFolders) -> Python:
     # what is installed, the first found first; one that stands twice is told twice
     packages_found: list[Package] = []
     for folder in place.folders:

@@ -18,7 +18,7 @@ PATIENCE_S = 3.0  # of the session with its own child
 _REST_S = 5.0  # after a session that could not be opened
 
 
-class Asked(Protocol):
+class DriverNeeds(Protocol):
     """What is needed of a session with a driver."""
 
     def tick(self) -> tuple[DeviceTick, ...]:
@@ -31,7 +31,7 @@ class Asked(Protocol):
 class DriverReader:
     """The newest readings, with their age where the driver has not answered in time."""
 
-    def __init__(self, start: Callable[[], Asked], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, start: Callable[[], DriverNeeds], clock: Callable[[], float] = time.monotonic) -> None:
         self._start, self._clock = start, clock
         self._wake = Condition()
         self._asked = self._answered = 0
@@ -76,7 +76,7 @@ class DriverReader:
             self._thread.join(WAIT_S)
 
     def _work(self) -> None:
-        session: Asked | None = None
+        session: DriverNeeds | None = None
         retry_s = 0.0
         while self._waits():
             if session is None and self._clock() >= retry_s:
@@ -108,7 +108,7 @@ class DriverReader:
             return not self._closing
 
 
-def nvml_session(world: World, *, activity: bool = False) -> Asked:
+def nvml_session(world: World, *, activity: bool = False) -> DriverNeeds:
     """A session with NVIDIA's driver."""
     from rigright.machine.nvml.session import Session
 
@@ -131,7 +131,7 @@ def _named(now: DeviceTick, before: DeviceTick | None) -> DeviceTick:
     return replace(now, uuid=now.uuid or before.uuid, name=now.name or before.name)
 
 
-def _end(session: Asked | None) -> None:
+def _end(session: DriverNeeds | None) -> None:
     if session is not None:
         with suppress(Exception):
             session.close()

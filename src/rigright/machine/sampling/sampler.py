@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Self
 
 from rigright.machine.possible import possible_tick
-from rigright.machine.sampling.driver import WAIT_S, Asked, DriverReader, nvml_session
+from rigright.machine.sampling.driver import WAIT_S, DriverNeeds, DriverReader, nvml_session
 from rigright.machine.sampling.drm import DrmReader
 from rigright.machine.sampling.host import HostReader
 from rigright.machine.sampling.tree import TreeReader
@@ -26,7 +26,7 @@ class Sampler:
         *,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
-        session: Callable[[], Asked] | None = None,
+        session: Callable[[], DriverNeeds] | None = None,
         activity: bool = False,  # of the cards' parts, too
     ) -> None:
         self._world, self._clock, self._wall = world, clock, wall

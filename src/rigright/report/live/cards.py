@@ -25,7 +25,7 @@ from rigright.report.live.pieces import (
 )
 from rigright.report.live.recent import Recent
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 _ROOMY = 72  # cells from which cards may be drawn large, and a table has a picture
 _LEAST_WRONG = 26  # cells of what is wrong with a card
@@ -36,7 +36,7 @@ _CARD_LINES = 3  # of a card drawn large
 _REST_LINES = 6  # for host, programs and events, so that large cards leave room for them
 
 
-def draw_cards(recent: Recent, moment: Moment, *, screen: Screen, room: int) -> list[str]:
+def draw_cards(recent: Recent, moment: MachineMoment, *, screen: Screen, room: int) -> list[str]:
     """Every card, or as many as there is room for: those in trouble before the others."""
     devices = moment.tick.devices
     if not devices:
@@ -148,7 +148,9 @@ _COLUMNS = (
 )
 
 
-def _table(recent: Recent, moment: Moment, *, devices: Sequence[DeviceTick], screen: Screen) -> list[str]:
+def _table(
+    recent: Recent, moment: MachineMoment, *, devices: Sequence[DeviceTick], screen: Screen
+) -> list[str]:
     """The head, then each card on one line: its figures, its last minutes, what is wrong with it."""
     side = max(4, *(width(device.card) for device in devices))
     cells = {column: [told(column.read(one), screen) for one in devices] for column in _COLUMNS}

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, clean, say, tell
 from rigright.report.live import words
 from rigright.report.live.recent import clock
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 
-def readings(moment: Moment, language: str) -> Iterator[str]:
+def readings(moment: MachineMoment, language: str) -> Iterator[str]:
     """The host and each card."""
     at = clock(moment.tick.at_s)
     host = "  ".join(_told(piece, language) for piece in words.host(moment.tick.host))
@@ -32,7 +32,7 @@ def readings(moment: Moment, language: str) -> Iterator[str]:
         yield f"{at}  {device.card:<6} {'  '.join(_told(piece, language) for piece in pieces)}"
 
 
-def news(moment: Moment, language: str) -> Iterator[str]:
+def news(moment: MachineMoment, language: str) -> Iterator[str]:
     """What happened."""
     for event in moment.events:
         at = clock(moment.tick.at_s if event.at_s is None else event.at_s)

@@ -19,7 +19,7 @@ from rigright.report.live.pieces import GridColumn, Words, cut_to, grid, line_of
 from rigright.report.live.recent import Recent
 from rigright.report.live.state import HELP, View
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 PROFILED = "dcgmi dmon -e 1002,1003,1004,1005"  # SMs, their warps, tensor cores, DRAM
 SEVERITY: Mapping[str, Tone] = {"fault": "bad", "warning": "warn", "note": "dim"}
@@ -33,7 +33,7 @@ class Pane:
     rows: list[str] = field(default_factory=list)
 
 
-def pane(recent: Recent, view: View, *, moment: Moment, screen: Screen) -> Pane:
+def pane(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) -> Pane:
     """The pane that is chosen."""
     if view.pane == "programs":
         return _programs(moment, view, screen=screen)
@@ -66,7 +66,7 @@ def _table(
     return Pane(head=[head], rows=lines or [line_of(none, screen, tone="dim")])
 
 
-def _programs(moment: Moment, view: View, *, screen: Screen) -> Pane:
+def _programs(moment: MachineMoment, view: View, *, screen: Screen) -> Pane:
     found = programs.rows(moment, view)
     head, *lines = programs.draw(found, screen=screen)
     if lines:
@@ -79,7 +79,7 @@ def _programs(moment: Moment, view: View, *, screen: Screen) -> Pane:
     return Pane(head=[head], rows=[line_of(none, screen, tone="dim")])
 
 
-def _cards(recent: Recent, moment: Moment, *, screen: Screen) -> Pane:
+def _cards(recent: Recent, moment: MachineMoment, *, screen: Screen) -> Pane:
     """Clocks, heat and what holds each card back, since when."""
     rows: list[tuple[Words, ...]] = []
     for one in moment.tick.devices:
@@ -123,7 +123,7 @@ def _cards(recent: Recent, moment: Moment, *, screen: Screen) -> Pane:
     return found
 
 
-def _ecc(moment: Moment, screen: Screen) -> Pane:
+def _ecc(moment: MachineMoment, screen: Screen) -> Pane:
     probed = _probed(moment)
     rows: list[tuple[Words, ...]] = []
     for one in moment.tick.devices:
@@ -152,7 +152,7 @@ def _ecc(moment: Moment, screen: Screen) -> Pane:
     return _table(heads, rows, none=say("no accelerator that a driver shows"), screen=screen)
 
 
-def _mig(moment: Moment, screen: Screen) -> Pane:
+def _mig(moment: MachineMoment, screen: Screen) -> Pane:
     """Each MIG instance: its memory, what its parts did, and its programs."""
     probed = _probed(moment)
     rows: list[tuple[Words, ...]] = []
@@ -182,7 +182,7 @@ def _mig(moment: Moment, screen: Screen) -> Pane:
     return _table(heads, rows, none=waits, screen=screen)
 
 
-def _network(moment: Moment, screen: Screen) -> Pane:
+def _network(moment: MachineMoment, screen: Screen) -> Pane:
     ports = () if moment.detail is None else moment.detail.ports
     rows: list[tuple[Words, ...]] = [
         (
@@ -204,7 +204,7 @@ def _network(moment: Moment, screen: Screen) -> Pane:
     return _table(heads, rows, none=say("no network port with hardware is seen here"), screen=screen)
 
 
-def _host(moment: Moment, screen: Screen) -> Pane:
+def _host(moment: MachineMoment, screen: Screen) -> Pane:
     tick = moment.tick.host
     more = (
         (say("disk busy {share}", share=words.share(tick.disk_busy_share)), tick.disk_busy_share),
@@ -218,7 +218,7 @@ def _host(moment: Moment, screen: Screen) -> Pane:
     return Pane(rows=[line_of(one, screen) for one in told_ones])
 
 
-def _findings(moment: Moment, screen: Screen) -> Pane:
+def _findings(moment: MachineMoment, screen: Screen) -> Pane:
     """What the doctor found, the first to act on first, with why and the first step."""
     causes = None if moment.detail is None else moment.detail.causes
     if causes is None:
@@ -244,7 +244,7 @@ def _findings(moment: Moment, screen: Screen) -> Pane:
     return Pane(rows=rows)
 
 
-def _events(recent: Recent, moment: Moment, *, screen: Screen) -> Pane:
+def _events(recent: Recent, moment: MachineMoment, *, screen: Screen) -> Pane:
     """The newest events first, then what cannot be done."""
     rows = []
     for at, event in reversed(recent.events):
@@ -255,11 +255,11 @@ def _events(recent: Recent, moment: Moment, *, screen: Screen) -> Pane:
     return Pane(rows=rows or [line_of(say("no event since the view began"), screen, tone="dim")])
 
 
-def _machine(moment: Moment) -> object:
+def _machine(moment: MachineMoment) -> object:
     return None if moment.detail is None else moment.detail.machine
 
 
-def _probed(moment: Moment) -> dict[str, Device]:
+def _probed(moment: MachineMoment) -> dict[str, Device]:
     """Cards as they were probed last, by the word that the view calls them."""
     machine = None if moment.detail is None else moment.detail.machine
     found: Iterable[Device] = () if machine is None else machine.devices
@@ -278,7 +278,7 @@ def _line_rate(bytes_per_s: float | None) -> str:
     return words.NONE if bytes_per_s is None else f"{bytes_per_s * BITS / GIGA:g} Gb/s"
 
 
-_PANES: Mapping[str, Callable[[Moment, Screen], Pane]] = {
+_PANES: Mapping[str, Callable[[MachineMoment, Screen], Pane]] = {
     "ecc": _ecc,
     "mig": _mig,
     "network": _network,

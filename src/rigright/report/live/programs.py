@@ -16,7 +16,7 @@ from rigright.report.live import words
 from rigright.report.live.pieces import GridColumn, grid
 from rigright.report.live.state import RISING, View
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 _UNKNOWN = ProgramUse()
 
@@ -35,7 +35,7 @@ class ProgramRow:
     use: ProgramUse
 
 
-def rows(moment: Moment, view: View) -> list[ProgramRow]:
+def rows(moment: MachineMoment, view: View) -> list[ProgramRow]:
     """Programs that the filter lets through, in the order asked for; equal ones as the driver lists them."""
     held: dict[int, list[tuple[str, Program]]] = {}
     for device in moment.tick.devices:

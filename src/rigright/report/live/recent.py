@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rigright.machine.system import Event
 from rigright.machine.tick import DeviceTick, LinkTick
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 KEPT, EVENTS = 300, 50
 Values = deque[float | None]
@@ -30,14 +30,14 @@ class Recent:
     """Eats moments; holds the newest and a bounded past."""
 
     def __init__(self) -> None:
-        self.moment: Moment | None = None
+        self.moment: MachineMoment | None = None
         self.events: deque[tuple[str, Event]] = deque(maxlen=EVENTS)
-        self.moments: deque[Moment] = deque(maxlen=KEPT)
+        self.moments: deque[MachineMoment] = deque(maxlen=KEPT)
         self.slowed_s: dict[tuple[str, str], float] = {}  # card and reason -> since when
         self.links: dict[str, LinksPast] = {}  # by card
         self._past: dict[str, Values] = {}
 
-    def add(self, moment: Moment) -> None:
+    def add(self, moment: MachineMoment) -> None:
         """A new moment."""
         self.moment = moment
         self.moments.append(moment)
@@ -80,7 +80,7 @@ class Recent:
         self._past.setdefault(name, deque(maxlen=KEPT)).append(value)
 
 
-def recent_of(moments: Iterable[Moment]) -> Recent:
+def recent_of(moments: Iterable[MachineMoment]) -> Recent:
     """What is remembered of moments, one after another."""
     found = Recent()
     for one in moments:

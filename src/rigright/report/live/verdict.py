@@ -12,13 +12,13 @@ from rigright.machine.tick import DeviceTick
 from rigright.report.live import words
 from rigright.report.live.programs import cards_of
 from rigright.report.live.recent import Recent
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 _TONES: Mapping[str, Tone] = {"fault": "bad", "warning": "warn"}
 _LEAST_S = 5.0  # that something lasts, before it is told since when
 
 
-def verdict(recent: Recent, moment: Moment) -> tuple[Sentence, Tone]:
+def verdict(recent: Recent, moment: MachineMoment) -> tuple[Sentence, Tone]:
     """The answer, and its tone; "good" only where every reading that tells of trouble was there."""
     devices, tick = moment.tick.devices, moment.tick
     if not devices and tick.on_bus:
@@ -59,7 +59,7 @@ def _loads(devices: tuple[DeviceTick, ...]) -> Sentence | None:
     return with_commas((say("{share} busy", share=share), show_watts(sum(watts)) if watts else None, hottest))
 
 
-def _ill(recent: Recent, moment: Moment) -> tuple[Sentence, Tone] | None:
+def _ill(recent: Recent, moment: MachineMoment) -> tuple[Sentence, Tone] | None:
     """Cards in trouble, those with the same together, the gravest first; and how many are not."""
     devices = moment.tick.devices
     groups: dict[tuple[str, Tone, bool], list[tuple[Sentence | str, DeviceTick]]] = {}

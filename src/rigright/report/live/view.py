@@ -18,7 +18,7 @@ from rigright.report.live.recent import Recent, clock
 from rigright.report.live.state import PANES, Frame, View
 from rigright.report.live.verdict import verdict
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 _LEAST_ROWS = 4  # of a pane with its tabs and head, before cards give way
 NAMES: Mapping[str, Words] = {
@@ -84,7 +84,7 @@ def _filled(lines: list[str], height: int) -> list[str]:
     return lines + [""] * (height - len(lines))
 
 
-def _answer(recent: Recent, view: View, *, moment: Moment, screen: Screen) -> str:
+def _answer(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) -> str:
     """The verdict, and at the right the time that it is of."""
     said, tone = verdict(recent, moment)
     time = clock(moment.tick.at_s)
@@ -97,7 +97,7 @@ def _answer(recent: Recent, view: View, *, moment: Moment, screen: Screen) -> st
     return f"{left}  {toned(when, 'dim' if view.at_s is None else 'strong', screen=screen)}"
 
 
-def _host(moment: Moment, screen: Screen) -> str:
+def _host(moment: MachineMoment, screen: Screen) -> str:
     """Who and how the host is, as many pieces as there is room for."""
     line = told(moment.host, screen)
     kinds = Counter(words.name(one) for one in moment.tick.devices)
@@ -112,7 +112,7 @@ def _host(moment: Moment, screen: Screen) -> str:
     return toned(cut_to(line, screen.width, screen=screen), "dim", screen=screen)
 
 
-def _tabs(moment: Moment, view: View, *, screen: Screen, at: tuple[int, int, int]) -> str:
+def _tabs(moment: MachineMoment, view: View, *, screen: Screen, at: tuple[int, int, int]) -> str:
     """The panes with their keys, the chosen one in brackets, and which rows are seen."""
     top, seen, whole = at
     where = f"{top + 1}-{top + seen}/{whole}" if seen < whole else ""

@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
 from rigright.doctor.held import Held
 from rigright.doctor.record import Finding, Fine
-from rigright.verbs.bench.benched import Benched, PartList
+from rigright.verbs.bench.benched import BenchRun, PartList
 
 CELLS = 10  # of the bar of what was reached
 MOST_NOTED = 12
@@ -26,7 +26,7 @@ TONES: dict[str, Tone] = {
 }
 
 
-def page(result: Benched, *, against: Examined | None = None) -> Page:
+def page(result: BenchRun, *, against: Examined | None = None) -> Page:
     """The page for people; `against` is what a baseline says of the figures."""
     verdict_line = _verdict(result)
     parts: list[Part] = [] if against is None else [_against(against)]
@@ -92,7 +92,7 @@ def _against(examined: Examined) -> Points | Line:
     return Points(items=items, title=say("below the baseline"), tone="bad")
 
 
-def _verdict(result: Benched) -> Line:
+def _verdict(result: BenchRun) -> Line:
     judged = [one for one in result.held if one.verdict != "unknown"]
     if not result.held:
         return Line(said=say("nothing was measured"), tone="warn")
@@ -149,7 +149,7 @@ def _row(one: Held) -> tuple[Shown, ...]:
     return (result.what, result.on, show_measured(result.value, result.unit))
 
 
-def _skipped(result: Benched) -> Iterator[Sentence]:
+def _skipped(result: BenchRun) -> Iterator[Sentence]:
     """Each reason once, with the parts it holds for."""
     whys: dict[Sentence, dict[str, None]] = {}
     for one in result.skipped:
@@ -192,7 +192,7 @@ def verdict(one: Held) -> Shown:
     return told[one.verdict]
 
 
-def _best(result: Benched) -> list[Part]:
+def _best(result: BenchRun) -> list[Part]:
     """The best settings of the DataLoader, ready to be copied."""
     best = next((one.result for one in result.held if one.result.what == "best"), None)
     if best is None:
@@ -205,7 +205,7 @@ def _best(result: Benched) -> list[Part]:
     ]
 
 
-def _footnotes(result: Benched) -> Iterator[Sentence]:
+def _footnotes(result: BenchRun) -> Iterator[Sentence]:
     yield from dict.fromkeys(
         say("{what} on {on}: {why}", what=f"{one.result.part} {one.result.what}", on=one.result.on, why=note)
         for one in [one for one in result.held if one.notes][:MOST_NOTED]
@@ -247,7 +247,7 @@ def _footnotes(result: Benched) -> Iterator[Sentence]:
         yield say("runs for `calibrate --from`: {file}", file=file)
 
 
-def _next(result: Benched) -> Iterator[str]:
+def _next(result: BenchRun) -> Iterator[str]:
     worst = ("bench_wrong",) if result.wrong else ()
     checks = list(dict.fromkeys((*worst, *(check for one in result.slow for check in one.checks))))
     if checks:
@@ -271,15 +271,15 @@ def list_page(listed: PartList) -> Page:
     return Page(title=say("parts of the benchmark"), parts=(Table(columns=columns, rows=rows),))
 
 
-def plain_against(result: Benched, language: str, *, against: Examined | None) -> dict[str, Any]:
+def plain_against(result: BenchRun, language: str, *, against: Examined | None) -> dict[str, Any]:
     """The same for scripts, held against a baseline."""
     below = () if against is None else tuple(found for _, found in against.findings)
-    return telling.Told(Benched, below_baseline=lambda _: below)(result, language)
+    return telling.Told(BenchRun, below_baseline=lambda _: below)(result, language)
 
 
-def _below(_: Benched) -> tuple[Finding, ...]:
+def _below(_: BenchRun) -> tuple[Finding, ...]:
     return ()
 
 
-plain = telling.Told(Benched, below_baseline=_below)
+plain = telling.Told(BenchRun, below_baseline=_below)
 list_plain = telling.Told(PartList)

@@ -27,7 +27,7 @@ from rigright.doctor.record import Step
 from rigright.machine.parts.node_power import beside_cards
 from rigright.report.judged import first_of
 from rigright.report.named import partly
-from rigright.verbs.diagnosed import Diagnosed
+from rigright.verbs.diagnosed import BottleneckReport
 
 MOST_TOLD = 3  # causes that are told in full
 BUSY_ENOUGH = 0.85
@@ -35,7 +35,7 @@ _MOST_SHARE = 0.9  # of the time; what is left beyond it is no more than the cou
 _SMALL_GAIN, _LARGE_GAIN = 1.1, 10.0  # below the one a second decimal tells something, above the other none
 
 
-def page(result: Diagnosed) -> Page:
+def page(result: BottleneckReport) -> Page:
     """The whole page."""
     return Page(
         title=verdict(result),
@@ -44,7 +44,7 @@ def page(result: Diagnosed) -> Page:
     )
 
 
-def _parts(result: Diagnosed) -> Iterator[Part]:
+def _parts(result: BottleneckReport) -> Iterator[Part]:
     diagnosis = result.diagnosis
     if result.cut:
         yield Line(said=partly(result.cut), tone="warn")
@@ -82,7 +82,7 @@ def _parts(result: Diagnosed) -> Iterator[Part]:
     yield Commands(items=tuple(_next(result)), title=say("next"))
 
 
-def _over_time(result: Diagnosed) -> Iterator[Part]:
+def _over_time(result: BottleneckReport) -> Iterator[Part]:
     """What bound it over the time, and how busy things were; of one moment there is no such thing."""
     if result.is_snapshot:
         yield Line(said=result.source, tone="dim")
@@ -106,7 +106,7 @@ def _over_time(result: Diagnosed) -> Iterator[Part]:
         yield Line(said=beside_cards(result.power, draws), tone="dim")
 
 
-def verdict(result: Diagnosed) -> Sentence:
+def verdict(result: BottleneckReport) -> Sentence:
     """The answer in one sentence: what is wrong and slows the work, else what binds."""
     lead = result.judgement.first
     if lead is None:
@@ -130,7 +130,7 @@ def _with_command(says: Sentence, command: str | None) -> Sentence:
     return say("{step} (`{command}`)", step=says, command=command) if command else says
 
 
-def bound(result: Diagnosed) -> Sentence:
+def bound(result: BottleneckReport) -> Sentence:
     """What binds, in one sentence."""
     diagnosis = result.diagnosis
     if not diagnosis.bounds:
@@ -155,7 +155,7 @@ def bound(result: Diagnosed) -> Sentence:
     )  # fmt: skip
 
 
-def _idle(result: Diagnosed) -> Sentence:
+def _idle(result: BottleneckReport) -> Sentence:
     """That no load was seen, and where to see one."""
     if result.cut:
         return say("no load seen, but the file is cut off: what came after is not read")
@@ -205,7 +205,7 @@ def shown_gain(times: float) -> str:
     return f"{times:.{digits}f}"
 
 
-def _next(result: Diagnosed) -> Iterator[str]:
+def _next(result: BottleneckReport) -> Iterator[str]:
     is_live = result.origin == "live"
     of_it = "" if is_live else f" --from {shlex.quote(result.origin)}"
     if result.findings:
@@ -218,9 +218,9 @@ def _next(result: Diagnosed) -> Iterator[str]:
         yield "rigright bench --quick"
 
 
-def _said(result: Diagnosed) -> Sentence | str:
+def _said(result: BottleneckReport) -> Sentence | str:
     """The answer as a sentence."""
     return verdict(result)
 
 
-plain = telling.Told(Diagnosed, verdict=_said)
+plain = telling.Told(BottleneckReport, verdict=_said)

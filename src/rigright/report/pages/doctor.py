@@ -15,7 +15,7 @@ from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Checked, Finding, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.record import Machine
-from rigright.report.findings import Blind, Group, blind, fine, groups
+from rigright.report.findings import Blind, FindingGroup, blind, fine, groups
 from rigright.report.named import machine_name, understood
 from rigright.report.typed import of_host, typed
 
@@ -110,7 +110,7 @@ def sheet(result: Examined) -> Page:
     return Page(title=machine_name(result.case.machine), parts=(table,))
 
 
-def _answer(result: Examined, first: Group | None) -> Line:
+def _answer(result: Examined, first: FindingGroup | None) -> Line:
     """What to act on first; else that nothing is wrong in what was looked at."""
     machine = result.case.machine
     if first is not None:
@@ -160,7 +160,7 @@ def _counts(result: Examined) -> Sentence:
     return say("{machine}; {said}", machine=name, said=said)
 
 
-def _finding(group: Group, *, by_root: bool, why: bool, in_full: bool) -> Table:
+def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) -> Table:
     """A finding: in full, or what was seen and what mends it."""
     first = group.first
     rows = [*_seen(group, by_root=by_root, in_full=in_full)]
@@ -184,7 +184,7 @@ def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
     return tuple((say("manual") if not place else "", one) for place, one in enumerate(told))
 
 
-def _seen(group: Group, *, by_root: bool, in_full: bool) -> Iterator[tuple[Shown, Shown]]:
+def _seen(group: FindingGroup, *, by_root: bool, in_full: bool) -> Iterator[tuple[Shown, Shown]]:
     """Evidence, each command once."""
     shown = list(dict.fromkeys((one.about, item) for one in group.findings for item in one.evidence))
     commands: dict[str, None] = {}
@@ -205,7 +205,7 @@ def _step(step: Step, *, place: int | None) -> Shown:
     return said if place is None else say("{place}. {says}", place=place, says=said)
 
 
-def _headline(group: Group) -> Shown:
+def _headline(group: FindingGroup) -> Shown:
     title = group.first.title
     return say("{about}: {title}", about=group.about, title=title) if group.about else title
 

@@ -8,7 +8,7 @@ from typing import Any
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table
 from rigright.base.words import Sentence, say, tell
 from rigright.verbs.look_up.fields import yes_no
-from rigright.verbs.look_up.listing import Field, Findings, Kind, Listing, Unit
+from rigright.verbs.look_up.listing import Findings, Listing, ListingField, ListingKind, Unit
 
 UNKNOWN = "-"
 MOST_COMMANDS = 3  # commands a page of findings ends with
@@ -102,7 +102,7 @@ def _count(result: Listing) -> tuple[Part, ...]:
     return ()
 
 
-def _table(kind: Kind, records: tuple[Any, ...]) -> Table:
+def _table(kind: ListingKind, records: tuple[Any, ...]) -> Table:
     """The fields that fit beside each other; a column that would stay empty is left out."""
     columns, cells = [], []
     for field in (one for one in kind.fields if one.listed):
@@ -116,7 +116,7 @@ def _table(kind: Kind, records: tuple[Any, ...]) -> Table:
     return Table(columns=tuple(columns), rows=rows, tones=tones)
 
 
-def _one(kind: Kind, record: Any) -> tuple[Part, ...]:
+def _one(kind: ListingKind, record: Any) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
     known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
     first, rest = known[0], known[1:]
@@ -128,7 +128,7 @@ def _one(kind: Kind, record: Any) -> tuple[Part, ...]:
     return (table, *(kind.parts(record) if kind.parts else ()))
 
 
-def _shown(field: Field, record: Any) -> Shown:
+def _shown(field: ListingField, record: Any) -> Shown:
     value = field.read(record)
     if value is None:
         return UNKNOWN

@@ -7,10 +7,10 @@ from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table, T
 from rigright.base.words import say, with_commas
 from rigright.report.live import words
 from rigright.report.live.recent import clock
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 
-def page(moment: Moment | None) -> Page:
+def page(moment: MachineMoment | None) -> Page:
     """The page for people."""
     if moment is None:
         return Page(title="", parts=())
@@ -56,4 +56,4 @@ def page(moment: Moment | None) -> Page:
     return Page(title=say("{host} at {time}", host=moment.host, time=clock(tick.at_s)), parts=tuple(parts))
 
 
-plain = telling.Told(Moment, endless="inf")
+plain = telling.Told(MachineMoment, endless="inf")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rigright.sim.room import Ask, Manner, Room
+from rigright.sim.room import Manner, PassRoom, WaitingPrompt
 
 MANNER = Manner(ahead=True, keeps=1.0, computes=False)
 
 
-def pick(queue: Iterable[Ask], room: Room) -> list[tuple[Ask, int]]:
+def pick(queue: Iterable[WaitingPrompt], room: PassRoom) -> list[tuple[WaitingPrompt, int]]:
     """In order of arrival while there are seats and cache; nothing is worked on."""
     taken = []
     for ask in queue:

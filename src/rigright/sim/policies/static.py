@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rigright.sim.room import Ask, Manner, Room, fill
+from rigright.sim.room import Manner, PassRoom, WaitingPrompt, fill
 
 MANNER = Manner(mixes=False, keeps=1.0, drains=True)
 
 
-def pick(queue: Iterable[Ask], room: Room) -> list[tuple[Ask, int]]:
+def pick(queue: Iterable[WaitingPrompt], room: PassRoom) -> list[tuple[WaitingPrompt, int]]:
     """As many as there is room for, prompts before next tokens."""
     return fill(queue, room)

@@ -11,7 +11,7 @@ from rigright.machine.record import Machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Benched:
+class BenchRun:
     """One run of the benchmarks."""
 
     machine: Machine

@@ -19,7 +19,7 @@ from rigright.machine.opened import read_machine
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain, restored
-from rigright.verbs.bench.benched import Benched
+from rigright.verbs.bench.benched import BenchRun
 
 SCHEMA = 1
 MOST_BYTES = 64 * MIB
@@ -28,7 +28,7 @@ _MOST_S = 10_000 * 86400.0  # of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class BenchFile:
     """What a file holds."""
 
     results: tuple[Result, ...]
@@ -38,7 +38,7 @@ class Told:
     seconds: float = 0.0
 
 
-def save_results(made: Benched, file: str) -> None:
+def save_results(made: BenchRun, file: str) -> None:
     """Write the figures and the machine they are of."""
     told = {
         "rigright_bench": SCHEMA,
@@ -51,7 +51,7 @@ def save_results(made: Benched, file: str) -> None:
     save_text(file, json.dumps(told, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_results(file: str) -> Told:
+def read_results(file: str) -> BenchFile:
     """What a file tells."""
     text = read_bounded(file, MOST_BYTES).decode("utf-8", "replace")
     try:
@@ -63,7 +63,7 @@ def read_results(file: str) -> Told:
         if not all(isinstance(one, list) and len(one) <= MOST_RESULTS for one in lists.values()):
             raise DataError(say("{file} is not what `bench --save` writes", file=file))
         seconds = data.get("seconds")
-        return Told(
+        return BenchFile(
             results=tuple(restored(Result, one, where=file) for one in lists["results"] or ()),
             skipped=tuple(restored(Skipped, one, where=file) for one in lists["skipped"] or ()),
             machine=possible(restored(Machine, data.get("machine"), where=file)),
@@ -74,8 +74,8 @@ def read_results(file: str) -> Told:
     try:
         machine = read_machine(text.encode(), name=file)
     except RigError:
-        return Told(results=results)
-    return Told(results=results, machine=machine if machine.devices else None)
+        return BenchFile(results=results)
+    return BenchFile(results=results, machine=machine if machine.devices else None)
 
 
 def _logged(text: str, file: str) -> tuple[Result, ...]:

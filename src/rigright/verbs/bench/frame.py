@@ -18,12 +18,12 @@ from rigright.doctor.held import Held, held_all
 from rigright.machine.bench.ask import SentLoad
 from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import GROUPS, Wish, group_of, known, measured, pick
+from rigright.machine.bench.session import GROUPS, BenchWish, group_of, known, measured, pick
 from rigright.machine.bench.speaking import base_of
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.world import here
-from rigright.verbs.bench.benched import Benched, PartList
+from rigright.verbs.bench.benched import BenchRun, PartList
 from rigright.verbs.bench.files import read_results, save_results
 from rigright.verbs.bench.rows import write_rows
 from rigright.verbs.bench.stop import Stop
@@ -31,7 +31,8 @@ from rigright.verbs.bench.stop import Stop
 if TYPE_CHECKING:
     from rigright.verbs.runs.planned import PlannedRun
 
-BenchWish = Wish
+__all__ = ["BenchWish", "Keep", "bench"]
+
 Progress = Callable[[Sentence, tuple[int, int]], None]
 # figures of the endpoint by the names that a plan has for them
 PLANNED = {"first token": "ttft_s", "next token": "tpot_s", "tokens": "output_tok_per_s"}
@@ -49,16 +50,16 @@ class Keep:
 
 def bench(
     *parts: str,
-    wish: Wish | None = None,
+    wish: BenchWish | None = None,
     plan: str | None = None,
     keep: Keep | None = None,
     progress: Progress | None = None,
-) -> Benched:
+) -> BenchRun:
     """Measure; without parts named, everything that can be measured here.
 
     `plan`: a file of `plan --json`, whose load the endpoint is sent and whose figures it is held against.
     """
-    wish, keep = wish or Wish(), keep or Keep()
+    wish, keep = wish or BenchWish(), keep or Keep()
     began = time.monotonic()
     planned = None
     if plan is not None:
@@ -96,7 +97,7 @@ def bench(
             skipped += middle + [Skipped(part=name, why=before) for name in names if name not in begun]
         else:
             stopped = False
-        made = Benched(
+        made = BenchRun(
             machine=machine,
             held=tuple(by_plan(one, planned) for one in held_all(results, case_of(machine))),
             skipped=tuple(skipped),
@@ -108,7 +109,7 @@ def bench(
         return _kept(made, results, keep=keep, planned=planned)
 
 
-def _load_of(planned: PlannedRun, wish: Wish) -> SentLoad:
+def _load_of(planned: PlannedRun, wish: BenchWish) -> SentLoad:
     """The load that a plan was made for; there must be a server to send it to."""
     if wish.endpoint is None:
         raise AskError(
@@ -141,13 +142,13 @@ def by_plan(one: Held, planned: PlannedRun | None) -> Held:
     )
 
 
-def bench_from(file: str) -> Benched:
+def bench_from(file: str) -> BenchRun:
     """Figures of a file: what `--save` wrote, or a log of another program of it."""
     told = read_results(file)
     machine = told.machine if told.machine is not None else probe(here())
     names = tuple(dict.fromkeys(one.part for one in told.results))
     titles = known() | TITLES
-    return Benched(
+    return BenchRun(
         machine=machine,
         held=held_all(told.results, case_of(machine)),
         skipped=told.skipped,
@@ -163,7 +164,7 @@ def baseline(file: str | None) -> Baseline | None:
     return load(file)
 
 
-def against(made: Benched, expected: Baseline | None) -> Examined | None:
+def against(made: BenchRun, expected: Baseline | None) -> Examined | None:
     """The figures held against what nodes of this type reach."""
     if expected is None:
         return None
@@ -189,7 +190,7 @@ def listen(address: str, told: Callable[[str], None]) -> None:
                 thread.join(0.5)
 
 
-def _kept(made: Benched, results: Sequence[Result], *, keep: Keep, planned: PlannedRun | None) -> Benched:
+def _kept(made: BenchRun, results: Sequence[Result], *, keep: Keep, planned: PlannedRun | None) -> BenchRun:
     """Write the figures where they were asked to go; a history that cannot be written is told of, no more."""
     notes = list(made.notes)
     if keep.save is not None:

@@ -27,7 +27,7 @@ from rigright.facts.chips import by_id
 from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.belief import Belief, Cell, beliefs
 from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
-from rigright.verbs.runs.setup import NOTHING_SAID, Setup
+from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup
 from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
@@ -57,7 +57,7 @@ def calibrate(
     asked: str | Sequence[str],
     *,
     out: str | None = None,
-    setup: Setup = NOTHING_SAID,
+    setup: RunSetup = NOTHING_SAID,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> Anchored:
     """Hold own runs against predictions, and save how far each place moves figures."""

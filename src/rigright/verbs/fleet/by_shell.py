@@ -12,7 +12,7 @@ from rigright.base.errors import RigError
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.record import Skipped
-from rigright.machine.far.parcel import NO_PYTHON, Ask
+from rigright.machine.far.parcel import NO_PYTHON, RemoteRequest
 from rigright.machine.far.shell import MARK, script
 from rigright.machine.opened.collected import is_collected, read_collected
 from rigright.machine.stored import plain
@@ -54,7 +54,7 @@ class ShellEar:
             return b""
 
 
-def came_of(node: str, raw: bytes, *, ask: Ask, otherwise: Sentence) -> Came:
+def came_of(node: str, raw: bytes, *, ask: RemoteRequest, otherwise: Sentence) -> Came:
     """The node as its answer shows it; `otherwise` why there is none."""
     if not is_collected(raw):
         return Came(node=node, trouble=otherwise)

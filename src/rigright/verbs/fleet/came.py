@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rigright.base.words import Sentence
-from rigright.machine.far.parcel import Ask
+from rigright.machine.far.parcel import RemoteRequest
 
 PATIENCE_S = 60.0  # for one node, unless the user says otherwise
 PARALLEL = 32  # nodes asked at once
@@ -18,7 +18,7 @@ PORTS = (20_000, 32_000)  # where nodes may meet: below those that a system give
 class Way:
     """Where the nodes are and how they are asked."""
 
-    ask: Ask
+    ask: RemoteRequest
     where: str = ""  # hosts, options of srun, the address of a Ray cluster, a selector of pods, a folder
     parallel: int = PARALLEL
     python: str | None = None  # on the nodes; None: the first that is new enough
@@ -40,7 +40,7 @@ class Errand:
     """Nodes by name, and what they are asked at the same time; a way that can do this bears `ask`."""
 
     nodes: tuple[str, ...]
-    ask: Ask
+    ask: RemoteRequest
 
     def at(self, address: str) -> Errand:
         """The same, with the place where they meet: another port each time."""
@@ -51,7 +51,7 @@ class Errand:
             self, ask=replace(self.ask, meeting=replace(self.ask.meeting, address=address, port=port))
         )
 
-    def of(self, node: str) -> Ask:
+    def of(self, node: str) -> RemoteRequest:
         """What one of them is asked: among those that meet it is told its own name."""
         if self.ask.meeting is None:
             return self.ask

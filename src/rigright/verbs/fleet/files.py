@@ -13,7 +13,7 @@ from typing import Literal
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.base.words import say
-from rigright.machine.far.parcel import Ask, parcel, start_line
+from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
 from rigright.machine.far.shell import script
 from rigright.verbs.fleet.came import PATIENCE_S
 
@@ -75,7 +75,7 @@ def files(
 def _manifest(image: str, nodes: int | None) -> str:
     if nodes is not None and not 1 <= nodes <= MOST_NODES:
         raise AskError(say("between 1 and {most} nodes, not {count}", most=MOST_NODES, count=nodes))
-    said = parcel(Ask(patience_s=PATIENCE_S), lifeline=False)
+    said = parcel(RemoteRequest(patience_s=PATIENCE_S), lifeline=False)
     asked = f"{start_line()} < /parcel/parcel"
     return _filled(
         "probe.yaml",

@@ -20,9 +20,8 @@ from rigright.doctor.binding.judgement import JudgedCause, conclude
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.doctor.record import Wanted
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S
-from rigright.machine.bench.session import Wish as BenchWish
-from rigright.machine.far.parcel import Ask, Bench
+from rigright.machine.bench.session import BUDGET_S, QUICK_BUDGET_S, BenchWish
+from rigright.machine.far.parcel import Bench, RemoteRequest
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import restored
@@ -117,7 +116,7 @@ def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
     bench = (wish.bench or bench_of()) if what == "bench" else None
     patience_s = wish.patience_s or (PATIENCE_S + (0.0 if bench is None else _bench_s(bench)))
     way = Way(
-        ask=Ask(patience_s=patience_s, bench=bench),
+        ask=RemoteRequest(patience_s=patience_s, bench=bench),
         where=wish.where,
         parallel=wish.parallel,
         python=wish.python,

@@ -11,7 +11,7 @@ from typing import Any
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.verbs.look_up.listing import Field
+from rigright.verbs.look_up.listing import ListingField
 
 _MOST_SHOWN = 12  # words of a field that a note lists
 _CONDITION = re.compile(r"\s*([A-Za-z][\w .-]*?)\s*(>=|<=|!=|==|=|>|<|~)\s*(.*?)\s*\Z")
@@ -31,7 +31,7 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
 class Condition:
     """A test on one field; a record whose field is unknown fails it."""
 
-    field: Field
+    field: ListingField
     sign: str
     text: str  # the value as written
     value: Any  # what it says of a number
@@ -54,7 +54,7 @@ class Condition:
         return _TESTS[self.sign](found, self.value)
 
 
-def read_condition(text: str, fields: tuple[Field, ...]) -> Condition:
+def read_condition(text: str, fields: tuple[ListingField, ...]) -> Condition:
     """Read one condition; a number without a unit is in the unit of the column's head."""
     match = _CONDITION.match(text)
     if match is None or not match.group(3):
@@ -88,7 +88,7 @@ def never_met(condition: Condition, records: Iterable[object]) -> Sentence | Non
     )
 
 
-def find_field(name: str, fields: tuple[Field, ...]) -> Field:
+def find_field(name: str, fields: tuple[ListingField, ...]) -> ListingField:
     """The field of a name: its key, a shorter name, or the start of only one of these."""
     wanted = name.strip().lower().replace(" ", "_").replace("-", "_")
     for field in fields:
@@ -112,7 +112,7 @@ def find_field(name: str, fields: tuple[Field, ...]) -> Field:
 
 
 def sort_records(
-    records: Iterable[Any], name: str, *, fields: tuple[Field, ...], backwards: bool = False
+    records: Iterable[Any], name: str, *, fields: tuple[ListingField, ...], backwards: bool = False
 ) -> tuple[Any, ...]:
     """Sort by a field: numbers from the largest, words and dates from A; what is unknown comes last."""
     field = find_field(name, fields)
@@ -127,7 +127,7 @@ def sort_records(
     return (*sorted(known, key=rank, reverse=numbers != backwards), *unknown)
 
 
-def _read_value(text: str, field: Field) -> Any:
+def _read_value(text: str, field: ListingField) -> Any:
     if field.unit.parse is not None:
         return field.unit.parse(text)
     try:

@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.page import Shown
 from rigright.base.units import GIB, GIGA, KILO, TERA, parse_bytes, parse_count
 from rigright.base.words import Sentence, say
-from rigright.verbs.look_up.listing import Field, Unit
+from rigright.verbs.look_up.listing import ListingField, Unit
 
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
 _ADVERTISED = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(?:g|gb|gib)?\s*\Z", re.IGNORECASE)
@@ -76,12 +76,12 @@ def field(
     show: Callable[[Any], Shown] | None = None,
     unit: Unit | None = None,
     **place: bool,
-) -> Field:
+) -> ListingField:
     """A column of what a record tells; `names` are shorter ones for --where and --sort."""
     name, _, way = told.partition("=")
     key = name.rstrip("?")
     usual = next((one for end, one in UNITS.items() if key.endswith(end)), PLAIN)
-    return Field(
+    return ListingField(
         told=told if law is None else f"{told}!",
         head=head,
         names=names,
@@ -123,13 +123,13 @@ def notes_of(record: Any) -> str | None:
     return record.notes or None
 
 
-def doubt() -> Field:
+def doubt() -> ListingField:
     """A question mark where a record could not be confirmed."""
     mark = {True: "?", False: ""}
     return field("unconfirmed", say("?"), law=is_doubtful, show=mark.__getitem__, listed=True)
 
 
-def provenance() -> tuple[Field, ...]:
+def provenance() -> tuple[ListingField, ...]:
     """Where a record is from, when it was looked at and how sure it is: every kind of fact bears them."""
     return (
         field("source", say("source"), law=source_of, flexible=True),

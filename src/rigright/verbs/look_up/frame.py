@@ -12,13 +12,13 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.verbs import clock
 from rigright.verbs.look_up.conditions import Condition, never_met, read_condition, sort_records
-from rigright.verbs.look_up.listing import Asked, Kind, Listing
+from rigright.verbs.look_up.listing import Listing, ListingKind, LookUpQuery
 
 FOLDER = "rigright.verbs.look_up.kinds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class LookUpWish:
     """What the listing shall hold, and in which order."""
 
     where: tuple[str, ...] = ()  # "memory>=24GB", ...: all must hold
@@ -53,13 +53,13 @@ def is_kind(name: str) -> bool:
     return True
 
 
-def find_kind(name: str) -> Kind:
+def find_kind(name: str) -> ListingKind:
     """The kind of that name; one more or one less `s` is forgiven."""
     known = kind_names()
     wanted = name.strip().lower().replace("_", "-")
     for written in (wanted, wanted + "s", wanted.removesuffix("s"), ALSO.get(wanted.removesuffix("s"), "")):
         if written in known:
-            kind: Kind = shelf.take(FOLDER, written.replace("-", "_"), bears="KIND")
+            kind: ListingKind = shelf.take(FOLDER, written.replace("-", "_"), bears="KIND")
             return kind
     near = difflib.get_close_matches(wanted[:40], known, n=1)
     raise AskError(
@@ -77,7 +77,7 @@ def _why_none(conditions: list[Condition], known: tuple[Any, ...]) -> tuple[Sent
     return tuple(told for told in (never_met(one, known) for one in unmet) if told is not None)
 
 
-def _found(kind: Kind, asked: Asked) -> tuple[Any, ...]:
+def _found(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     """What the kind's own reader of names finds; else every record in whose texts the words stand."""
     refused: AskError | None = None
     try:
@@ -94,16 +94,16 @@ def _found(kind: Kind, asked: Asked) -> tuple[Any, ...]:
 
 
 def look_up(
-    name: str, words: str | tuple[str, ...] = (), *, today: date | None = None, wish: Wish | None = None
+    name: str, words: str | tuple[str, ...] = (), *, today: date | None = None, wish: LookUpWish | None = None
 ) -> Listing:
     """Find records of a kind by words, then filter, sort and cut; prices are stale or not against `today`."""
-    wish = wish or Wish()
+    wish = wish or LookUpWish()
     words = (words,) if isinstance(words, str) else tuple(words)
     today = today or clock.today()
     if wish.limit is not None and wish.limit < 0:
         raise AskError(say("the limit is 0 or more, not {limit}; 0 shows all", limit=wish.limit))
     kind = find_kind(name)
-    asked = Asked(words=words, today=today, run_code=wish.run_code, input_shape=wish.input_shape)
+    asked = LookUpQuery(words=words, today=today, run_code=wish.run_code, input_shape=wish.input_shape)
     conditions = [read_condition(text, kind.fields) for text in wish.where]
     known = _found(kind, asked)
     records: tuple[Any, ...] = tuple(

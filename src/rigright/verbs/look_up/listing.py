@@ -21,7 +21,7 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class ListingField:
     """A column of a kind. The record says what stands in it, of which type and unit, and what it means."""
 
     told: str  # as in a TOLD: "mem_bytes", "chip=rents" under another name, "error?" where there is one
@@ -42,7 +42,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LookUpQuery:
     """What a kind is asked to find."""
 
     words: tuple[str, ...] = ()  # as typed, one string a word; none means all
@@ -52,21 +52,23 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ListingKind:
     """A kind of thing that can be looked up. Each file of `verbs/look_up/` bears one as `KIND`."""
 
     record: Any  # the type of what it finds
     summary: Sentence  # one line for the help
     title: Sentence
-    fields: tuple[Field, ...]
-    find: Callable[[Asked], tuple[Any, ...]]  # raises an AskError where a word names nothing
-    notes: Callable[[Asked, tuple[Any, ...]], tuple[Shown, ...]] | None = None
+    fields: tuple[ListingField, ...]
+    find: Callable[[LookUpQuery], tuple[Any, ...]]  # raises an AskError where a word names nothing
+    notes: Callable[[LookUpQuery, tuple[Any, ...]], tuple[Shown, ...]] | None = None
     tone: Callable[[Any], Tone] | None = None  # of a record's line
     parts: Callable[[Any], tuple[Part, ...]] | None = None  # more about one record, under its fields
     sources: Callable[[Any], Shown] | None = None  # where a record is from, for --sources
     full: bool = False  # every record is shown by itself, one under another, never as one table
     failed: Callable[[Any], bool] | None = None  # whether a record stands for a question without an answer
-    named: Callable[[Asked], Any] | None = None  # the one record a name means, or None; by its key otherwise
+    named: Callable[[LookUpQuery], Any] | None = (
+        None  # the one record a name means, or None; by its key otherwise
+    )
     searched: bool = True  # words are looked for in every text of every record
 
     @property
@@ -80,7 +82,7 @@ class Kind:
 class Listing:
     """What was found, filtered and sorted."""
 
-    kind: Kind
+    kind: ListingKind
     records: tuple[Any, ...]
     total: int  # before the limit
     notes: tuple[Shown, ...] = ()

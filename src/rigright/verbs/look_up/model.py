@@ -21,19 +21,19 @@ from rigright.cost.memory_kv import cross_tok, entries, entry_bytes, lanes, stat
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout
 from rigright.facts.formats import formats, mixes
-from rigright.verbs.look_up.listing import Asked
+from rigright.verbs.look_up.listing import LookUpQuery
 from rigright.verbs.look_up.model_card import LayerKind, ModelCard, TowerCard
 
 CONTEXTS = tuple(tok * KIB for tok in (2, 8, 32, 128, 256, 1024))
 TEXT_TOWERS = frozenset({"text", "decoder"})
 
 
-def find_models(asked: Asked) -> tuple[ModelCard, ...]:
+def find_models(asked: LookUpQuery) -> tuple[ModelCard, ...]:
     """A card for each name or path, in the order asked; one that cannot be read says why."""
     return tuple(_card_or_error(word, asked) for word in asked.words)
 
 
-def _card_or_error(word: str, asked: Asked) -> ModelCard:
+def _card_or_error(word: str, asked: LookUpQuery) -> ModelCard:
     try:
         opened = examine(word, run_code=asked.run_code, input_shape=asked.input_shape)
         return card(opened, word)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rigright.arch.sources import zoo
 from rigright.arch.sources.find import find
 from rigright.arch.sources.spelling import spell
-from rigright.verbs.look_up.listing import Asked
+from rigright.verbs.look_up.listing import LookUpQuery
 from rigright.verbs.look_up.model import short_card
 from rigright.verbs.look_up.model_card import ModelCard
 
 
-def list_models(asked: Asked) -> tuple[ModelCard, ...]:
+def list_models(asked: LookUpQuery) -> tuple[ModelCard, ...]:
     """Cards of the zoo, the largest first; a name that is another model's finds that one."""
     names = zoo.names() if not asked.words else _named(" ".join(asked.words))
     cards = [short_card(zoo.arch(name), name) for name in names]

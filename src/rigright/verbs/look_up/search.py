@@ -10,7 +10,7 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
 from rigright.verbs import clock
 from rigright.verbs.look_up.frame import find_kind, kind_names
-from rigright.verbs.look_up.listing import Asked, Findings, Kind, Listing
+from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import speaking_of
 
 MOST_CHARS = 1000  # of a question
@@ -45,12 +45,12 @@ def _hits(text: str, today: date) -> Iterator[Listing]:
             yield Listing(kind=kind, records=(record,), total=1)
 
 
-def _named(kind: Kind, text: str, *, today: date) -> Any:
+def _named(kind: ListingKind, text: str, *, today: date) -> Any:
     """The record that bears a name: by the kind's own reader of names, else by its first field."""
     try:
         if kind.named is not None:
-            return kind.named(Asked(words=(text,), today=today))
-        records = kind.find(Asked(today=today))
+            return kind.named(LookUpQuery(words=(text,), today=today))
+        records = kind.find(LookUpQuery(today=today))
     except RigError:
         return None
     wanted = text.strip().casefold()
@@ -63,7 +63,7 @@ def _named(kind: Kind, text: str, *, today: date) -> Any:
 def _speaking(name: str, text: str, *, today: date) -> Listing | None:
     """The records of a kind that a text finds, the first few of them."""
     kind = find_kind(name)
-    asked = Asked(words=tuple(text.split()), today=today)
+    asked = LookUpQuery(words=tuple(text.split()), today=today)
     try:
         records = kind.find(asked)
     except RigError:

@@ -12,7 +12,7 @@ from rigright.base.page import Shown
 from rigright.base.words import Sentence, say, tell
 from rigright.facts.prices import is_stale
 from rigright.verbs.look_up.fields import confidence_shown, source_of
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 
 Record = TypeVar("Record")
 
@@ -35,14 +35,14 @@ def matching(
     raise AskError(say('nothing answers to "{text}"', text=" ".join(words)))
 
 
-def speaking_of(kind: Kind, asked: Asked) -> tuple[Any, ...]:
+def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     """The records of a kind in whose texts, in either language, every word stands."""
     words = " ".join(asked.words).casefold().split()
-    every = kind.find(Asked(today=asked.today))
+    every = kind.find(LookUpQuery(today=asked.today))
     return tuple(one for one in every if all(word in _texts(kind, one) for word in words))
 
 
-def _texts(kind: Kind, record: object) -> str:
+def _texts(kind: ListingKind, record: object) -> str:
     """Every word a record bears: numbers are no words."""
     values = [field.read(record) for field in kind.fields]
     told = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]

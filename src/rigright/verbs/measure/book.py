@@ -19,7 +19,7 @@ _METER_S = 2.0  # of work: cards of Ampere and later average their power over th
 IDLE = ("idle",)
 
 
-class Book:
+class TickLog:
     """All ticks of one command."""
 
     def __init__(self, before: Tick) -> None:

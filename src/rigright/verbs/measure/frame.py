@@ -16,7 +16,7 @@ from rigright.machine import command as run
 from rigright.machine.sampling.driver import WAIT_S
 from rigright.machine.sampling.sampler import Sampler
 from rigright.machine.world import here
-from rigright.verbs.measure.book import Book
+from rigright.verbs.measure.book import TickLog
 from rigright.verbs.measure.measured import Measured
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def measure(
     try:
         ticks.wake()
         planned = _asked(plan, save_as)
-        book = Book(ticks.tick(GRACE_S))
+        book = TickLog(ticks.tick(GRACE_S))
         began_s, at_s = time.monotonic(), time.time()
         with run.started(command) as process:
             ended = _followed(process, book, ticks=ticks, every_s=every_s, since_s=began_s)
@@ -96,7 +96,7 @@ def _asked(plan: str | None, save_as: str | None) -> PlannedRun | None:
 
 
 def _followed(
-    process: subprocess.Popen[bytes], book: Book, *, ticks: Sampler, every_s: float, since_s: float
+    process: subprocess.Popen[bytes], book: TickLog, *, ticks: Sampler, every_s: float, since_s: float
 ) -> run.Ended:
     """Sample beside the command until it ends; a sampler that stalls does not hold it up."""
     ticks.follow(process.pid)
@@ -111,7 +111,7 @@ def _followed(
         beside.join(LAST_PATIENCE_S)
 
 
-def _sample(book: Book, ticks: Sampler, *, stop: threading.Event, every_s: float) -> None:
+def _sample(book: TickLog, ticks: Sampler, *, stop: threading.Event, every_s: float) -> None:
     due_s = time.monotonic()
     while not stop.is_set():
         try:
@@ -123,7 +123,7 @@ def _sample(book: Book, ticks: Sampler, *, stop: threading.Event, every_s: float
             stop.wait(due_s - time.monotonic())
 
 
-def _told(book: Book, ended: run.Ended, *, command: Sequence[str], every_s: float) -> Measured:
+def _told(book: TickLog, ended: run.Ended, *, command: Sequence[str], every_s: float) -> Measured:
     used = book.used()
     names = {device.index: device.name or "" for device in book.before.devices}
     return Measured(

@@ -14,7 +14,7 @@ from rigright.base.errors import DataError
 from rigright.base.tables import MAX_TABLE_BYTES
 from rigright.base.units import KILO
 from rigright.base.words import say
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.setup import RunSetup
 
 MOST_BYTES = MAX_TABLE_BYTES
 _MOST = 1e18  # of any figure
@@ -44,12 +44,12 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class OutputFormat:
     """What one program writes. Each file of `outputs/` bears one as `OUTPUT`."""
 
     name: str
     claims: Callable[[Document], bool]
-    rows: Callable[[Document, Setup], Iterator[Run]]
+    rows: Callable[[Document, RunSetup], Iterator[Run]]
 
 
 def document(name: str, text: str, *, folder: Path | None = None) -> Document:

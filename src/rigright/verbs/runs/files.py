@@ -15,7 +15,7 @@ from rigright.base.errors import AskError, DataError, MissingError, RigError
 from rigright.base.files import read_bounded, too_large
 from rigright.base.tables import MAX_TABLE_BYTES
 from rigright.base.words import say
-from rigright.verbs.runs.document import Document, Output, document
+from rigright.verbs.runs.document import Document, OutputFormat, document
 
 STDIO = "-"
 FOLDER = "rigright.verbs.runs.outputs"
@@ -57,12 +57,12 @@ def read_text(asked: str) -> Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RecognisedFile:
     """A file, and the reader that knows it; none where it is to be a table of ours."""
 
     table: Text
     document: Document
-    output: Output | None
+    output: OutputFormat | None
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class Found:
         return self.table.name
 
 
-def gather(asked: Sequence[str]) -> Iterator[Found]:
+def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
     """Every file that was named; of a folder those that a reader knows."""
     for one in asked:
         if one != STDIO and one.strip() and Path(one).is_dir():
@@ -79,21 +79,21 @@ def gather(asked: Sequence[str]) -> Iterator[Found]:
             yield _found(one)
 
 
-def outputs() -> tuple[Output, ...]:
+def outputs() -> tuple[OutputFormat, ...]:
     """Every reader."""
     return tuple(shelf.load(FOLDER, "OUTPUT").values())
 
 
-def _found(asked: str) -> Found:
+def _found(asked: str) -> RecognisedFile:
     table = read_text(asked)
     folder = None if asked == STDIO else Path(asked).absolute().parent
     read = document(table.name, table.text, folder=folder)
-    return Found(
+    return RecognisedFile(
         table=table, document=read, output=next((one for one in outputs() if one.claims(read)), None)
     )
 
 
-def _folder(folder: Path) -> Iterator[Found]:
+def _folder(folder: Path) -> Iterator[RecognisedFile]:
     """What readers know in a folder and below; a run that wrote JSON and CSV counts once."""
     taken: set[tuple[str, str, str]] = set()
     for path in _paths(folder):

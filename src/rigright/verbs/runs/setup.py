@@ -43,7 +43,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class RunSetup:
     """What the user says of runs; it goes before what their files say."""
 
     values: Mapping[str, object] = field(default_factory=dict)  # by option, read
@@ -83,10 +83,10 @@ class Setup:
         return find_node(str(self.values["on"])).n_cards if self.values.get("on") else 1
 
 
-NOTHING_SAID = Setup()
+NOTHING_SAID = RunSetup()
 
 
-def completed(kind: str, told: Mapping[str, str], *, setup: Setup) -> dict[str, str]:
+def completed(kind: str, told: Mapping[str, str], *, setup: RunSetup) -> dict[str, str]:
     """A run's cells with what was said of it; weights that nobody named are those the model's files hold."""
     cells = {**told, **setup.cells(kind)}
     column = {"inference": "weights", "memory": "format"}.get(kind)
@@ -102,7 +102,7 @@ def completed(kind: str, told: Mapping[str, str], *, setup: Setup) -> dict[str, 
     return {**cells, column: arch.stored or arch.dtype}
 
 
-def planned_setup(planned: PlannedRun) -> Setup:
+def planned_setup(planned: PlannedRun) -> RunSetup:
     """What a plan says was to be run."""
     work, layout = planned.work, planned.layout
     told: dict[str, object] = {
@@ -117,7 +117,7 @@ def planned_setup(planned: PlannedRun) -> Setup:
         **{name: work.get(name) for name in ("method", "optimizer", "precision", "sharding", "recompute")},
         **{name: layout.get(name) for name in ("tp", "pp", "dp", "ep", "cp")},
     }
-    return Setup(values={name: value for name, value in told.items() if value not in (None, "")})
+    return RunSetup(values={name: value for name, value in told.items() if value not in (None, "")})
 
 
 def _host_cells(host: Host) -> dict[str, str]:
@@ -139,8 +139,8 @@ def _text(value: object) -> str:
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def setup_of(verb: str, said: Mapping[str, str]) -> Setup:
+def setup_of(verb: str, said: Mapping[str, str]) -> RunSetup:
     """What options say; a plan says the rest."""
     values = values_of(verb, said)
     planned = planned_setup(read_plan(str(values["plan"]))) if "plan" in values else NOTHING_SAID
-    return Setup(values={**planned.values, **values})
+    return RunSetup(values={**planned.values, **values})

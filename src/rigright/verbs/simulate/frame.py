@@ -19,7 +19,7 @@ from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.nodes import Node
 from rigright.search.single import single
 from rigright.sim.arrivals import Arrivals, made_load
-from rigright.sim.fleet import Fleet
+from rigright.sim.fleet import ReplicaFleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
 from rigright.sim.trace import Trace, read_trace
@@ -138,7 +138,9 @@ def _made(load: PlayWish) -> Load:
     return made_load(traffic, count=load.requests, process=process, seed=load.seed)
 
 
-def _simulated(place: _Place, fleet: Fleet, *, load: PlayWish, counted: Tally, requests: Load) -> Simulated:
+def _simulated(
+    place: _Place, fleet: ReplicaFleet, *, load: PlayWish, counted: Tally, requests: Load
+) -> Simulated:
     case, shop = place.case, fleet.shop
     endless = shop.blocks >= ENDLESS_BLOCKS
     return Simulated(
@@ -190,7 +192,7 @@ def _told(load: PlayWish, requests: Load) -> Sentence:
                rate=f"{load.rate_per_s:g}", kind=load.process, **told)  # fmt: skip
 
 
-def binds(counted: Tally, fleet: Fleet) -> tuple[Sentence, ...]:
+def binds(counted: Tally, fleet: ReplicaFleet) -> tuple[Sentence, ...]:
     """What holds the load back, or that nothing does."""
     found = []
     seats = fleet.shop.max_seqs * fleet.replicas

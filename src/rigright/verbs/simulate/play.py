@@ -14,7 +14,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Card
 from rigright.search.record import Plan
 from rigright.sim.arrivals import Arrivals, made_load
-from rigright.sim.fleet import Fleet, Played
+from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Tally, Targets, tally
@@ -25,7 +25,7 @@ from rigright.verbs.simulate.wish import CLOSED, PlayWish
 SAMPLE = 400  # requests that show what a plan does
 
 
-def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[Fleet, Played]:
+def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, Played]:
     """Play a load on a case."""
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=1))
     policy = policy_of(case.engine, wish.policy)

@@ -30,7 +30,7 @@ FLAGS = ("prefix_caching",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class SimulationSetup:
     """What a setup says, in our words."""
 
     model: str
@@ -40,7 +40,7 @@ class Setup:
     notes: tuple[Sentence, ...] = ()
 
 
-def read_setup(asked: str) -> Setup:
+def read_setup(asked: str) -> SimulationSetup:
     """Read a setup; a field that is wrong is named."""
     name = Path(asked).name
     told = _object(asked, name)
@@ -51,7 +51,7 @@ def read_setup(asked: str) -> Setup:
     ranks = math.prod(fields[cut] or 1 for cut in ("tp", "pp", "dp"))
     engine = fields["engine"] or "vllm"
     counts = {ours: fields[theirs] for theirs, ours in COUNTS.items() if ours is not None}
-    return Setup(
+    return SimulationSetup(
         model=fields["arch"],
         machine=f"{fields['n_chips'] or ranks}x {fields['chip']}",
         wish=ServingWish(

@@ -20,7 +20,7 @@ from rigright.cost.speed.step import overlap_of
 from rigright.cost.speed.work import work_of
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
-from rigright.sim.fleet import Fleet, Handover
+from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.law import law_of, pace_of
 from rigright.sim.server import Shop
 from rigright.verbs.serving.cards import dealt_of
@@ -109,13 +109,13 @@ def _rates(case: Case, dealt: Dealt | None = None) -> Rates:
     return rates_of(chips, case.engine, weights=case.serving.weights)
 
 
-def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> Fleet:
+def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> ReplicaFleet:
     """Replicas of the case, and workers for prompts alone where they were asked for."""
     replicas = int(case.layout.dp) * wish.replicas
     if not wish.prefill_workers:
-        return Fleet(shop=shop, replicas=replicas, router=wish.router)
+        return ReplicaFleet(shop=shop, replicas=replicas, router=wish.router)
     handed = {name: shelf.take(POLICIES, "handed_over", bears=name) for name in ("MANNER", "pick")}
-    return Fleet(
+    return ReplicaFleet(
         shop=replace(shop, manner=handed["MANNER"], pick=handed["pick"], request_s=0.0),
         replicas=replicas,
         router=wish.router,

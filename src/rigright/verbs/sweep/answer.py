@@ -9,14 +9,14 @@ from rigright.options.rows import options_of
 from rigright.verbs.plan import plan
 from rigright.verbs.planning.planned import row_of
 from rigright.verbs.sweep.played import PLAY, SEED, played_cells, requests_of
-from rigright.verbs.sweep.swept import Answered, Question
+from rigright.verbs.sweep.swept import Answered, SweepQuestion
 
 MODEL = "model"
 OPTIONS = frozenset(name for option in options_of("plan") for name in (option.name, *option.aliases))
 WORDS = OPTIONS | {MODEL, PLAY, SEED}
 
 
-def answer(question: Question) -> Answered:
+def answer(question: SweepQuestion) -> Answered:
     """The first plan, or what comes nearest; a question that is wrong is answered with its error."""
     words = dict(question.words)
     cells = {"fits": ""}

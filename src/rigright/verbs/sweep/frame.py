@@ -15,7 +15,7 @@ from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.files import write_answers
 from rigright.verbs.sweep.grid import read_grid
 from rigright.verbs.sweep.runners import local, ray
-from rigright.verbs.sweep.swept import Answered, Cells, Question, Swept
+from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion, Swept
 
 Progress = Callable[[int, int], None]
 
@@ -61,7 +61,7 @@ def sweep(
 
 
 def _asked(
-    questions: Sequence[Question], *, workers: int | None, on_ray: str | None
+    questions: Sequence[SweepQuestion], *, workers: int | None, on_ray: str | None
 ) -> Iterator[tuple[str, Answered]]:
     if not questions:
         return iter(())

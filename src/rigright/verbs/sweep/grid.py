@@ -11,14 +11,14 @@ from rigright.base.tables import open_rows
 from rigright.base.units import MEGA
 from rigright.base.words import say
 from rigright.verbs.runs.files import read_text
-from rigright.verbs.sweep.swept import Question
+from rigright.verbs.sweep.swept import SweepQuestion
 
 BETWEEN = "|"
 MOST_QUESTIONS = int(MEGA)
 NEEDED = ("model",)
 
 
-def read_grid(asked: str, *, known: frozenset[str]) -> tuple[Question, ...]:
+def read_grid(asked: str, *, known: frozenset[str]) -> tuple[SweepQuestion, ...]:
     """Every question of a grid, in its order."""
     text = read_text(asked)
     rows: list[tuple[int, Mapping[str, str]]] = []
@@ -47,7 +47,9 @@ def read_grid(asked: str, *, known: frozenset[str]) -> tuple[Question, ...]:
             )
         )
     spread = ((line, words) for line, raw in rows for words in _products(raw))
-    return tuple(Question(index=index, line=line, words=words) for index, (line, words) in enumerate(spread))
+    return tuple(
+        SweepQuestion(index=index, line=line, words=words) for index, (line, words) in enumerate(spread)
+    )
 
 
 def _products(raw: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -11,7 +11,7 @@ from typing import IO
 
 from rigright import __version__
 from rigright.base.bounded import bounded_json
-from rigright.verbs.sweep.swept import Answered, Cells, Question
+from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion
 
 ENDING = ".part"
 
@@ -22,7 +22,7 @@ def journal_of(out: str) -> Path | None:
     return path.with_name(path.name + ENDING) if path.is_file() or not path.exists() else None
 
 
-def stamp(questions: Sequence[Question]) -> str:
+def stamp(questions: Sequence[SweepQuestion]) -> str:
     """What tells that a journal belongs to these questions and this program."""
     asked = json.dumps([__version__, [dict(one.words) for one in questions]], sort_keys=True)
     return hashlib.sha256(asked.encode()).hexdigest()

@@ -12,7 +12,7 @@ _BETWEEN = "\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SweepQuestion:
     """One question: options of `plan` as they would be typed."""
 
     index: int
@@ -61,7 +61,7 @@ class Swept:
     """A whole sweep."""
 
     file: str
-    questions: tuple[Question, ...]
+    questions: tuple[SweepQuestion, ...]
     answers: tuple[Answered, ...]  # in the order of the questions
     kept: int  # answered by an earlier, broken-off sweep
     places: Mapping[str, int]  # how many questions each node or worker answered
@@ -72,7 +72,7 @@ class Swept:
     TOLD = "file kept places seconds out answers=pairs{asked=0.words *1}"
 
     @property
-    def pairs(self) -> tuple[tuple[Question, Answered], ...]:
+    def pairs(self) -> tuple[tuple[SweepQuestion, Answered], ...]:
         """Each question with its answer."""
         return tuple(zip(self.questions, self.answers, strict=True))
 

@@ -19,7 +19,7 @@ from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Case
 from rigright.verbs.clock import today
 from rigright.verbs.diagnose import diagnose, in_file
-from rigright.verbs.diagnosed import Diagnosed
+from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
 from rigright.verbs.upgrade.stages import waves
@@ -69,7 +69,7 @@ def upgrade(
 def upgraded(
     case: Case,
     *,
-    diagnosed: Diagnosed | None = None,
+    diagnosed: BottleneckReport | None = None,
     shares: dict[str, float] | None = None,
     machines: int = 1,
     budget_usd: float | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rigright.base.words import Sentence
 from rigright.build.record import Change, Worth
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
-from rigright.verbs.diagnosed import Diagnosed
+from rigright.verbs.diagnosed import BottleneckReport
 
 OLD_DAYS = 7  # from which a recording may no longer be what stands there
 
@@ -32,7 +32,7 @@ class Upgraded:
     n_machines: int
     baseline: int  # benchmarks in the history
     shares: tuple[tuple[str, Sentence, float], ...]  # cause, its title, its share of the time
-    diagnosed: Diagnosed | None  # None: the shares were given
+    diagnosed: BottleneckReport | None  # None: the shares were given
     judgement: Judgement  # what to mend before anything is bought
     worth: tuple[Worth, ...]  # the first ones first
     by_cause: tuple[tuple[tuple[Sentence, ...], Worth], ...]  # what helps first if these bind; nothing ran

@@ -11,10 +11,10 @@ from rigright.base.errors import DataError, RigError
 from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.verbs.runs.files import STDIO, Text, gather, known
-from rigright.verbs.runs.setup import NOTHING_SAID, Setup, completed
+from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, completed
 from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.record import Kind
+from rigright.verbs.validate.record import TableKind
 from rigright.verbs.validate.scores import scores
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
@@ -28,7 +28,7 @@ Seen = dict[tuple[object, ...], tuple[Prediction, ...]]
 def validate(
     asked: str | Sequence[str],
     *,
-    setup: Setup = NOTHING_SAID,
+    setup: RunSetup = NOTHING_SAID,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> Validation:
     """Predict every run of files and hold it against what was measured.
@@ -37,7 +37,7 @@ def validate(
     folder stands for all in it that can be read. `setup`: what such files leave open. `progress` is told how
     many runs are done.
     """
-    kinds: dict[str, Kind] = shelf.load(FOLDER, "KIND")
+    kinds: dict[str, TableKind] = shelf.load(FOLDER, "KIND")
     by_name = {kind.name: kind for kind in kinds.values()}
     seen: dict[str, Seen] = {}
     rows: list[Judged] = []
@@ -92,10 +92,10 @@ def _bears_all(text: Text) -> bool:
     return any(header >= set(kind.marks) for kind in shelf.load(FOLDER, "KIND").values())
 
 
-def recognise(text: Text) -> Kind:
+def recognise(text: Text) -> TableKind:
     """The kind whose columns the header bears most of."""
     header = _header(text)
-    kinds: tuple[Kind, ...] = tuple(shelf.load(FOLDER, "KIND").values())
+    kinds: tuple[TableKind, ...] = tuple(shelf.load(FOLDER, "KIND").values())
     # a file that bears all the marks of a kind is of it, whatever else it holds
     best = max(
         kinds,
@@ -118,7 +118,7 @@ def recognise(text: Text) -> Kind:
     return best
 
 
-def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judged:
+def _judge(kind: TableKind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judged:
     """Predict one row; a cell that cannot be read, or an error, becomes the reason why not."""
     row, faults = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
     bad = [column for column in faults if column in kind.needed]
@@ -148,7 +148,7 @@ def _judge(kind: Kind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judg
     )
 
 
-def _held(kind: Kind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence]) -> Prediction:
+def _held(kind: TableKind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence]) -> Prediction:
     """A prediction beside its own row's measured figure, or beside the reason why that is none."""
     column = one.metric if one.metric in kind.measured else next(iter(kind.measured), one.metric)
     if column not in wrong:
@@ -157,7 +157,7 @@ def _held(kind: Kind, one: Prediction, *, row: Row, wrong: Mapping[str, Sentence
     return replace(one, measured=None, why=with_semicolons([one.why, fault]))
 
 
-def _unanswered(kind: Kind, raw: Mapping[str, str], *, why: Sentence) -> tuple[Prediction, ...]:
+def _unanswered(kind: TableKind, raw: Mapping[str, str], *, why: Sentence) -> tuple[Prediction, ...]:
     return tuple(Prediction(metric=metric, group=metric, why=why) for metric in kind.metrics(raw))
 
 

@@ -22,9 +22,9 @@ from rigright.cost.unsaid import priors
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, has_experts, weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
-from rigright.facts.formats import Format, Mix, find_format
+from rigright.facts.formats import Format, GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
-from rigright.verbs.validate.memory_told import Told, told_of
+from rigright.verbs.validate.memory_told import MemoryRow, told_of
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.validation import Basis
 
@@ -101,14 +101,14 @@ def predict_memory_row(row: Row) -> MemoryFigure:
     return replace(found, assumed=(*notes, *assumed))
 
 
-def _hangs_on_context(row: Row, told: Told) -> bool:
+def _hangs_on_context(row: Row, told: MemoryRow) -> bool:
     """Whether a row leaves unsaid how long its sequences grew."""
     return told.engine.pool == "grow" and not row.get("context") and told.context_tok is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    told: Told
+    told: MemoryRow
     model: str
     arch: Arch
     weights: WeightBytes
@@ -162,13 +162,13 @@ class _Case:
         )
 
 
-def mixed_share(form: Format | Mix, model: str) -> float:
+def mixed_share(form: Format | GgufMix, model: str) -> float:
     """By how much files of a format differ; unsloth's dynamic ones pick each tensor's type by measuring."""
-    is_dynamic = isinstance(form, Mix) and DYNAMIC_MARK in model.lower()
+    is_dynamic = isinstance(form, GgufMix) and DYNAMIC_MARK in model.lower()
     return max(form.spread, DYNAMIC_SPREAD) if is_dynamic else form.spread
 
 
-def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, ...]]:
+def _case(row: Row, arch: Arch, *, told: MemoryRow) -> tuple[_Case, tuple[Sentence, ...]]:
     engine = told.engine
     context = row.get("context") or told.context_tok
     layered = engine.split == "layer"
@@ -211,12 +211,12 @@ def _case(row: Row, arch: Arch, *, told: Told) -> tuple[_Case, tuple[Sentence, .
     return case, tuple(notes)
 
 
-def _spread(arch: Arch, told: Told) -> int:
+def _spread(arch: Arch, told: MemoryRow) -> int:
     """Ranks that experts are cut over: replicas of attention share them."""
     return told.tp * told.dp if told.dp > 1 and has_experts(arch) else 1
 
 
-def _usual_context(told: Told) -> int:
+def _usual_context(told: MemoryRow) -> int:
     """Engines that set a cache aside make it as long as the model allows, but for those that grow it."""
     return USUAL_CONTEXT_TOK if told.engine.pool != "exact" else told.engine.usual_context_tok
 

@@ -14,7 +14,7 @@ USUAL_ENGINE = "transformers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class MemoryRow:
     """What a row says of how it was run."""
 
     engine: Engine
@@ -35,7 +35,7 @@ class Told:
     versioned: bool  # the engine's version is known
 
 
-def told_of(row: Row) -> Told:
+def told_of(row: Row) -> MemoryRow:
     """Read a row's columns."""
     version = row.get("engine_version")
     name = row.get("engine") or USUAL_ENGINE
@@ -48,7 +48,7 @@ def told_of(row: Row) -> Told:
     if total_gib is not None:
         withheld = card.chip.mem_usable_bytes - card.chip.mem_program_bytes
         card = replace(card, total_bytes=total_gib * GIB + withheld)
-    return Told(
+    return MemoryRow(
         engine=engine,
         weights=engine.says.get(form.lower(), form),
         card=card,

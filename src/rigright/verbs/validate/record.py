@@ -9,11 +9,11 @@ from rigright.base.tables import CellReader, Row
 from rigright.base.words import Sentence
 from rigright.verbs.validate.validation import Basis, Prediction
 
-__all__ = ["Basis", "Kind", "Prediction"]
+__all__ = ["Basis", "Prediction", "TableKind"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class TableKind:
     """A kind of file: how its header is known, how its cells are read, how a row is predicted.
 
     Each file of `kinds/` bears one as `KIND`. `predict` may raise a `RigError`: its sentence

@@ -28,7 +28,7 @@ _WORKERS = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class WorkerSplit:
     """Workers alike, and how one of them is cut over its chips."""
 
     workers: int
@@ -48,8 +48,8 @@ class ServedAsk:
     kv: str
     engine: Engine
     card: Card
-    cut: Cut | None  # None: not told, the best there is
-    prefill: Cut | None  # where prompts have workers of their own; `cut` is then of the others
+    cut: WorkerSplit | None  # None: not told, the best there is
+    prefill: WorkerSplit | None  # where prompts have workers of their own; `cut` is then of the others
     chips: int
     load: float | None  # requests in flight at once; None: as many as fit, or what `sent` says
     prompt_tok: float
@@ -148,7 +148,7 @@ def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
     return max(float(prompt), 1.0), max(float(output), 1.0)
 
 
-def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None, Cut | None]:
+def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[WorkerSplit | None, WorkerSplit | None]:
     """Workers for prompts (or none) and for tokens (None: nobody says how they are cut)."""
     if row.get("disagg"):
         found = {match[1]: _worker(match) for match in _WORKERS.finditer(row["disagg"])}
@@ -171,7 +171,7 @@ def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None,
         each = spread
     if spread * ep > each:  # both cannot be: where experts are cut over all chips, none has any whole
         ep = 1 if spread == each else max(each // spread, 1)
-    told = Cut(
+    told = WorkerSplit(
         workers=max(1, chips // (each * pp)),
         tp=each,
         pp=pp,
@@ -182,6 +182,6 @@ def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Cut | None,
     return None, told
 
 
-def _worker(match: re.Match[str]) -> Cut:
+def _worker(match: re.Match[str]) -> WorkerSplit:
     workers, tp, pp, dp, ep = map(int, match.groups()[1:])
-    return Cut(workers=workers, tp=tp * dp, pp=pp, ep=ep, attention_dp=dp > 1)
+    return WorkerSplit(workers=workers, tp=tp * dp, pp=pp, ep=ep, attention_dp=dp > 1)

@@ -26,7 +26,7 @@ from rigright.facts.anchors import unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
-from rigright.verbs.validate.served_asks import NOTHING_SAID, Cut, ServedAsk
+from rigright.verbs.validate.served_asks import NOTHING_SAID, ServedAsk, WorkerSplit
 from rigright.verbs.validate.served_drafts import NO_DRAFTS
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
@@ -39,7 +39,7 @@ Figures = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class CaseGroup:
     """Cases that share their work and engine; every array has one entry a case."""
 
     work: Work
@@ -55,10 +55,10 @@ class Group:
     fits: np.ndarray  # whether one sequence has room
 
 
-def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
+def group_cases(asks: Sequence[ServedAsk]) -> tuple[CaseGroup, ...]:
     """All cases of rows: one a row, or one a layout where the row tells none."""
     cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _cuts(ask)]
-    groups: dict[Any, list[tuple[int, ServedAsk, Cut]]] = {}
+    groups: dict[Any, list[tuple[int, ServedAsk, WorkerSplit]]] = {}
     eras = corrections(SUBJECT)
     for case in cases:
         _, ask, cut = case
@@ -72,10 +72,10 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[Group, ...]:
     return tuple(_group(members) for members in groups.values())
 
 
-def _cuts(ask: ServedAsk) -> tuple[Cut, ...]:
+def _cuts(ask: ServedAsk) -> tuple[WorkerSplit, ...]:
     """The layout told, or all that may be meant: the one that serves most is."""
     if ask.cut is None:
-        told = [Cut(workers=ask.chips // tp, tp=tp, pp=1, ep=1) for tp in CUTS if ask.chips % tp == 0]
+        told = [WorkerSplit(workers=ask.chips // tp, tp=tp, pp=1, ep=1) for tp in CUTS if ask.chips % tp == 0]
     else:
         told = [ask.cut]
     if (ask.cut is not None and not ask.cut.free) or not has_experts(ask.arch):
@@ -90,7 +90,7 @@ def _alone(ask: ServedAsk) -> bool:
     return ask.load is None and ask.metric == "latency_ms" and free
 
 
-def _group(members: Sequence[tuple[int, ServedAsk, Cut]]) -> Group:
+def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
     asks = [ask for _, ask, _ in members]
     cuts = [cut for _, _, cut in members]
     chips = tuple(dict.fromkeys(ask.chip for ask in asks))
@@ -110,7 +110,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]]) -> Group:
     work = work_of(first.arch, weights=first.weights, kv=first.kv)
     if sent.samples:
         work = pictured(work, first.arch, samples=np.array([ask.sent.samples for ask in asks]))
-    return Group(
+    return CaseGroup(
         work=work,
         manner=sent.manner,
         engine=first.engine,
@@ -139,7 +139,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, Cut]]) -> Group:
     )
 
 
-def _layout(cuts: Sequence[Cut]) -> Layout:
+def _layout(cuts: Sequence[WorkerSplit]) -> Layout:
     return Layout(
         tp=np.array([float(cut.tp) for cut in cuts]),
         pp=np.array([float(cut.pp) for cut in cuts]),
@@ -160,7 +160,7 @@ def _budget_tok(ask: ServedAsk) -> float:
     )
 
 
-def _max_seqs(ask: ServedAsk, cut: Cut) -> float:
+def _max_seqs(ask: ServedAsk, cut: WorkerSplit) -> float:
     """An engine is started for the load it is measured with, if nobody says otherwise."""
     if ask.max_seqs:
         return ask.max_seqs * (cut.tp if cut.attention_dp else 1)
@@ -168,7 +168,7 @@ def _max_seqs(ask: ServedAsk, cut: Cut) -> float:
     return max(float(own) * (cut.tp if cut.attention_dp else 1), (ask.load or 0) / cut.workers)
 
 
-def _room_tok(ask: ServedAsk, cut: Cut) -> float:
+def _room_tok(ask: ServedAsk, cut: WorkerSplit) -> float:
     """Tokens a replica's cache holds; where ranks hold their own sequences, all of them together."""
     held = replace(
         ask, cut=None, prefill=None, chips=1, load=None, metric="", sent=NOTHING_SAID,
@@ -180,14 +180,14 @@ def _room_tok(ask: ServedAsk, cut: Cut) -> float:
 
 
 @unmoved
-def _rank_tok(ask: ServedAsk, cut: Cut, *, run: bool) -> float:
+def _rank_tok(ask: ServedAsk, cut: WorkerSplit, *, run: bool) -> float:
     usual = _held_tok(ask, cut=cut, share=ask.utilisation)
     if usual > ask.prompt_tok or not run:
         return usual
     return _held_tok(ask, cut=cut, share=UTMOST)  # it was run: so it was given more
 
 
-def _held_tok(ask: ServedAsk, *, cut: Cut, share: float | None) -> float:
+def _held_tok(ask: ServedAsk, *, cut: WorkerSplit, share: float | None) -> float:
     """In tokens of sequences as long as those asked for: a window, once full, takes no more of them."""
     whole_tok = np.ceil(ask.prompt_tok + ask.output_tok)
     memory = serving_memory(
@@ -222,7 +222,7 @@ def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str, manne
     return _rates(chips, engine, weights=weights, manner=manner, tables=corrections(SUBJECT))
 
 
-def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures:
+def figures(group: CaseGroup, *, tables: Mapping[str, Any] | None = None) -> Figures:
     """Every metric of the cases of a group, in the units of the file."""
     asked: Any = {"weights": group.work.weights, "manner": group.manner}
     if tables is None:
@@ -260,7 +260,7 @@ def figures(group: Group, *, tables: Mapping[str, Any] | None = None) -> Figures
     )
 
 
-def _metrics(group: Group, **of: np.ndarray) -> Figures:
+def _metrics(group: CaseGroup, **of: np.ndarray) -> Figures:
     prompts, outputs = group.traffic.prompt_tok, group.traffic.output_tok
     ttft_s, tpot_s, per_s = of["ttft_s"], of["tpot_s"], of["per_s"] * group.fits
     busy = Busy(compute=of["compute_busy"], work=of["work_busy"])
@@ -287,7 +287,7 @@ def from_s(seconds: np.ndarray) -> np.ndarray:
 
 
 def best_of_rows(
-    groups: Sequence[Group], asks: Sequence[ServedAsk], *, tables: Mapping[str, Any] | None = None
+    groups: Sequence[CaseGroup], asks: Sequence[ServedAsk], *, tables: Mapping[str, Any] | None = None
 ) -> np.ndarray:
     """One figure a row: that of its layout, or of the layout that serves most."""
     best = _best(groups, len(asks), tables=tables)
@@ -314,7 +314,7 @@ def _every_figure(runs: tuple[ServedAsk, ...]) -> tuple[Mapping[str, float], ...
 
 
 def _best(
-    groups: Sequence[Group], rows: int, *, tables: Mapping[str, Any] | None = None
+    groups: Sequence[CaseGroup], rows: int, *, tables: Mapping[str, Any] | None = None
 ) -> list[tuple[Figures, int]]:
     """The case of each row that serves most: the figures of its group, and its place among them."""
     best: list[tuple[Figures, int]] = [({}, 0)] * rows

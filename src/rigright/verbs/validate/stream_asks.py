@@ -54,7 +54,7 @@ class StreamAsk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _StreamReading:
     row: Row
     assumed: list[Sentence] = field(default_factory=list)
 
@@ -69,7 +69,7 @@ class _Reading:
 def read_stream(row: Row) -> StreamAsk:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
-    reading = _Reading(row=row, assumed=[*notes])
+    reading = _StreamReading(row=row, assumed=[*notes])
     engine = engine_of(row)
     weights = weights_of(row, engine, arch=arch)
     if row.get("weights") is None:

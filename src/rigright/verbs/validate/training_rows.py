@@ -37,7 +37,7 @@ REFERENCES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TrainingQuestion:
     """What a row asks."""
 
     arch: Arch
@@ -91,7 +91,7 @@ class _Reading:
         return value
 
 
-def read_row(row: Row) -> Asked:
+def read_row(row: Row) -> TrainingQuestion:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
     trainer = words.trainer_of(row.get("framework") or "", month=words.month_of(row.get("source") or ""))
@@ -118,7 +118,7 @@ def read_row(row: Row) -> Asked:
                     value=taken,
                 )
             )
-    return Asked(
+    return TrainingQuestion(
         arch=arch, training=training, layout=layout, assumed=tuple(reading.assumed),
         unsaid=_unsaid(reading, training), work=reading.work,
         loose=training.method == "full" and words.is_loose(reading.word("optimizer")),

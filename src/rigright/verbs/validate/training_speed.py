@@ -19,7 +19,7 @@ from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.find import find_chip
 from rigright.verbs.validate.training_layouts import best_layout
-from rigright.verbs.validate.training_rows import MEGATRON, Asked
+from rigright.verbs.validate.training_rows import MEGATRON, TrainingQuestion
 
 SPREAD_OF_LENGTHS = 1.5  # the longest sample of a batch over their mean, where lengths vary
 DEEP = 8  # micro-batches for each stage, where nobody tells how many a step gathers
@@ -39,7 +39,7 @@ class Timed:
     assumed: tuple[Sentence, ...]
 
 
-def read_timed(row: Row, asked: Asked) -> Timed:
+def read_timed(row: Row, asked: TrainingQuestion) -> Timed:
     """What was trained, as it bears on time; what the row leaves open is assumed and said."""
     if not row.get("chip"):
         raise AskError(say("the row has no chip"))

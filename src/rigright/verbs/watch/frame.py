@@ -14,7 +14,7 @@ from typing import Protocol, Self
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import cards_of, compared, load
-from rigright.machine.exporter.tally import Settings, Tally
+from rigright.machine.exporter.tally import MetricsTally, WatchSettings
 from rigright.machine.history.store import open_history
 from rigright.machine.record import Machine
 from rigright.machine.sampling.log import LogReader
@@ -24,7 +24,7 @@ from rigright.machine.world import World, here
 from rigright.verbs.watch.closely import Close
 from rigright.verbs.watch.keeper import Keeper
 from rigright.verbs.watch.news import from_driver
-from rigright.verbs.watch.watched import Moment
+from rigright.verbs.watch.watched import MachineMoment
 
 LEAST_S, MOST_S = 0.1, 3600.0
 _BETWEEN_S = 0.3  # two looks that rates are told from
@@ -81,9 +81,9 @@ class Watch:
         self._differs: tuple[str, ...] = ()
         self._log = LogReader(world, clock=clock, wall=wall)
         self._keeper = (keeper or Keeper(clock=clock)) if wish.keep else None
-        self.tally = Tally(
+        self.tally = MetricsTally(
             world,
-            Settings(
+            WatchSettings(
                 every_s=wish.every_s,
                 keeps_history=lambda: self._keeper is not None and self._keeper.is_up,
                 reads_log=lambda: self._log.is_open,
@@ -110,7 +110,7 @@ class Watch:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Moment]:
+    def __iter__(self) -> Iterator[MachineMoment]:
         """Every moment at its time, until the time asked for is over or somebody ends it."""
         while not self.is_over:
             yield self.look()
@@ -131,7 +131,7 @@ class Watch:
         """Time until the next moment; moments that were missed are left out."""
         return max(self._due_s - self._clock(), 0.0)
 
-    def look(self, first_wait_s: float = _FIRST_WAIT_S) -> Moment:
+    def look(self, first_wait_s: float = _FIRST_WAIT_S) -> MachineMoment:
         """The machine now; the first look waits for the driver to start."""
         start_s = self._clock()
         before = self.tally.tick
@@ -160,7 +160,7 @@ class Watch:
                     "the kernel log is closed to this user: of XIDs only what the driver tells; root sees all"
                 )
             )
-        return Moment(
+        return MachineMoment(
             tick=tick,
             events=new,
             notes=tuple(notes),
@@ -177,7 +177,7 @@ class Watch:
             return tuple(history.ticks(since_s, until_s))
         return ()
 
-    def twice(self) -> Moment:
+    def twice(self) -> MachineMoment:
         """One moment with its rates: two looks, shortly after each other."""
         self.look(_ONLY_WAIT_S)
         self._end.wait(_BETWEEN_S)
@@ -211,7 +211,7 @@ class Watch:
             self._close.judge(machine, self._end)
 
 
-def _served(wish: WatchWish, tally: Tally) -> Served | None:
+def _served(wish: WatchWish, tally: MetricsTally) -> Served | None:
     if wish.serve is not None:
         from rigright.verbs.watch.serving import serve
 

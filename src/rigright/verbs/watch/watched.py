@@ -31,7 +31,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class MachineMoment:
     """The machine now, what happened since the moment before, and what cannot be done."""
 
     tick: Tick

@@ -79,7 +79,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
 def answer(options: argparse.Namespace) -> Answer:
     """Look it up."""
     from rigright.report.pages import look_up as pages
-    from rigright.verbs.look_up.frame import Wish, is_kind, kind_summaries, look_up
+    from rigright.verbs.look_up.frame import LookUpWish, is_kind, kind_summaries, look_up
 
     if options.kind is None:
         summaries = kind_summaries()
@@ -87,7 +87,7 @@ def answer(options: argparse.Namespace) -> Answer:
             lambda: pages.kinds_page(summaries), lambda language: pages.kinds_plain(summaries, language)
         )
     short = [form.format(getattr(options, name)) for name, form in _FILTERS.items() if getattr(options, name)]
-    wish = Wish(
+    wish = LookUpWish(
         where=(*short, *options.where),
         sort=options.sort,
         backwards=options.reverse,

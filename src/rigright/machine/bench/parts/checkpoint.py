@@ -16,7 +16,7 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import Settings, rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.storage import cool, place_of, room
@@ -31,7 +31,7 @@ SIZE, QUICK_SIZE = 2 * GIB, 64 * MIB
 TENSOR = 32 * MIB  # bytes of one tensor
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Write both kinds, load each in each way."""
     torch = pytorch()
 

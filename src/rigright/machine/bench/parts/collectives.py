@@ -19,7 +19,7 @@ from typing import Any
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.bus_rate import bus_factor
 from rigright.machine.bench.child import HOME, ONLY_INSTALLED, SAFE
 from rigright.machine.bench.figures import rate
@@ -47,7 +47,7 @@ START = (
 )
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Start a process for each rank; the first of them tells."""
     cards = accelerators(ask)
     if len(cards) == 1:
@@ -65,7 +65,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
     yield from ranks(ask, job, first=0, here=count)
 
 
-def ranks(ask: Ask, job: dict[str, Any], *, first: int, here: int) -> Iterator[Result | Skipped]:
+def ranks(ask: BenchRequest, job: dict[str, Any], *, first: int, here: int) -> Iterator[Result | Skipped]:
     """So many processes of this node, the first of them with this number among all."""
     job = {**job, "ask": plain(ask)}
     processes = [_started({**job, "rank": first + index, "card": index}) for index in range(here)]
@@ -100,7 +100,7 @@ def rank(text: str) -> None:
     dist = pytorch("distributed")
 
     job = json.loads(text)
-    ask, kind = restored(Ask, job["ask"], where="ask"), job["kind"]
+    ask, kind = restored(BenchRequest, job["ask"], where="ask"), job["kind"]
     card = CPU if kind == "cpu" else Accelerator(kind=kind, index=job["card"], on="gpu all")
     if kind == "cuda":
         torch.cuda.set_device(card.index)
@@ -122,7 +122,7 @@ def rank(text: str) -> None:
 
 
 def _exchanged(
-    card: Accelerator, ask: Ask, *, ranks: int, backend: str, over: int
+    card: Accelerator, ask: BenchRequest, *, ranks: int, backend: str, over: int
 ) -> Iterator[Result | Skipped]:
     """Every collective at every size; all ranks go the same way, so the time is checked together."""
     until = Deadline.of(ask.spare_s * 0.8)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate, timed
 from rigright.machine.bench.record import Result, Skipped
 
@@ -21,7 +21,7 @@ RUNS = 5  # of each kind, at least, and as many as there is time for
 KINDS = {"fp32": "float32", "fp64": "float64"}
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Squares of random numbers."""
     import numpy as np
 

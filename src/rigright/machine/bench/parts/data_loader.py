@@ -13,7 +13,7 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import accelerators
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.picture import packed, prepared
 from rigright.machine.bench.preparing import worker_counts
@@ -55,7 +55,7 @@ class Setting:
         return found + tuple((name, str(value)) for name, value in told.items())
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every setting that is tried, then the best once more under its own name."""
     until = Deadline.of(ask.spare_s)
     card = next(iter(accelerators(ask)), None)

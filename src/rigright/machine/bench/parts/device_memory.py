@@ -11,7 +11,7 @@ from typing import Any
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -25,7 +25,7 @@ LARGEST, SMALLEST = GIB, 64 * MIB
 STREAMS = {"copy": 2, "triad": 3, "read": 1, "write": 1}  # buffers that pass through
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every stream on every card."""
     until = Deadline.of(ask.spare_s)
     cards = accelerators(ask)

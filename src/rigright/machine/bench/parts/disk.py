@@ -20,7 +20,7 @@ from rigright.base.errors import DataError
 from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import Sentence, say
 from rigright.machine.bench import fio
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import Settings, rate, spread
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.storage import (
@@ -48,7 +48,7 @@ SHORTEST_S = 1.0  # of one of fio's jobs
 WRITE_BYTES_PER_S = 300 * MIB  # a slow disk: how large a file can be written in the time there is
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Write the file once, then read it in every way."""
     folder = ask.folder or "."
     place = place_of(folder)
@@ -84,13 +84,13 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         yield from _own(ask, file, size=size, settings=settings, until=until)
 
 
-def shown(ask: Ask) -> str:
+def shown(ask: BenchRequest) -> str:
     """The folder as the user knows it."""
     return ask.shown_folder or ask.folder or "."
 
 
 def _with_fio(
-    ask: Ask, file: int, *, size: int, settings: Settings, until: Deadline
+    ask: BenchRequest, file: int, *, size: int, settings: Settings, until: Deadline
 ) -> Generator[Result, None, Sentence | None]:
     """Fio's jobs, on the file that has no name any more; what it says where it cannot run them."""
     path = f"/proc/{os.getpid()}/fd/{file}"
@@ -110,7 +110,7 @@ def _with_fio(
     return None
 
 
-def _of_fio(job: fio.Job, told: fio.Told, *, on: str, settings: Settings) -> Iterator[Result]:
+def _of_fio(job: fio.Job, told: fio.FioResult, *, on: str, settings: Settings) -> Iterator[Result]:
     if job.pattern.startswith("rand"):
         found = spread(job.name, on=on, values=[told.ops_per_s], unit="ops_per_s", settings=settings)
         yield replace(found, low=min(told.ops_least, found.value), high=max(told.ops_most, found.value))
@@ -121,7 +121,7 @@ def _of_fio(job: fio.Job, told: fio.Told, *, on: str, settings: Settings) -> Ite
     yield spread(job.name, on=on, values=[told.bytes_per_s], unit="bytes_per_s", settings=settings)
 
 
-def _own(ask: Ask, file: int, *, size: int, settings: Settings, until: Deadline) -> Iterator[Result]:
+def _own(ask: BenchRequest, file: int, *, size: int, settings: Settings, until: Deadline) -> Iterator[Result]:
     """The own reader: direct where the system lets it, else with the pages dropped before."""
     with past_the_cache(file) as direct:
         how = "O_DIRECT" if direct is not None else cool(file)

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from rigright.base.errors import RigError
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline, SentLoad
+from rigright.machine.bench.ask import BenchRequest, Deadline, SentLoad
 from rigright.machine.bench.figures import Settings, spread
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.speaking import Spoken, engine, models, prompt_of, speak
@@ -32,7 +32,7 @@ MOST_SEEDS = 900_000
 MOST_IN_FLIGHT = 1024
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every load, the lightest first."""
     endpoint = ask.endpoint or ""
     served = models(endpoint)

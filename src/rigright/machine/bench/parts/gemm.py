@@ -12,7 +12,7 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators, is_sticky
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.start import brief
@@ -30,7 +30,7 @@ LEAST = {"bf16": (8, 0), "tf32": (8, 0), "fp8": (8, 9), "int8": (7, 5), "fp16": 
 SLOWEST_S = 0.25  # of one multiplication: else a smaller square
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """The square in every format on every card, then the shapes of a language model."""
     until = Deadline.of(ask.spare_s)
     cards = accelerators(ask)

@@ -12,7 +12,7 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import taken, timed
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -25,7 +25,7 @@ SHARE = 0.5
 COUNT, GRAPH_COUNT, REPEATS = 500, 200, 10
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """On each card: handed over, waited for, replayed."""
     torch = pytorch()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rigright.base.units import GIB, KIB, MIB, show_bytes
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.storage import BLOCK, cool, fill, place_of, room
@@ -29,7 +29,7 @@ MOST_ROWS = 4000
 PAGE = 4096
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """In order plain and mapped, at random mapped; then once more from the cache."""
     folder = ask.folder or "."
     place = place_of(folder)

@@ -13,7 +13,7 @@ from typing import Any
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.figures import spread
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -29,7 +29,7 @@ WORD = 8  # bytes
 MASKS = (0, -1)  # each word's own place, and the opposite of it
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """One card after another."""
     if ask.quick:
         yield Skipped(part="", why=say("takes too long for a quick run"))

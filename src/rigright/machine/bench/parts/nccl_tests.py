@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.logs import nccl_tests
 from rigright.machine.bench.record import Result, Skipped
 
@@ -20,7 +20,7 @@ PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoa
 SIZES, QUICK_SIZES = ("64M", "8G"), ("64M", "1G")
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every program that is there."""
     until = Deadline.of(ask.spare_s)
     there = [name for name in PROGRAMS if shutil.which(name)]

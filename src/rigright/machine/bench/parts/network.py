@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from rigright.base.words import say
 from rigright.machine.bench import wire
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.figures import Settings, spread, taken
 from rigright.machine.bench.record import Result, Skipped
 
@@ -25,7 +25,7 @@ STREAMS = (1, 4)
 ROUND_S, QUICK_ROUND_S, SHORTEST_S, MOST_ROUNDS = 2.0, 0.3, 0.1, 3
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Both ways over one and several connections, and the time there and back."""
     if ask.peer is not None:
         yield from _between(ask, wire.address_of(ask.peer), on=ask.peer)
@@ -35,7 +35,7 @@ def run(ask: Ask) -> Iterator[Result | Skipped]:
         yield from _between(ask, ("127.0.0.1", waiting.getsockname()[1]), on="loopback")
 
 
-def _between(ask: Ask, address: tuple[str, int], *, on: str) -> Iterator[Result]:
+def _between(ask: BenchRequest, address: tuple[str, int], *, on: str) -> Iterator[Result]:
     host, port = address
     through = port_to(host, port)
     streams = (1,) if ask.quick else STREAMS

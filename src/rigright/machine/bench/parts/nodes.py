@@ -16,7 +16,7 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import accelerators
-from rigright.machine.bench.ask import Ask, Meeting
+from rigright.machine.bench.ask import BenchRequest, Meeting
 from rigright.machine.bench.parts.collectives import ranks
 from rigright.machine.bench.parts.network import port_to
 from rigright.machine.bench.record import Result, Skipped
@@ -33,7 +33,7 @@ ON_CPU = 1  # processes of a node without cards
 _GLOO = "GLOO_SOCKET_IFNAME"
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Meet the others, then measure together."""
     meeting = ask.meeting
     if meeting is None or meeting.me not in meeting.members:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.logs import nvbandwidth
 from rigright.machine.bench.record import Result, Skipped
 
@@ -23,7 +23,7 @@ TESTS = (
 )
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """One run of all tests."""
     command = ["nvbandwidth", "-j", "-t", *TESTS]
     try:

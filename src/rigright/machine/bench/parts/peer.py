@@ -12,7 +12,7 @@ from typing import Any
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -25,7 +25,7 @@ SHARE = 1.5
 SIZE, QUICK_SIZE = 256 * MIB, 128 * MIB
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every ordered pair, then every pair both ways."""
     torch = pytorch()
 

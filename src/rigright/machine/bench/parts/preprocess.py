@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate, spread, timed
 from rigright.machine.bench.picture import packed, prepared
 from rigright.machine.bench.preparing import worker_counts
@@ -25,7 +25,7 @@ PICTURES = 24
 ROUND_S, QUICK_ROUND_S = 1.5, 0.2
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """One worker, then twice as many each time, and how well it scales."""
     until = Deadline.of(ask.spare_s)
     counts = worker_counts(ask.cpus)

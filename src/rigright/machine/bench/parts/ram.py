@@ -14,7 +14,7 @@ from threading import Barrier, Thread
 
 from rigright.base.units import GIB, MIB
 from rigright.base.words import say
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.meminfo import meminfo
@@ -33,7 +33,7 @@ REPEATS, QUICK_REPEATS = 8, 4
 NUMBER_BYTES = 8
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """All threads, then fewer of them, then each memory domain."""
     until = Deadline.of(ask.spare_s)
     world = here()

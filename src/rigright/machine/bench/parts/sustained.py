@@ -17,7 +17,7 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import Settings, rate, spread
 from rigright.machine.bench.parts.gemm import can
 from rigright.machine.bench.record import Result, Skipped
@@ -47,7 +47,7 @@ class UnderLoad:
         self.hottest: float | None = None
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every card in a thread of its own, from a common start."""
     if ask.quick:
         yield Skipped(part="", why=say("GPUs do not warm up in a quick run"))

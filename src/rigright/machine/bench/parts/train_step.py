@@ -13,7 +13,7 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators, is_sticky
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate, spread
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.resnet import CLASSES, resnet50
@@ -49,7 +49,7 @@ class Task:
         return (CPU_BATCH if self.card.kind == "cpu" else BATCH)[self.network]
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Both networks in every way, on the first card or the processor."""
     torch = pytorch()
 
@@ -155,7 +155,7 @@ def _blocks(layers: int, *, recompute: bool) -> Any:
     nn = pytorch("nn")
     checkpoint = pytorch("utils.checkpoint").checkpoint
 
-    class Stack(nn.Module):  # type: ignore[misc, name-defined]
+    class LayerStack(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.embed = nn.Embedding(WORDS, WIDTH)
@@ -175,7 +175,7 @@ def _blocks(layers: int, *, recompute: bool) -> Any:
                     flow = block(flow, mask, is_causal=True)
             return self.head(flow)
 
-    return Stack()
+    return LayerStack()
 
 
 def _forget() -> None:

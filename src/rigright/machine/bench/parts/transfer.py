@@ -12,7 +12,7 @@ from typing import Any
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import Accelerator, accelerators
-from rigright.machine.bench.ask import Ask, Deadline
+from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import Settings, rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -38,7 +38,7 @@ GENERATIONS = {
 }
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Each direction and kind of memory on every card."""
     until = Deadline.of(ask.spare_s)
     cards = accelerators(ask)

@@ -14,7 +14,7 @@ from typing import Any
 
 from rigright.base.words import say
 from rigright.machine.bench.accelerator import CPU, Accelerator, accelerators
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.figures import spread, taken
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
@@ -27,7 +27,7 @@ SHARE = 1.0
 TOKENS, WIDTH = 512, 512
 
 
-def run(ask: Ask) -> Iterator[Result | Skipped]:
+def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """The processor, each card, and how many times faster the first card is."""
     torch = pytorch()
 

@@ -17,9 +17,8 @@ from rigright.doctor.examine import case_of, examine
 from rigright.machine.bench.ask import Meeting
 from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.record import Skipped
-from rigright.machine.bench.session import Wish as BenchWish
-from rigright.machine.bench.session import pick
-from rigright.machine.far.parcel import Ask, Bench
+from rigright.machine.bench.session import BenchWish, pick
+from rigright.machine.far.parcel import Bench, RemoteRequest
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import Folder, Stage
@@ -61,7 +60,7 @@ def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = No
     if runner is None:
         raise AskError(say("an acceptance asks nodes several times; reach them by --hosts, --slurm or --ray"))
     way = Way(
-        ask=Ask(patience_s=PATIENCE_S),
+        ask=RemoteRequest(patience_s=PATIENCE_S),
         where=wish.where,
         parallel=wish.parallel,
         python=wish.python,
@@ -208,10 +207,12 @@ class _Run:
             shown = say("what was slow, once more")
             self._stage("again", slow, shown=shown, budget_s=BUDGET_S + loaded)
 
-    def _ask(self, parts: tuple[str, ...], budget_s: float, *, meeting: Meeting | None = None) -> Ask:
+    def _ask(
+        self, parts: tuple[str, ...], budget_s: float, *, meeting: Meeting | None = None
+    ) -> RemoteRequest:
         wish = BenchWish(budget_s=budget_s, python=self.python, disk=self.wish.disk)
         bench = Bench(wish=wish, parts=parts) if parts else None
-        return Ask(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
+        return RemoteRequest(patience_s=PATIENCE_S + BENCH_SLACK * budget_s, bench=bench, meeting=meeting)
 
     def _with_earlier(self, came: Came) -> Came:
         """What was measured again before stays beside it."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import Sentence, say
 from rigright.machine.far.envelope import Ear
-from rigright.machine.far.parcel import Ask, parcel, start_line
+from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
 from rigright.machine.far.shell import start_shell
 from rigright.machine.far.talk import Talked, talk
 from rigright.machine.opened.collected import host_of
@@ -46,7 +46,7 @@ T = TypeVar("T")
 _STATE = re.compile(r"[a-z]+")
 
 
-class _Heard:
+class _SrunOutput:
     """What one srun brings, as it comes."""
 
     def __init__(self, nodes: Iterable[str]) -> None:
@@ -120,14 +120,16 @@ def _work(way: Way, job: Errand, *, queue: Queue[tuple[Errand, Came] | None], st
         queue.put(None)
 
 
-def _spoken(way: Way, chosen: Sequence[str], *, ask: Ask, wanted: list[str], stop: Event) -> Iterator[Came]:
+def _spoken(
+    way: Way, chosen: Sequence[str], *, ask: RemoteRequest, wanted: list[str], stop: Event
+) -> Iterator[Came]:
     """What one srun brings, node by node; those that tell nothing come last, each with the reason."""
     srun = shutil.which("srun")
     if srun is None:
         raise MissingError(say("srun not found: run this on a login node"))
     command = shlex.split(start_line(python=way.python, as_root=way.as_root))
     argv = (srun, *chosen, *MANNER, *command)
-    heard = _Heard(wanted)
+    heard = _SrunOutput(wanted)
     worker = Thread(target=_talk, args=(heard, argv), kwargs={"ask": ask, "stop": stop})
     worker.start()
     came: set[str] = set()
@@ -161,7 +163,7 @@ def _spoken(way: Way, chosen: Sequence[str], *, ask: Ask, wanted: list[str], sto
 
 
 def _by_shell(
-    way: Way, chosen: Sequence[str], *, nodes: list[str], ask: Ask, why: Sentence, stop: Event
+    way: Way, chosen: Sequence[str], *, nodes: list[str], ask: RemoteRequest, why: Sentence, stop: Event
 ) -> Iterator[Came]:
     """Nodes that have no Python for us, by one more srun."""
     ears: dict[bytes, ShellEar] = {}
@@ -180,7 +182,7 @@ def _by_shell(
         yield came_of(host_of(raw) or "?", raw, ask=ask, otherwise=why)
 
 
-def _talk(heard: _Heard, argv: tuple[str, ...], *, ask: Ask, stop: Event) -> None:
+def _talk(heard: _SrunOutput, argv: tuple[str, ...], *, ask: RemoteRequest, stop: Event) -> None:
     try:
         said = parcel(ask, lifeline=False)  # srun ends what it started by itself
         heard.talked = talk(argv, said=said, heard=heard.take, patience_s=ask.patience_s + QUEUE_S, stop=stop)

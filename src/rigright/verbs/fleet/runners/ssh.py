@@ -11,7 +11,7 @@ from typing import Any
 from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
-from rigright.machine.far.parcel import Ask, parcel, start_line
+from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
 from rigright.machine.far.shell import start_shell
 from rigright.machine.far.talk import talk
 from rigright.verbs.fleet.by_shell import SHELL_S, ShellEar, came_of, collector, is_without_python
@@ -78,7 +78,7 @@ def _address(argv: Sequence[str], host: str) -> str:
     return names[0].decode("utf-8", "replace") if names else host.rpartition("@")[2]
 
 
-def _one(way: Way, host: str, *, argv: Sequence[str], ask: Ask, stop: Event) -> Came:
+def _one(way: Way, host: str, *, argv: Sequence[str], ask: RemoteRequest, stop: Event) -> Came:
     ear = Ear()
     told: list[dict[str, Any]] = []
     words: list[bytes] = []

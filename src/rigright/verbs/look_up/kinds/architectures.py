@@ -5,11 +5,11 @@ from __future__ import annotations
 from rigright.base.words import say
 from rigright.facts.features import Features, features
 from rigright.verbs.look_up.fields import doubt, field, provenance
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 
-def _find(asked: Asked) -> tuple[Features, ...]:
+def _find(asked: LookUpQuery) -> tuple[Features, ...]:
     return matching(
         features(),
         asked.words,
@@ -17,7 +17,7 @@ def _find(asked: Asked) -> tuple[Features, ...]:
     )
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Features,
     summary=say("what chip architectures can do: number formats, attention kernels"),
     title=say("Chip architectures"),

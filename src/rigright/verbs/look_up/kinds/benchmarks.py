@@ -5,11 +5,11 @@ from __future__ import annotations
 from rigright.base.words import Sentence, say
 from rigright.facts.bench import Reference, references
 from rigright.verbs.look_up.fields import doubt, field, provenance
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 
-def _find(asked: Asked) -> tuple[Reference, ...]:
+def _find(asked: LookUpQuery) -> tuple[Reference, ...]:
     return matching(references(), asked.words, text_of=lambda one: f"{one.what} {one.on} {one.chip or ''}")
 
 
@@ -21,7 +21,7 @@ def _kind_shown(kind: str) -> Sentence:
     }.get(kind, say("unknown"))
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Reference,
     summary=say("what healthy hardware reaches in benchmarks"),
     title=say("Reference figures of benchmarks"),

@@ -8,10 +8,10 @@ from rigright.base.words import say
 from rigright.doctor.examine import checks, chosen, group_of
 from rigright.doctor.record import Check
 from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 
 
-def _find(asked: Asked) -> tuple[Check, ...]:
+def _find(asked: LookUpQuery) -> tuple[Check, ...]:
     """Checks by name, beginning, group or pattern; else by words of their manuals."""
     if not asked.words:
         return tuple(checks().values())
@@ -42,7 +42,7 @@ def group(entry: Check) -> str:
     return group_of(entry.name)
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Check,
     summary=say("checks of `doctor`: what each looks at, why, and its thresholds"),
     title=say("Checks of the doctor"),

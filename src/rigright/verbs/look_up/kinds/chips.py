@@ -9,11 +9,11 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.naming import read_tokens
 from rigright.verbs.look_up.fields import doubt, field, provenance
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
 
-def _find(asked: Asked) -> tuple[Chip, ...]:
+def _find(asked: LookUpQuery) -> tuple[Chip, ...]:
     """All, or every chip the words could mean; the one they mean alone with the memory they name."""
     if not asked.words:
         return chips()
@@ -32,7 +32,7 @@ def _find(asked: Asked) -> tuple[Chip, ...]:
     return (match_chip(text).chip,) if len(found) == 1 else found
 
 
-def _named(asked: Asked) -> Chip | None:
+def _named(asked: LookUpQuery) -> Chip | None:
     """The chip a name means, where it says more than a maker or a size."""
     text = " ".join(asked.words)
     try:
@@ -105,7 +105,7 @@ _BODY = (
 )
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Chip,
     summary=say("accelerators: memory, bandwidth, dense rates, links, power"),
     title=say("Chips"),

@@ -10,11 +10,11 @@ from rigright.facts.chips import by_id
 from rigright.facts.clouds import BITS, Offer, offers, providers_of
 from rigright.facts.find import find_chips
 from rigright.verbs.look_up.fields import field, provenance
-from rigright.verbs.look_up.listing import Asked, Kind, Unit
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, Unit
 from rigright.verbs.look_up.words import doubt_notes, price_date_shown, source_shown, stale_notes
 
 
-def _find(asked: Asked) -> tuple[Offer, ...]:
+def _find(asked: LookUpQuery) -> tuple[Offer, ...]:
     """Offers of the providers named, of the instances or chips the other words mean."""
     named = {provider for word in asked.words for provider in providers_of(word)}
     rest = " ".join(word for word in asked.words if not providers_of(word))
@@ -29,7 +29,7 @@ def _find(asked: Asked) -> tuple[Offer, ...]:
     return found
 
 
-def _notes(asked: Asked, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
+def _notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
     dates = {offer.as_of for offer in kept}
     newest = max((as_of for as_of in dates if as_of), default=None)
     return (
@@ -42,7 +42,7 @@ def _notes(asked: Asked, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
     )
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Offer,
     summary=say("what clouds rent out, with dated prices"),
     title=say("Cloud instances"),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from rigright.base.page import Shown
 from rigright.base.words import say
-from rigright.facts.cpus import Cpu, cpus
+from rigright.facts.cpus import CpuModel, cpus
 from rigright.verbs.look_up.fields import doubt, field, provenance
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, matching, price_date_shown, source_shown, stale_notes
 
 
-def _find(asked: Asked) -> tuple[Cpu, ...]:
+def _find(asked: LookUpQuery) -> tuple[CpuModel, ...]:
     return matching(
         cpus(), asked.words, text_of=lambda cpu: f"{cpu.id} {cpu.name} {cpu.architecture} {cpu.socket}"
     )
 
 
-def _notes(asked: Asked, kept: tuple[Cpu, ...]) -> tuple[Shown, ...]:
+def _notes(asked: LookUpQuery, kept: tuple[CpuModel, ...]) -> tuple[Shown, ...]:
     dates = {cpu.street_as_of for cpu in kept if cpu.street_as_of}
     told = [
         say("shop prices as of {date}", date=price_date_shown(as_of, asked.today)) for as_of in sorted(dates)
@@ -24,8 +24,8 @@ def _notes(asked: Asked, kept: tuple[Cpu, ...]) -> tuple[Shown, ...]:
     return (*told, *stale_notes(dates, asked.today), *doubt_notes(kept))
 
 
-KIND = Kind(
-    record=Cpu,
+KIND = ListingKind(
+    record=CpuModel,
     summary=say("processors: cores, memory channels, PCIe lanes for cards"),
     title=say("CPUs"),
     fields=(

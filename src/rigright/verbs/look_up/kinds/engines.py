@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.words import say
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 
 _POOLS = {
     "share": say("reserves a share of the GPU"),
@@ -15,7 +15,7 @@ _POOLS = {
 _SPLITS = {"tensor": say("splits each layer across GPUs"), "layer": say("assigns whole layers to GPUs")}
 
 
-def _named(asked: Asked) -> Engine | None:
+def _named(asked: LookUpQuery) -> Engine | None:
     """The engine of that name."""
     wanted = " ".join(asked.words).casefold().replace(" ", "")
     return next((one for one in engines().values() if wanted in {one.id, one.label.casefold()}), None)
@@ -44,7 +44,7 @@ def before(engine: Engine) -> tuple[str, ...]:
     return tuple(row["version"] for row in engine.before)
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Engine,
     summary=say("serving engines and how they use memory"),
     title=say("Serving engines"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.facts.formats import Format, Mix, find_format, formats, mixes
+from rigright.facts.formats import Format, GgufMix, find_format, formats, mixes
 from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import Asked, Kind, Unit
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, Unit
 
 
-def _find(asked: Asked) -> tuple[Format | Mix, ...]:
-    everything: tuple[Format | Mix, ...] = (*formats().values(), *mixes().values())
+def _find(asked: LookUpQuery) -> tuple[Format | GgufMix, ...]:
+    everything: tuple[Format | GgufMix, ...] = (*formats().values(), *mixes().values())
     if not asked.words:
         return tuple(sorted(everything, key=lambda form: (form.loss_rank, -form.bits_per_weight)))
     exact = _exact(" ".join(asked.words))
@@ -19,15 +19,15 @@ def _find(asked: Asked) -> tuple[Format | Mix, ...]:
     return tuple(near) if near and exact is None else (exact or find_format(" ".join(asked.words)),)
 
 
-def _exact(name: str) -> Format | Mix | None:
+def _exact(name: str) -> Format | GgufMix | None:
     try:
         return find_format(name)
     except AskError:
         return None
 
 
-KIND = Kind(
-    record=Format | Mix,
+KIND = ListingKind(
+    record=Format | GgufMix,
     summary=say("weight formats and GGUF mixes"),
     title=say("Weight formats, the least loss of quality first"),
     fields=(

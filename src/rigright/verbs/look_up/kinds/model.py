@@ -10,13 +10,13 @@ from rigright.base.page import Shown
 from rigright.base.units import show_count
 from rigright.base.words import say
 from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.model import find_models
 from rigright.verbs.look_up.model_card import ModelCard
 from rigright.verbs.look_up.model_parts import cache_shown, context_shown, exact_count, model_parts
 
 
-def _find(asked: Asked) -> tuple[ModelCard, ...]:
+def _find(asked: LookUpQuery) -> tuple[ModelCard, ...]:
     if not asked.words:
         raise AskError(
             say(
@@ -27,7 +27,7 @@ def _find(asked: Asked) -> tuple[ModelCard, ...]:
     return find_models(asked)
 
 
-def _named(asked: Asked) -> ModelCard | None:
+def _named(asked: LookUpQuery) -> ModelCard | None:
     """The model a name means; a size alone or a path is none."""
     text = " ".join(asked.words)
     return find_models(asked)[0] if is_known(text) else None
@@ -38,7 +38,7 @@ def _hidden(_: Any) -> Shown:
     return ""
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=ModelCard,
     summary=say("one model by name or path: parameters, KV cache, layers, size in every format, files"),
     title=say("Model"),

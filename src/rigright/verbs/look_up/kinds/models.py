@@ -5,12 +5,12 @@ from __future__ import annotations
 from rigright.base.units import show_count
 from rigright.base.words import say
 from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import Kind
+from rigright.verbs.look_up.listing import ListingKind
 from rigright.verbs.look_up.model_card import ModelCard
 from rigright.verbs.look_up.model_parts import cache_shown, context_shown
 from rigright.verbs.look_up.models import list_models
 
-KIND = Kind(
+KIND = ListingKind(
     record=ModelCard,
     summary=say("models whose architecture is included"),
     title=say("Models"),

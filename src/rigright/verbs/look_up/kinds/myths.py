@@ -7,7 +7,7 @@ from rigright.facts.myths import Myth, find_myth, myths
 from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.figure import Figure, show
 from rigright.verbs.look_up.figures import compute
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 
 
 def right(myth: Myth) -> Sentence:
@@ -25,7 +25,7 @@ def figures(myth: Myth) -> dict[str, Figure]:
     return {name: compute(law) for name, law in myth.figures}
 
 
-def _find(asked: Asked) -> tuple[Myth, ...]:
+def _find(asked: LookUpQuery) -> tuple[Myth, ...]:
     if not asked.words:
         return myths()
     if all(word.isdigit() for word in asked.words):
@@ -36,7 +36,7 @@ def _find(asked: Asked) -> tuple[Myth, ...]:
     )
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Myth,
     summary=say("what the guides say wrong, with the right figure"),
     title=say("Myths, and the right figure"),

@@ -5,17 +5,17 @@ from __future__ import annotations
 from rigright.base.words import say
 from rigright.facts.platforms import Platform, platforms
 from rigright.verbs.look_up.fields import doubt, field, provenance
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown
 
 
-def _find(asked: Asked) -> tuple[Platform, ...]:
+def _find(asked: LookUpQuery) -> tuple[Platform, ...]:
     return matching(
         platforms(), asked.words, text_of=lambda one: f"{one.id} {one.name} {one.socket} {one.kind}"
     )
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Platform,
     summary=say("boards, servers and racks that hold cards"),
     title=say("Platforms"),

@@ -13,7 +13,7 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.doctor.examine import checks
 from rigright.verbs.export import added
 from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def _broken(package: str) -> list[Sentence]:
     return found
 
 
-def _find(asked: Asked) -> tuple[AddingPackage, ...]:
+def _find(asked: LookUpQuery) -> tuple[AddingPackage, ...]:
     """AddingPackages by a part of their names."""
     words = [word.lower() for word in asked.words]
     return tuple(one for one in _packages() if all(word in one.package.lower() for word in words))
@@ -71,7 +71,7 @@ def left_out_of(one: AddingPackage) -> Sentence | None:
     return with_semicolons(one.left_out)
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=AddingPackage,
     summary=say("plugins: installed packages that add facts, export targets or checks"),
     title=say("Plugins"),

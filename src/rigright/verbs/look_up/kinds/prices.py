@@ -12,7 +12,7 @@ from rigright.facts.chips import by_id
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.prices import Price, dated, is_stale, prices
 from rigright.verbs.look_up.fields import DOLLARS, confidence_shown, field
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, source_shown, stale_notes
 
 
@@ -57,7 +57,7 @@ def _usd(amount: float | None, price: Price) -> float | None:
     return None if amount is None else from_currency(amount, price.currency)
 
 
-def _find(asked: Asked) -> tuple[Seen, ...]:
+def _find(asked: LookUpQuery) -> tuple[Seen, ...]:
     """Prices of the chips the words could mean, newest first."""
     wanted = _wanted(" ".join(asked.words)) if asked.words else by_id().keys()
     found = [_seen(price, asked.today) for price in prices() if price.chip in wanted]
@@ -84,7 +84,7 @@ def _kind_shown(kind: str) -> Sentence:
     }.get(kind, say("unknown"))
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Seen,
     summary=say("prices of chips, each with its date"),
     title=say("Prices of chips"),

@@ -29,7 +29,7 @@ from rigright.facts.software import (
     written,
 )
 from rigright.verbs.look_up.fields import doubt, field, provenance
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, source_shown
 
 _PRODUCTS = {
@@ -65,7 +65,7 @@ class Release:
 Candidate = tuple[Release, Callable[[Capability], bool]]
 
 
-def _find(asked: Asked) -> tuple[Release, ...]:
+def _find(asked: LookUpQuery) -> tuple[Release, ...]:
     words = [word.casefold() for word in " ".join(asked.words).split()]
     products = {_PRODUCTS[word] for word in words if word in _PRODUCTS}
     drivers = [word for before, word in zip(["", *words], words, strict=False) if _is_driver(before, word)]
@@ -168,7 +168,7 @@ def _cuda(release: Cuda) -> Release:
     )
 
 
-def _notes(_asked: Asked, kept: tuple[Release, ...]) -> tuple[Shown, ...]:
+def _notes(_asked: LookUpQuery, kept: tuple[Release, ...]) -> tuple[Shown, ...]:
     return (
         say("driver: the least on Linux; a newer one runs it too"),
         say("compute capability: what it has kernels for; +PTX also runs on newer chips"),
@@ -176,7 +176,7 @@ def _notes(_asked: Asked, kept: tuple[Release, ...]) -> tuple[Shown, ...]:
     )
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Release,
     summary=say("CUDA, PyTorch, TensorFlow: what runs on which driver and chip"),
     title=say("Software that goes together"),

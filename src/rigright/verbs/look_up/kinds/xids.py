@@ -6,12 +6,12 @@ from rigright.base.errors import AskError
 from rigright.base.words import say, tell
 from rigright.facts.xids import Xid, xids
 from rigright.verbs.look_up.fields import field
-from rigright.verbs.look_up.listing import Asked, Kind
+from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 
 _MOST_DIGITS = 6
 
 
-def _find(asked: Asked) -> tuple[Xid, ...]:
+def _find(asked: LookUpQuery) -> tuple[Xid, ...]:
     """By codes, else by words of the meaning in either language."""
     known = tuple(xids().values())
     if not asked.words:
@@ -29,7 +29,7 @@ def _find(asked: Asked) -> tuple[Xid, ...]:
     return found
 
 
-def _named(asked: Asked) -> Xid | None:
+def _named(asked: LookUpQuery) -> Xid | None:
     """The code of "xid 79" or "Xid79"; a bare number names a code only where nothing else bears it."""
     code = "".join(asked.words).lower().replace(" ", "").removeprefix("xid")
     return xids().get(int(code)) if code.isdecimal() and len(code) <= _MOST_DIGITS else None
@@ -40,7 +40,7 @@ def _speaks(xid: Xid, wanted: set[str]) -> bool:
     return all(word in words for word in wanted)
 
 
-KIND = Kind(
+KIND = ListingKind(
     record=Xid,
     summary=say("NVIDIA driver error codes: meaning, immediate action, follow-up"),
     title=say("XID codes of the NVIDIA driver"),

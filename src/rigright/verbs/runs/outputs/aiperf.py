@@ -10,7 +10,7 @@ from rigright.base.bounded import bounded_csv
 from rigright.base.units import KILO
 from rigright.verbs.runs.document import (
     Document,
-    Output,
+    OutputFormat,
     Run,
     anywhere,
     in_flight,
@@ -20,7 +20,7 @@ from rigright.verbs.runs.document import (
     served,
     word,
 )
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.setup import RunSetup
 
 _MS = {"ms": 1.0, "s": KILO, "sec": KILO, "seconds": KILO, "us": 1 / KILO, "ns": 1 / KILO**2}
 _TITLE = re.compile(r"(?P<name>[^(]+?)\s*(?:\((?P<unit>[^)]*)\))?\s*\Z")
@@ -38,7 +38,7 @@ def claims(found: Document) -> bool:
     )
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """The one run of a file."""
     del setup
     for one in found.objects or (_tables(found),):
@@ -116,4 +116,4 @@ def _ms(found: object) -> float | None:
     return None if mean is None else mean * _MS.get(word(inside(found, "unit")).lower() or "ms", 1.0)
 
 
-OUTPUT = Output(name="aiperf", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="aiperf", claims=claims, rows=rows)

@@ -8,7 +8,7 @@ from typing import Any
 from rigright.base.units import KILO
 from rigright.verbs.runs.document import (
     Document,
-    Output,
+    OutputFormat,
     Run,
     anywhere,
     first,
@@ -18,7 +18,7 @@ from rigright.verbs.runs.document import (
     served,
     word,
 )
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.setup import RunSetup
 
 _SEEN = ("successful", "total")  # of requests: those that ended well, else all
 
@@ -34,7 +34,7 @@ def claims(found: Document) -> bool:
     return any(isinstance(one, list) for one in lists) and bool(_benchmarks(found))
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """Each rate of a sweep."""
     del setup
     named = _model([one.get("args") for one in found.objects])
@@ -74,4 +74,4 @@ def _model(found: object) -> str:
     return word(first(word(one) for key in keys for one in anywhere(found, key)))
 
 
-OUTPUT = Output(name="guidellm", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="guidellm", claims=claims, rows=rows)

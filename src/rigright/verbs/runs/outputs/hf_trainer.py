@@ -10,8 +10,8 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import RigError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB, to_gib
-from rigright.verbs.runs.document import Document, Output, Run, cells, model_named, number, word
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number, word
+from rigright.verbs.runs.setup import RunSetup
 
 _PRINTED = re.compile(
     r"""\b((?:train|init|before)_\w{1,60}|num_input_tokens_seen)\b['"]?[ \t]{0,60}[:=][ \t]{0,60}['"]?"""
@@ -29,7 +29,7 @@ def claims(found: Document) -> bool:
     return _SAMPLES in _told(found) or any(isinstance(one.get("log_history"), list) for one in found.objects)
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """The run of a file: tokens a second and chip, and the peak where the Trainer tracked memory."""
     told = _told(found)
     seq, chips = setup.number("seq"), setup.chips()
@@ -107,4 +107,4 @@ def _small_json(found: Document, name: str) -> dict[str, Any] | None:
     return read if isinstance(read, dict) else None
 
 
-OUTPUT = Output(name="hf trainer", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="hf trainer", claims=claims, rows=rows)

@@ -9,8 +9,8 @@ from typing import Any
 
 from rigright.base.errors import DataError
 from rigright.base.tables import open_rows
-from rigright.verbs.runs.document import Document, Output, Run, cells, model_named, number, word
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number, word
+from rigright.verbs.runs.setup import RunSetup
 
 MOST_HEAD = 4096  # letters of a head
 _MARKS = {"n_prompt", "n_gen", "avg_ts", "model_type"}
@@ -48,7 +48,7 @@ def claims(found: Document) -> bool:
     return any(_read(found))
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """Each test of a file."""
     del setup
     for one in _read(found):
@@ -173,4 +173,4 @@ def _flash(found: object) -> str:
     return "1" if text in {"1", "true", "on"} else "0" if text in {"0", "false", "off"} else ""
 
 
-OUTPUT = Output(name="llama-bench", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="llama-bench", claims=claims, rows=rows)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from rigright.base.units import GIGA, MEGA
-from rigright.verbs.runs.document import Document, Output, Run, cells, first, number, share
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, first, number, share
+from rigright.verbs.runs.setup import RunSetup
 
 _LINE = re.compile(
     r"^[ \t]{0,20}([^:=\n]{3,60}?)[ \t]{0,60}:[ \t]{0,60}(\S[^\n]{0,200}?)[ \t\r]{0,60}$", re.MULTILINE
@@ -28,7 +28,7 @@ def claims(found: Document) -> bool:
     return "MLPerf Results Summary" in found.text and "SUT name" in found.text
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """Tokens a second of all chips, and mean waits where the log has them."""
     del setup
     told = {name.lower(): value for name, value in _LINE.findall(found.text)}
@@ -66,4 +66,4 @@ def _ms(ns: object) -> float | None:
     return None if found is None else found / MEGA
 
 
-OUTPUT = Output(name="mlperf summary", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="mlperf summary", claims=claims, rows=rows)

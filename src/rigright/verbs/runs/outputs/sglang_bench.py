@@ -7,7 +7,7 @@ from typing import Any
 
 from rigright.verbs.runs.document import (
     Document,
-    Output,
+    OutputFormat,
     Run,
     first,
     inside,
@@ -17,7 +17,7 @@ from rigright.verbs.runs.document import (
     share,
     word,
 )
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.setup import RunSetup
 
 _BACKENDS = {"vllm": "vllm", "trt": "tensorrt-llm", "lmdeploy": "lmdeploy"}
 
@@ -31,7 +31,7 @@ def claims(found: Document) -> bool:
     return any(_is_run(one) for one in found.objects)
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """Each line."""
     del setup
     for one in filter(_is_run, found.objects):
@@ -72,4 +72,4 @@ def _run(one: Mapping[str, Any]) -> Iterator[Run]:
     )
 
 
-OUTPUT = Output(name="sglang bench_serving", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="sglang bench_serving", claims=claims, rows=rows)

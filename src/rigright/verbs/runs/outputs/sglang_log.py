@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rigright.verbs.runs.document import Document, Output, Run, cells, model_named, number
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number
+from rigright.verbs.runs.setup import RunSetup
 
 _GB = r"([0-9.]{1,12}) GB"
 _WEIGHTS = re.compile(r"Load weight end\..{0,200}?dtype=(?:torch\.)?(\w{1,20}).{0,200}?mem usage=" + _GB)
@@ -34,7 +34,7 @@ def claims(found: Document) -> bool:
     )
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """Each figure of a start; those of a draft model, which come after, are left out."""
     del setup
     text = found.text
@@ -69,4 +69,4 @@ def _one(pattern: re.Pattern[str], text: str) -> str:
     return found[1] if found else ""
 
 
-OUTPUT = Output(name="sglang log", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="sglang log", claims=claims, rows=rows)

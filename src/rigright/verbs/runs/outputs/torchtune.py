@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from statistics import median
 
-from rigright.verbs.runs.document import Document, Output, Run, cells, number
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, number
+from rigright.verbs.runs.setup import RunSetup
 
 _STEP = re.compile(r"Step \d{1,9} \|.{0,400}?tokens_per_second_per_gpu:")
 _FIGURE = re.compile(
@@ -21,7 +21,7 @@ def claims(found: Document) -> bool:
     return _STEP.search(found.text) is not None
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """The median step, and the highest peak."""
     del setup
     told: dict[str, list[float]] = {}
@@ -41,4 +41,4 @@ def rows(found: Document, setup: Setup) -> Iterator[Run]:
     yield Run(kind="training", cells=cells(values))
 
 
-OUTPUT = Output(name="torchtune", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="torchtune", claims=claims, rows=rows)

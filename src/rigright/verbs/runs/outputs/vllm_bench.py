@@ -10,7 +10,7 @@ from typing import Any
 from rigright.base.units import KILO
 from rigright.verbs.runs.document import (
     Document,
-    Output,
+    OutputFormat,
     Run,
     cells,
     first,
@@ -21,7 +21,7 @@ from rigright.verbs.runs.document import (
     share,
     word,
 )
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.setup import RunSetup
 
 _DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})")
 _ENGINES = {"sglang": "sglang", "tensorrt-llm": "tensorrt-llm", "lmdeploy": "lmdeploy"}
@@ -44,7 +44,7 @@ def claims(found: Document) -> bool:
     return any(_is_served(one) or _is_latency(one) or _is_throughput(one) for one in found.objects)
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """Each benchmark of a file."""
     for one in found.objects:
         if _is_served(one):
@@ -87,7 +87,7 @@ def _served(one: Mapping[str, Any]) -> Iterator[Run]:
     )
 
 
-def _latency(one: Mapping[str, Any], setup: Setup) -> Iterator[Run]:
+def _latency(one: Mapping[str, Any], setup: RunSetup) -> Iterator[Run]:
     """One batch at a time; `bench latency` runs 8 sequences of 32 + 128 tokens unless told."""
     seconds = number(one["avg_latency"])
     if seconds is not None:
@@ -96,7 +96,7 @@ def _latency(one: Mapping[str, Any], setup: Setup) -> Iterator[Run]:
         yield Run(kind="inference", cells=cells(told))
 
 
-def _throughput(one: Mapping[str, Any], setup: Setup) -> Iterator[Run]:
+def _throughput(one: Mapping[str, Any], setup: RunSetup) -> Iterator[Run]:
     """As many as fit; the file counts tokens of prompts and outputs together."""
     both = share(number(one["total_num_tokens"]), number(one.get("num_requests")))
     prompt, output = setup.number("prompt"), setup.number("output")
@@ -113,4 +113,4 @@ def _throughput(one: Mapping[str, Any], setup: Setup) -> Iterator[Run]:
         yield Run(kind="inference", cells=cells(told))
 
 
-OUTPUT = Output(name="vllm bench", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="vllm bench", claims=claims, rows=rows)

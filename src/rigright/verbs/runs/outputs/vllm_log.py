@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from rigright.verbs.runs.document import Document, Output, Run, cells, model_named, number
-from rigright.verbs.runs.setup import Setup
+from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number
+from rigright.verbs.runs.setup import RunSetup
 
 _ENGINE = re.compile(r"Initializing (?:a V1 |an )?LLM engine \(v(\d{1,4}(?:\.\d{1,4}){1,3})")
 _BOOT = "vLLM API server version"
@@ -92,7 +92,7 @@ def claims(found: Document) -> bool:
     )
 
 
-def rows(found: Document, setup: Setup) -> Iterator[Run]:
+def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     """Each figure of the last start in a log."""
     del setup
     text = found.text[max(found.text.rfind(_BOOT), 0) :]
@@ -139,4 +139,4 @@ def _stored(said: dict[str, str]) -> str:
     return _DTYPES.get(said.get("dtype", ""), "") if method == "None" else _STORED.get(method, "")
 
 
-OUTPUT = Output(name="vllm log", claims=claims, rows=rows)
+OUTPUT = OutputFormat(name="vllm log", claims=claims, rows=rows)

@@ -13,7 +13,7 @@ from rigright.cost.known import Ran, known_of_one
 from rigright.cost.power import band_of, draw_w
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
 from rigright.verbs.validate.diffusion_rows import read_diffusion
-from rigright.verbs.validate.record import Basis, Kind, Prediction
+from rigright.verbs.validate.record import Basis, Prediction, TableKind
 
 LATENCY, RATE, WATTS, JOULES = "latency_s", "images_or_videos_per_s", "avg_power_w", "energy_j_per_item"
 MEASURED = (LATENCY, RATE, WATTS, JOULES)
@@ -67,7 +67,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     )  # fmt: skip
 
 
-KIND = Kind(
+KIND = TableKind(
     name="diffusion",
     columns=COLUMNS,
     marks=("parallelism", "steps", "height", "width"),

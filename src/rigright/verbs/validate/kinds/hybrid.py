@@ -15,7 +15,7 @@ from rigright.facts.hosts import host_chip
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.hybrid_cases import hybrid_figure
-from rigright.verbs.validate.record import Basis, Kind, Prediction
+from rigright.verbs.validate.record import Basis, Prediction, TableKind
 
 _TEXTS = """id source measured engine engine_version model arch weights kv gpu vram_note cpu ram_type pcie
     offload layers_on_gpu experts_on_cpu metric note"""
@@ -66,7 +66,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     )
 
 
-KIND = Kind(
+KIND = TableKind(
     name="hybrid",
     columns=COLUMNS,
     marks=("offload", "metric", "cpu", "n_gpus"),

@@ -8,7 +8,7 @@ from rigright.base.tables import CellReader, Row, number, text
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
-from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.record import Prediction, TableKind
 from rigright.verbs.validate.served_loads import is_loaded
 from rigright.verbs.validate.served_rows import predict_served
 from rigright.verbs.validate.stream_rows import predict_stream, spills
@@ -59,7 +59,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     return (predict_stream(row),)
 
 
-KIND = Kind(
+KIND = TableKind(
     name="inference",
     columns=COLUMNS,
     marks=("engine", "mode", "metric"),

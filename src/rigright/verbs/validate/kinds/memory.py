@@ -6,7 +6,7 @@ from rigright.base.tables import Row, number, text
 from rigright.base.words import with_semicolons
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_TOK, count, figure, told
 from rigright.verbs.validate.memory_rows import predict_memory_row
-from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.record import Prediction, TableKind
 
 
 def _predict(row: Row) -> tuple[Prediction, ...]:
@@ -25,7 +25,7 @@ def _predict(row: Row) -> tuple[Prediction, ...]:
     )
 
 
-KIND = Kind(
+KIND = TableKind(
     name="memory",
     columns={
         "id": text,

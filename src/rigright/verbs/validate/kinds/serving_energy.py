@@ -10,7 +10,7 @@ from rigright.base.tables import CellReader, Row
 from rigright.cost.power import band_of
 from rigright.verbs.validate.cells import MOST_RATE, figure
 from rigright.verbs.validate.kinds import inference
-from rigright.verbs.validate.record import Kind, Prediction
+from rigright.verbs.validate.record import Prediction, TableKind
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import figures_of
 from rigright.verbs.validate.served_rows import predict_served
@@ -47,7 +47,7 @@ def _drawn(row: Row) -> Iterator[Prediction]:
     )  # fmt: skip
 
 
-KIND = Kind(
+KIND = TableKind(
     name="serving_energy",
     columns=COLUMNS,
     marks=("engine", "mode", "metric", WATTS, JOULES),

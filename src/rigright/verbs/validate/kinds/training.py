@@ -23,8 +23,8 @@ from rigright.cost.unsaid import Integrated
 from rigright.demand import Training
 from rigright.facts.training import find_trainer
 from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
-from rigright.verbs.validate.record import Basis, Kind, Prediction
-from rigright.verbs.validate.training_rows import Asked, card_bytes, read_row
+from rigright.verbs.validate.record import Basis, Prediction, TableKind
+from rigright.verbs.validate.training_rows import TrainingQuestion, card_bytes, read_row
 from rigright.verbs.validate.training_speed import read_timed, tok_per_s
 
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
@@ -92,7 +92,7 @@ def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[S
         )  # fmt: skip
 
 
-def _speed(row: Row, asked: Asked, *, room_bytes: float | None) -> Prediction:
+def _speed(row: Row, asked: TrainingQuestion, *, room_bytes: float | None) -> Prediction:
     """What cannot be timed, such as a row that names no chip, still has a peak."""
     try:
         timed = read_timed(row, asked)
@@ -141,7 +141,7 @@ def metrics(raw: Mapping[str, str]) -> tuple[str, ...]:
     return SPEED, PEAK
 
 
-KIND = Kind(
+KIND = TableKind(
     name="training",
     columns=COLUMNS,
     marks=("micro_batch", "seq_tok", "method"),

@@ -14,7 +14,7 @@ from rigright.facts.anchors import FULL, RunCase
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, side
 from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image
-from rigright.verbs.validate.record import Basis, Kind, Prediction
+from rigright.verbs.validate.record import Basis, Prediction, TableKind
 
 SPEED = "samples_per_s"
 _TEXTS = "id source model gpu mode precision layout compile framework note"
@@ -77,7 +77,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     )
 
 
-KIND = Kind(
+KIND = TableKind(
     name="vision",
     columns=COLUMNS,
     marks=("img_size", "batch_size"),

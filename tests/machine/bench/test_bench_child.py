@@ -123,10 +123,10 @@ def test_when_rigright_is_killed_its_children_and_their_files_go_too(tmp_path):
     code = f"""
 import os, sys
 from rigright.machine.bench import child
-from rigright.machine.bench.ask import Ask
+from rigright.machine.bench.ask import BenchRequest
 child.START = {PLAY!r}
-for one in child.Child(sys.executable, dict(os.environ)).run(
-    Ask(part="starts", folder={str(folder)!r}, shown_folder={str(tmp_path)!r})
+for one in child.BenchChild(sys.executable, dict(os.environ)).run(
+    BenchRequest(part="starts", folder={str(folder)!r}, shown_folder={str(tmp_path)!r})
 ):
     print("started", flush=True)
 """

@@ -291,7 +291,7 @@ async function open() {
   }
   at("question").replaceChildren(...question());
   keep();
-  at("answer").replaceChildren(...(isReady || !asks() ? [] : [el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 12 MB the first time."))]));
+  at("answer").replaceChildren(...(isReady || !asks() ? [] : [el("p", { class: "dim" }, t("Starting rigright in this browser: some seconds, and 13 MB the first time."))]));
   if (view === "here" && net.isServed) {
     const mine = (running = new AbortController());
     live(at("answer"), { signal: mine.signal, since: values.since, failed, named, choose: (since) => chosen({ since }), is: () => mine === running });

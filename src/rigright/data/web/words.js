@@ -43,7 +43,7 @@ const zh = {
   "A browser cannot see the machine it runs on. Type there:": "浏览器看不到它所在的机器。请在那台机器上输入：",
   "The first examines it; the second saves what it has to a file that can be dropped here.": "第一条直接体检；第二条把机器信息存成文件，可以拖到这里。",
   "What is in it; what it does now; this page with both.": "依次是：机器里有什么；它正在做什么；带这两项的本页面。",
-  "Starting rigright in this browser: some seconds, and 12 MB the first time.": "正在浏览器里启动 rigright：需要几秒，首次要下载 12 MB。",
+  "Starting rigright in this browser: some seconds, and 13 MB the first time.": "正在浏览器里启动 rigright：需要几秒，首次要下载 13 MB。",
   "rigright runs in this browser: nothing you type or drop leaves it.": "rigright 在这个浏览器里运行：输入的内容和拖入的文件都不会离开它。",
   "rigright did not start in this browser; load the page again.": "rigright 没能在这个浏览器里启动；请重新打开本页。",
   "A token is needed: open this page with #token= and the token.": "需要令牌：打开本页时在地址后加上 #token= 和令牌。", "The file took too long to arrive.": "文件传得太慢。",

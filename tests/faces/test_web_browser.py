@@ -322,6 +322,18 @@ def test_a_misspelt_name_is_put_right_by_a_click(served, seen):
     assert "Qwen3" in seen.run("document.querySelector('#answer h1').textContent")
 
 
+@pytest.mark.parametrize(
+    ("code", "why"), [(503, "排队的问题太多，请稍后再试。"), (401, "需要令牌"), (500, "x")]
+)
+def test_a_server_that_refuses_is_told_in_the_reader_s_language(code, why, served, seen):
+    seen.open(f"{served}#plan?lang=zh")
+    seen.until(DONE)
+    seen.run(f"window.fetch = async () => new Response('x', {{status: {code}}})")
+    seen.run("location.hash = 'fit?machine=24gb&lang=zh'")
+    seen.until("!!document.querySelector('#answer .error')")
+    assert why in seen.run("document.querySelector('#answer .error').textContent")
+
+
 @pytest.mark.parametrize("back", ["served", "static"])
 def test_a_capture_that_is_dropped_is_told_by_its_name(back, seen, request):
     seen.open(f"{request.getfixturevalue(back)}#doctor?lang=en")

@@ -142,7 +142,7 @@ async function show(work) {
 }
 
 const failed = (error) => el("div", { class: "error", role: "alert" },
-  ...named([el("p", {}, error.message || t("No answer")), error.hint ? el("p", {}, suggested(error.hint)) : ""]),
+  ...named([el("p", {}, error.message || t("No answer")), ...(error.hint ? [el("p", {}, suggested(error.hint))] : [])]),
   net.isServed || isReady ? "" : el("p", {}, el("button", { type: "button", onclick: () => location.reload() }, t("Try again"))));
 
 // Names that a hint says are put where they belong by a click.

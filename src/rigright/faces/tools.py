@@ -114,7 +114,8 @@ def offered(root: Path | None) -> tuple[str, ...]:
     return TOOLS if root is not None else tuple(name for name in TOOLS if name != "validate")
 
 
-def arguments(tool: str, root: Path | None) -> dict[str, argparse.Action]:
+@cache  # to make a parser takes milliseconds, and each argument asks for it
+def arguments(tool: str, root: Path | None) -> Mapping[str, argparse.Action]:
     """What an agent may say to a tool."""
     aliases = {name.replace("-", "_") for option in options_of(tool) for name in option.aliases}
     return {
@@ -170,7 +171,8 @@ def _as_arguments(text: str, tool: str) -> str:
     return re.sub(r"--([a-z][a-z-]*[a-z])\b", named, text)
 
 
-def _known(tool: str, root: Path | None) -> dict[str, argparse.Action]:
+@cache
+def _known(tool: str, root: Path | None) -> Mapping[str, argparse.Action]:
     """What is taken: an option's other names, too."""
     every = question.arguments_of(question.parser_of(tool))
     other = {
@@ -179,7 +181,7 @@ def _known(tool: str, root: Path | None) -> dict[str, argparse.Action]:
         for alias in option.aliases
         if alias.replace("-", "_") in every
     }
-    return arguments(tool, root) | other
+    return {**arguments(tool, root), **other}
 
 
 def answer(tool: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-# make test: all that a .venv can check, in minutes. The rest is for whoever works on rigright.
+# make test: everything a .venv can test, in minutes. The other targets are for developers.
 PYTHON = .venv/bin/python
 
-# what is compiled once is compiled for every worker, and for every program that tests start
+# keep compiled modules for all test workers and for the programs that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: test test-live test-engines fuzz lint check bench docs site ready clean
@@ -9,16 +9,16 @@ unexport PYTHONDONTWRITEBYTECODE
 test: ready
 	$(PYTHON) -m pytest -n auto --dist worksteal
 
-# what needs Debian's packages (installed as root only), Slurm, ssh, Ray, Prometheus or time; and all laws, tried harder
+# tests that need Debian packages (installed only as root), Slurm, ssh, Ray, Prometheus or time, and property tests with more examples
 test-live: ready
 	RIGRIGHT_LIVE=1 RIGRIGHT_HYPOTHESIS=thorough $(PYTHON) -m pytest -n auto --dist worksteal -m "live or hypothesis"
 
-# every exported file through the real parsers of the engines, each in a venv of its own; minutes, gigabytes the first time
+# every exported file through the real parsers of the engines, each in its own venv; minutes, and gigabytes the first time
 test-engines: ready
 	nice $(PYTHON) scripts/engines
 	RIGRIGHT_ENGINES=1 $(PYTHON) -m pytest -p no:randomly -s tests/engines
 
-# every night: a million mutated inputs over all readers; the faults with their numbers
+# nightly: a million mutated inputs over all readers; prints each failure with its seed number
 fuzz: ready
 	nice $(PYTHON) tests/fuzz/mutants.py --inputs 1000000
 

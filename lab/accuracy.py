@@ -21,24 +21,26 @@ LONE_TERMS = ("ctranslate2", "onnxruntime")  # engines whose own term one source
 MOST_STALE = 0.02  # share of kept predictions that may differ from today's, by rounding of terms
 HEAD = """<!-- made by python -m lab accuracy; do not edit -->
 
-# How true the figures are
+# Accuracy
 
-Predictions against published runs that nobody here produced: `rigright validate FILE.csv` prints the same
-for any file, yours included. An error is predicted over measured, less one; "90 % below" is its 90th
-percentile; "bias" its median with the sign; "in the band" the share of measured figures between low and high.
-Kinds of figures are never pooled, and an average over sources weighs every source alike.
+Predictions compared with published runs that others measured. `rigright validate FILE.csv` prints the same
+for any file, including yours.
 
-"Left out" is what counts for a chip, a model or a source that is not in our files: all terms are refitted
-without the whole source (a page of it), chip or model, which is then predicted. In sample, the fit has seen
-the run. The same holds for bands: what they hold is told of groups they were made without.
+The error is predicted over measured, minus one. "90 % below" is its 90th percentile, "bias" the median with
+its sign, "in the band" the share of measured figures between low and high. Different figures are never
+pooled, and an average over sources weights each source alike, even one with a single run.
+
+"Left out" applies to a chip, model or source that is not in our files: everything is refitted without that
+source (one page of it), chip or model, which is then predicted. The other columns are in sample. Bands are
+tested the same way, on groups they were made without.
 """
 OTHERS = (  # kinds that are told by source alone
     ("Inference memory", "memory"),
     ("Training memory", "training"),
     ("Training memory: programs of our own table", "own"),
-    ("Models beside main memory", "hybrid"),
+    ("Models in main memory", "hybrid"),
     ("Images and video", "diffusion"),
-    ("What anybody sent in", "llmfit_runs"),
+    ("Community runs", "llmfit_runs"),
 )
 
 
@@ -61,11 +63,11 @@ def _speeds(
     drawn: Mapping[Path, str],
 ) -> Iterator[str]:
     yield from ("", "## Speed at a glance", "", *tables.glance(found, runs, left))
-    yield from ("", "## What 80 % bands hold of groups they never saw", "")
-    yield "A group counts by the root of its runs. Aimed at: 80 %; accepted on average: 75 to 88 %."
+    yield from ("", "## Coverage of 80 % bands on groups left out", "")
+    yield "Each group counts by the square root of its runs. Target: 80 %; accepted on average: 75 to 88 %."
     yield from ("", *tables.covered(left_out.held()))
-    yield from ("", "## Beside peers", "")
-    yield "The rows of aiconfigurator's own sample. Its answers, and its roofline's, were computed once."
+    yield from ("", "## Compared with other tools", "")
+    yield "Rows: aiconfigurator's own sample. Its answers and those of its roofline were computed once."
     yield from ("", *tables.peers(runs, left))
     yield from ("", "## Real traces, replayed", "", *traces.replayed())
     yield from ("", "## Pictures", "", *_pictures(drawn))
@@ -79,13 +81,13 @@ def _speeds(
         yield from ("", f"## {kind.capitalize()}: the models with most runs", "")
         most = tables.MOST_MODELS
         yield from tables.by_group(mine, lambda run: run.model, left=left, way="model", most=most)
-    yield from ("", "## The worst rows, and why", "")
+    yield from ("", "## The worst predictions, and why", "")
     yield "Reasons stand in docs/accuracy/reasons.toml; what is not known is said."
     yield from ("", *worst.worst(runs.values()))
 
 
 def _pictures(drawn: Mapping[Path, str]) -> Iterator[str]:
-    yield "Predicted against measured (dashed: 20 % off), and the share of runs within an error."
+    yield "Predicted against measured (dashed: 20 % off), and the share of runs within each error."
     yield ""
     for metric, title in TITLES.items():
         names = [path.name for path in drawn if path.stem in {metric, f"{metric}_left_out"}]
@@ -102,7 +104,7 @@ def _memory(found: Mapping[str, Validation]) -> Iterator[str]:
             yield from tables.scored(
                 score for score in found[name].scores if told is None or score.metric in told
             )
-    yield from ("", "## Inference memory, without terms that one source alone gave", "")
+    yield from ("", "## Inference memory, without terms from a single source", "")
     yield from _without_lone_terms()
     yield from ("", "## Training memory, each source left out", "", *_left_out(), "")
 
@@ -116,7 +118,7 @@ def _without_lone_terms() -> Iterator[str]:
     names = " and ".join(LONE_TERMS)
     yield (
         f"What {names} take beside their tensors is known from premAI-io/benchmarks alone; here they are "
-        "predicted with the term all engines share. Shared terms were set by hand, all sources in sight."
+        "predicted with the term all engines share. Shared terms were set by hand, with all sources known."
     )
     yield ""
     yield from tables.scored(score for score in found.scores if score.metric == "total_gpu_peak")

@@ -25,12 +25,12 @@ POWERS = ("avg_power_w_per_gpu", "energy_j_per_token")  # told beside the speeds
 OTHERS = {"peer_aiconfigurator", "speculative", "china_base", "china_inference"}  # tables of other things
 COMMUNITY = "llmfit_runs"  # runs that anybody sent in: little trust, told apart
 TITLES = {
-    "ttft_ms": "time to first token",
-    "tpot_ms": "time per further token",
+    "ttft_ms": "TTFT",
+    "tpot_ms": "TPOT",
     "output_tok_s_total": "output tokens/s",
-    "decode_tok_s_per_user": "decode tokens/s of one user",
+    "decode_tok_s_per_user": "decode tokens/s, one user",
     "prefill_tok_s": "prefill tokens/s",
-    "latency_ms": "whole request or batch",
+    "latency_ms": "request or batch latency",
     "tok_per_s_per_chip": "training tokens/s",
     "samples_per_s": "images or samples/s",
 }

@@ -144,7 +144,7 @@ def _group_row(key: tuple[str, str], runs: Sequence[Run], *, left: Left, way: st
 
 def covered(found: Sequence[Coverage]) -> Iterator[str]:
     """How many runs bands hold that were made without them."""
-    yield "| terms | left out | groups | runs | in the band | held least |"
+    yield "| terms | left out | groups | runs | in the band | lowest group |"
     yield "| --- | --- | ---: | ---: | ---: | --- |"
     for average in (one for one in found if not one.name):
         mine = [one for one in found if one.by == average.by and one.name]

@@ -11,7 +11,7 @@ from lab.page.held import ROOT, TITLES, Run
 
 REASONS = ROOT / "docs" / "accuracy" / "reasons.toml"
 MOST = 6  # of a figure
-UNTOLD = "not looked into yet"
+UNTOLD = "not investigated yet"
 
 
 def worst(runs: Iterable[Run]) -> Iterator[str]:

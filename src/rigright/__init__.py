@@ -1,4 +1,4 @@
-"""The right rig for your model, and your rig set right.
+"""Plan, check and measure hardware for deep learning.
 
 Each verb of the command line is a function here, loaded when used, and its options are named arguments:
 `rigright.explain("llama-3.1-70b", on="8x h100")`. What it calls, with typed wishes instead of words, lives

@@ -132,9 +132,9 @@ def test_a_file_gives_the_runner_no_commands(step, tmp_path):
 @pytest.mark.parametrize(
     ("inputs", "why"),
     [
-        ({"command": "fleet; id", "files": "a"}, "command is doctor or validate"),
-        ({"command": "doctor", "files": " \n"}, "files names no file"),
-        ({"command": "doctor", "files": "a", "fail_on": "x"}, "fail-on is fault, warning or never"),
+        ({"command": "fleet; id", "files": "a"}, "command must be doctor or validate"),
+        ({"command": "doctor", "files": " \n"}, "files is empty: name at least one file"),
+        ({"command": "doctor", "files": "a", "fail_on": "x"}, "fail-on must be fault, warning or never"),
     ],
 )
 def test_inputs_that_are_none_are_refused(step, inputs, why):

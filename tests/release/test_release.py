@@ -35,7 +35,7 @@ def made(tmp_path_factory):
         run("git", "-C", str(ROOT), "tag"),
         run("git", "-C", str(ROOT), "status", "--porcelain"),
     ) == before
-    assert told.startswith(f"rigright {__version__} in {out}: a rehearsal, no tag\n")
+    assert told.startswith(f"rigright {__version__} in {out}: not tagged\n")
     return out
 
 

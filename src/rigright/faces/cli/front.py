@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rigright.base.page import Page, Shown, Table
 
 ASKS = "rigright.faces.cli.asks"
-TAGLINE = say("The right rig for your model, and your rig set right.")
+TAGLINE = say("Plan, check and measure hardware for deep learning.")
 _STAGES = {
     "plan": say("Choose hardware"),
     "machine": say("Run hardware"),

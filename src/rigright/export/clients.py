@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from rigright.export.launch import Launch
-from rigright.export.text import SEED, comments, given, script
+from rigright.export.text import SEED, Variable, comments, given, script
 
 RESULT = "bench.json"
 GUIDELLM = "0.8.1"
@@ -48,7 +48,8 @@ def guidellm(launch: Launch) -> str:
         f"{launch.name}: the load of bench.sh sent by GuideLLM {GUIDELLM}",
         f"then: rigright validate {RESULT} --plan plan.json",
     )
-    return script((("guidellm", "run"), *words), head=head, environment={})
+    seed = ("--seed", Variable("SEED", before="kind=static,value="))  # as in bench.sh: no prompt twice
+    return script((("guidellm", "run"), *words, seed), head=head, environment={})
 
 
 def vllm_bench(launch: Launch, *, backend: str, header: str | None = None) -> str:

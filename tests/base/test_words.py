@@ -100,7 +100,8 @@ VERBS = (  # and other words that end in s, and stand behind a value that counts
     "decides carries contradicts binds asks keeps hides shows turns trains transcribes replaces serves "
     "generates exists leaves gathers fills looks both results wheels weights collectives kernels ways "
     "Windows cases prompts less faults measurements states programs fans always plus slows baseboards "
-    "matches across differs supports contains sends describes returns allows exceeds produces"
+    "matches across differs supports contains sends describes returns allows exceeds produces "
+    "reaches handles expands uses"
 )
 
 
@@ -162,7 +163,7 @@ def test_one_of_a_thing_is_said_so():
         ("it is {slots} slots wide", {"slots": 1}, "it is 1 slot wide"),
         ("{count} wrong values", {"count": "1"}, "1 wrong value"),
         ("{count} bad cards are lost", {"count": 1}, "1 bad card is lost"),
-        ("{count} of {all} cards do not answer", {"count": 1, "all": 8}, "1 of 8 cards does not answer"),
+        ("{count} of {all} GPUs do not respond", {"count": 1, "all": 8}, "1 of 8 GPUs does not respond"),
         ("{count} processes", {"count": 2}, "2 processes"),
         ("{count} entries", {"count": 1}, "1 entry"),
         ("{count} checks", {"count": 1.0}, "1.0 checks"),

@@ -67,7 +67,7 @@ def test_each_thing_less_known_widens_or_leaves_a_band(subject, metric):
 
 @given(tpot=st.floats(1e-4, 1.0), ttft=st.floats(1e-3, 100.0), moved=st.floats(0.2, 5))
 def test_a_rate_and_its_seconds_are_one_figure_told_twice(tpot, ttft, moved):
-    """A user's tokens a second are one over a token's time, with low and high the other way round."""
+    """A user's tokens/s are one over a token's time, with low and high reverse the order."""
     figures = {"tpot_s": tpot, "user_tok_per_s": 1 / tpot, "ttft_s": ttft}
     assert set(figures) <= set(MEASURED["speed_serving"])
     found = tell(figures, arch=LLAMA, engine=find_engine("vllm"), chips=[by_id()["h100-sxm5-80gb"]])

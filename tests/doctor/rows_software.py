@@ -274,11 +274,7 @@ ROWS = {
                 None,
             ),
             (
-                {
-                    "software__driver_error": (
-                        "the driver's library and the kernel's module are of different versions"
-                    )
-                },
+                {"software__driver_error": ("driver library and kernel module have different versions")},
                 "fault",
                 None,
             ),

@@ -132,19 +132,19 @@ def test_a_loose_name_is_loaded_by_its_id_and_what_has_a_place_as_it_was_typed(t
 
 
 def test_a_plan_is_not_started_with_another_engine():
-    with pytest.raises(AskError, match="runs with vllm, not with sglang"):
+    with pytest.raises(AskError, match="the plan uses vllm, not sglang"):
         launch_files("sglang", drawn("vllm", 1)[0])
 
 
 @pytest.mark.parametrize(
-    ("target", "program", "can"), [("axolotl", "vllm", "trains"), ("vllm", "hf", "serves")]
+    ("target", "program", "can"), [("axolotl", "vllm", "is for training"), ("vllm", "hf", "is for serving")]
 )
 def test_a_plan_of_the_other_kind_is_refused_with_what_fits_it(target, program, can):
-    with pytest.raises(AskError, match=f"{target} {can}, and the plan is one for") as refused:
+    with pytest.raises(AskError, match=f"{target} {can}, but this is a") as refused:
         launch_files(target, base(program))
     fitting = str(refused.value.hint).rpartition("export ")[2].split(", ")
     assert all(launch_files(one, base(program)) for one in fitting)
-    mode = {"trains": "--mode finetune --trainer", "serves": "--mode serve --engine"}[can]
+    mode = {"is for training": "--mode finetune --trainer", "is for serving": "--mode serve --engine"}[can]
     assert f"{mode} {programs()[target].runs[0]}" in str(refused.value.hint)
 
 
@@ -155,7 +155,7 @@ def test_what_watches_takes_no_plan(tmp_path, capsys):
 
 def test_a_file_that_is_no_plan_is_one_sentence(tmp_path):
     (tmp_path / "x.json").write_text('{"plans": 3}')
-    with pytest.raises(AskError, match="holds no plan"):
+    with pytest.raises(AskError, match="contains no plan"):
         read_plan(str(tmp_path / "x.json"))
 
 

@@ -17,18 +17,18 @@ WRONG = """
 3  format not recognised      | probe --from {folder}/junk.json
 3  is empty                   | probe --from {folder}/empty
 3  not text                   | probe --from {folder}/bytes
-3  holds no file              | probe --from {folder}/emptyfolder
+3  no readable file           | probe --from {folder}/emptyfolder
 2  is a folder                | probe --bundle {folder}/emptyfolder
-2  leave --from out           | probe --bundle {folder}/b.tar.gz --from {folder}/junk.json
+2  remove --from              | probe --bundle {folder}/b.tar.gz --from {folder}/junk.json
 3  cannot write               | probe --save {folder}/file/x.json --from {folder}/h100.txt
-2  no check or group          | doctor --only nosuch
+2  unknown check or group     | doctor --only nosuch
 2  --only has no value        | doctor --only ''
 4  no such file               | doctor --from {folder}/none
 4  no such file               | doctor --for {folder}/none.json --from {folder}/h100.txt
 2  unknown GPU                | doctor --for '8x nosuch' --from {folder}/h100.txt
-2  holds no plan              | doctor --for {folder}/junk.json --from {folder}/h100.txt
+2  contains no plan           | doctor --for {folder}/junk.json --from {folder}/h100.txt
 3  cannot write               | doctor --fix-script {folder}/file/x.sh --from {folder}/h100.txt
-2  is there already           | doctor --fix-script {folder}/file --from {folder}/h100.txt
+2  already exists             | doctor --fix-script {folder}/file --from {folder}/h100.txt
 2  unknown GPU                | setup --on nosuch
 2  one of them                | setup --on h100 --from {folder}/junk.json
 2  unknown system             | setup --on h100 --os 'plan 9'
@@ -36,70 +36,70 @@ WRONG = """
 2  no requirements known      | setup --on h100 --for nosuch
 2  only one file can          | setup --on h100 --script --docker
 3  cannot write               | setup --on h100 --script {folder}/file/x.sh
-2  is there already           | setup --on h100 --requirements {folder}/file
-2  no part                    | bench nosuch
+2  already exists             | setup --on h100 --requirements {folder}/file
+2  unknown part               | bench nosuch
 2  too short to measure       | bench ram --time 0.1s
 2  as a time                  | bench --time x
 4  no such file               | bench --from {folder}/none
 3  as a benchmark             | bench --from {folder}/junk.json
 3  as a benchmark             | bench --from {folder}/bytes
-2  no address                 | bench --endpoint ftp://x
+2  not an address             | bench --endpoint ftp://x
 2  is a folder                | bench ram --save {folder}/emptyfolder
 4  there is no folder         | bench ram --save {folder}/none/x.json
 4  cannot listen              | bench --listen no.such.host.invalid
 2  as a time                  | watch --once --every 0s
 2  as a time                  | watch --for x
-2  write a port               | watch --serve x
-2  write a port               | watch --serve 127.0.0.1:99999
-2  give --token               | watch --serve 0.0.0.0:9477
+2  use a port                 | watch --serve x
+2  use a port                 | watch --serve 127.0.0.1:99999
+2  add --token                | watch --serve 0.0.0.0:9477
 4  no such file               | watch --serve --token {folder}/none
-2  add --once                 | watch --markdown
-2  are for --serve            | watch --token {folder}/file
+2  needs --once               | watch --markdown
+2  need --serve               | watch --token {folder}/file
 2  as a time                  | history --since x
-2  nearer to now              | history --since 1h --until 2h
+2  more recent than           | history --since 1h --until 2h
 2  nosuch                     | history --of nosuch
 4  no history                 | history --file {folder}/none
-3  not a history              | history --file {folder}/bytes
+3  not a rigright history     | history --file {folder}/bytes
 4  no history                 | history
 2  as a time                  | diagnose --for 0s
 2  as a time                  | diagnose --since x
-2  give one of them           | diagnose --since 1h --for 1s
+2  use one of them            | diagnose --since 1h --for 1s
 4  no history                 | diagnose --since 1h
 4  no history                 | diagnose --history {folder}/none
-3  not a history              | diagnose --since 1h --history {folder}/bytes
-2  no share of a cause        | upgrade --bound nosuch
-2  more than all              | upgrade --bound disk=60%,compute=60%
+3  not a rigright history     | diagnose --since 1h --history {folder}/bytes
+2  as shares of causes        | upgrade --bound nosuch
+2  more than 100 %            | upgrade --bound disk=60%,compute=60%
 2  --from reads a file        | diagnose --from {folder}/h100.txt --for 30s
 3  format not recognised      | upgrade --from {folder}/junk.json --bound disk
-2  no number of machines      | upgrade --bound disk --machines 0
+2  not a valid number         | upgrade --bound disk --machines 0
 2  as an amount               | upgrade --bound disk --budget x
 2  WHAT                       | fleet
 2  nosuch                     | fleet nosuch
-2  which nodes                | fleet probe
-2  one way to the nodes       | fleet probe --hosts a --slurm
+2  no nodes given             | fleet probe
+2  use only one of            | fleet probe --hosts a --slurm
 2  there is no folder         | fleet probe --from {folder}/none
 2  is empty                   | fleet doctor --from {folder}/emptyfolder
-2  no name of a host          | fleet probe --hosts 'a[1-'
-2  no name of a host          | fleet probe --hosts=-oProxyCommand=true
-2  between 1 and 512          | fleet probe --hosts a --parallel 0
+2  is not a host name         | fleet probe --hosts 'a[1-'
+2  is not a host name         | fleet probe --hosts=-oProxyCommand=true
+2  must be 1 to 512           | fleet probe --hosts a --parallel 0
 2  cannot read --options      | fleet probe --hosts a --options "'"
-2  no check or group          | fleet health --only nosuch
-2  files for whom             | fleet files
+2  unknown check or group     | fleet health --only nosuch
+2  no target given            | fleet files
 2  TARGET                     | export
 2  cannot export to "nosuch" | export nosuch
-2  no HOST:PORT               | export prometheus --watched x
-2  no HOST:PORT               | export prometheus --watched a:99999
-2  no HOST:PORT               | export prometheus --alertmanager 'a b:1'
+2  is not HOST:PORT           | export prometheus --watched x
+2  is not HOST:PORT           | export prometheus --watched a:99999
+2  is not HOST:PORT           | export prometheus --alertmanager 'a b:1'
 2  as a time                  | export prometheus --every 0s
 3  cannot write               | export alerts --out {folder}/file/x
-2  nothing is to be run       | measure
-2  too often                  | measure --every 1ms -- true
+2  no command given           | measure
+2  is too short               | measure --every 1ms -- true
 2  as a number                | measure --steps x -- true
-3  is no plan                 | measure --plan {folder}/junk.json -- true
-4  there is no plan           | measure --plan {folder}/none -- true
+3  is not a plan              | measure --plan {folder}/junk.json -- true
+4  no such plan               | measure --plan {folder}/none -- true
 2  is a folder                | measure --save {folder}/emptyfolder -- true
 4  there is no folder         | measure --save {folder}/none/x.json -- true
-2  give --plan                | measure --save {folder}/x.csv -- true
+2  add --plan                 | measure --save {folder}/x.csv -- true
 """
 LINES = [
     (int(code), says.strip(), line.strip())

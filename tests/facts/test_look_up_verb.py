@@ -239,7 +239,7 @@ def test_versions_are_ordered_by_their_numbers():
 
 def test_a_word_that_no_record_has_is_met_with_what_there_is():
     assert [str(note) for note in found("chips", where=("vendor=nvida",)).notes] == [
-        'no record has vendor "nvida"; there are NVIDIA'
+        'no record has vendor "nvida"; known: NVIDIA'
     ]
     (note,) = found("chips", where=("segment=laptop",)).notes
     assert "consumer" in str(note)

@@ -143,9 +143,9 @@ def test_what_is_outdated_is_told_in_both_languages():
 def test_a_bad_law_is_a_clear_error():
     with pytest.raises(RigError, match="no law of figures"):
         compute("nothing here")
-    with pytest.raises(RigError, match="no myth number"):
+    with pytest.raises(RigError, match="unknown myth"):
         find_myth("77")
-    with pytest.raises(RigError, match="is no number"):
+    with pytest.raises(RigError, match="is not a number"):
         compute("times 2 | chip rtx-4090 launch")
 
 

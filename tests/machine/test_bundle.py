@@ -300,9 +300,9 @@ def test_paths_links_and_devices_in_it_reach_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (gzip.compress(b"\0" * (200 * MIB), mtime=0), "there are zero bytes in it"),
+        (gzip.compress(b"\0" * (200 * MIB), mtime=0), "it contains zero bytes"),
         (gzip.compress(b"x" * 1000, mtime=0)[:-20], "too early"),
-        (b"\x1f\x8bnot gzip at all", "no bundle"),
+        (b"\x1f\x8bnot gzip at all", "not a readable bundle"),
         (tar_of(("machine.json", b"[]")), "not recognised"),
         (tar_of(("machine.json", b"{" * 50_000), ("index.json", b"{}")), "no machine.json"),
         (tar_of(("machine.json", MACHINE[:-1])), "not recognised"),
@@ -345,7 +345,7 @@ def test_a_gzip_of_a_text_is_the_text():
 def test_places_that_are_no_files_are_refused_unopened(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(DataError, match="neither a plain file nor a folder"):
+    with pytest.raises(DataError, match="neither a regular file nor a folder"):
         open_machine(pipe)
     with pytest.raises(RigError, match="no such file"):
         open_machine(tmp_path / "absent.json")

@@ -594,7 +594,7 @@ def test_beyond_loopback_a_token_is_asked_for(tmp_path):
 
 
 def test_a_port_in_use_is_told_of(server):
-    with pytest.raises(MissingError, match="another program listens"):
+    with pytest.raises(MissingError, match="is already in use"):
         MetricsServer(server.place, lambda _: (b"", ""))
 
 

@@ -301,7 +301,7 @@ def test_a_full_disk_is_told_of_and_the_file_lives(file):
         history.add_tick(moment(0))
         pages = history._open.execute("PRAGMA page_count").fetchone()[0]
         history._open.execute(f"PRAGMA max_page_count = {pages + 3}")
-        with pytest.raises(MissingError, match=r"disk that holds .* is full"):
+        with pytest.raises(MissingError, match=r"disk of .* is full"):
             [history.add_tick(moment(n)) for n in range(1, 2000)]
         history._open.execute("PRAGMA max_page_count = 1000000")
         history.add_tick(moment(5000))
@@ -312,8 +312,8 @@ def test_a_full_disk_is_told_of_and_the_file_lives(file):
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        (b"hello, this is somebody's letter", "not a history of rigright"),
-        (b"SQLite format 3\x00" + b"\xff" * 5000, "damaged|not a history|cannot be used"),
+        (b"hello, this is somebody's letter", "not a rigright history"),
+        (b"SQLite format 3\x00" + b"\xff" * 5000, "damaged|not a rigright history|cannot be used"),
     ],
 )
 def test_a_foreign_file_is_left_alone(file, what, told):
@@ -331,7 +331,7 @@ def test_a_database_of_others_is_left_alone(file):
         other.execute("CREATE TABLE tick (mine TEXT)")
     other.close()
     before = file.read_bytes()
-    with pytest.raises(DataError, match="not a history of rigright"):
+    with pytest.raises(DataError, match="not a rigright history"):
         open_history(file)
     assert file.read_bytes() == before
 
@@ -352,7 +352,7 @@ def test_a_reader_is_not_held_up_by_a_writer_and_a_second_writer_is_told(file):
         with open_history(file, writes=False) as reader:
             assert list(reader.ticks()) == []
         with open_history(file, patience_s=0.05) as second:
-            with pytest.raises(MissingError, match=r"another program holds .* for too long; end it"):
+            with pytest.raises(MissingError, match=r"is locked by another program; stop it"):
                 second.add_tick(moment(0))
             other.execute("COMMIT")
             second.add_tick(moment(0))  # whoever was told may add it again: it is kept once
@@ -393,7 +393,7 @@ def test_an_older_history_is_brought_up_to_date_whole_or_not_at_all(file, monkey
             assert len(list(history.ticks())) == 1
     monkeypatch.setattr(history_file, "_SCHEMA", older)
     for writes in (True, False):
-        with pytest.raises(DataError, match="newer rigright; update this one"):
+        with pytest.raises(DataError, match="newer rigright; update"):
             open_history(file, writes=writes)
     assert sound(file)
 
@@ -415,7 +415,7 @@ def test_a_disk_that_is_truly_full_or_read_only_is_told_of(tmp_path):
                 while True:
                     other.write(bytes(4096))
                     other.flush()
-            with pytest.raises(MissingError, match=r"disk that holds .* is full; free some"):
+            with pytest.raises(MissingError, match=r"disk of .* is full; free some"):
                 [history.add_tick(moment(n)) for n in range(1, 2000)]
             kept = len(list(history.ticks()))
             (place / "films").unlink()

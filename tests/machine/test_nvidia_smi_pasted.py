@@ -194,12 +194,12 @@ def test_of_a_table_printed_twice_the_first_counts():
     ("said", "error"),
     [
         (
-            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure ...",
+            "NVIDIA-SMI has reason it couldn't communicate with the NVIDIA driver. Make sure ...",
             "the kernel's nvidia module is not loaded",
         ),
         (
             "$ nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\nNVML library version: 570.124",
-            "the driver's library and the kernel's module are of different versions",
+            "driver library and kernel module have different versions",
         ),
         ("Failed to initialize NVML: Unknown Error", "Failed to initialize NVML: Unknown Error"),
         ("No devices were found", "No devices were found"),

@@ -73,12 +73,12 @@ def test_a_recorded_machine_without_nvidia_says_nothing(tmp_path):
     ("said", "meant"),
     [
         (
-            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+            "NVIDIA-SMI has reason it couldn't communicate with the NVIDIA driver.",
             "the kernel's nvidia module is not loaded",
         ),
         (
             "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.54",
-            "the driver's library and the kernel's module are of different versions",
+            "driver library and kernel module have different versions",
         ),
         ("Failed to initialize NVML: Unknown Error", "Failed to initialize NVML: Unknown Error"),
         ("<nvidia_smi_log><gpu>", "<nvidia_smi_log><gpu>"),
@@ -109,7 +109,7 @@ def test_a_driver_that_fails_says_so_and_the_tool_cannot_help(tmp_path):
     (tmp_path / "root" / "proc/driver/nvidia/version").write_text("NVRM version")
     answer = read(replace(world, root=tmp_path / "root"))
     assert dict(answer.fields)["software"].driver_error == (
-        "the driver's library and the kernel's module are of different versions"
+        "driver library and kernel module have different versions"
     )
 
 

@@ -160,8 +160,8 @@ def said(*devices, times=1, **more):
         ({"slowed_by": ("sw_thermal",)}, 1, "gpu1 throttled: heat; other 3 fine", "warn"),
         ({"slowed_by": ("hw_thermal",)}, 121, "gpu1 throttled for 2.0 min: overheated; other 3 fine", "bad"),
         ({"slowed_by": ("sw_power_cap",)}, 9, "4 GPUs fine: 90 % busy, hottest 50 °C", "good"),
-        ({"state": "lost"}, 1, "gpu1: lost: the driver cannot reach it any more; other 3 fine", "bad"),
-        ({"rows_failed": True}, 1, "gpu1: a memory row cannot be replaced; other 3 fine", "bad"),
+        ({"state": "lost"}, 1, "gpu1: lost: unreachable for the driver; other 3 fine", "bad"),
+        ({"rows_failed": True}, 1, "gpu1: row remapping failed; other 3 fine", "bad"),
         (
             {"slowed_by": None}, 1,
             "4 GPUs: 90 % busy, hottest 50 °C; slowdowns are not reported", "plain",
@@ -175,7 +175,7 @@ def test_line_one_is_the_answer(ill, times, line, tone):
 
 
 def test_line_one_where_no_card_is():
-    assert said() == ("no accelerator that a driver shows", "dim")
+    assert said() == ("no GPU listed by a driver", "dim")
     assert said(on_bus=2) == ("2 GPUs on the PCI bus, but no driver lists them", "bad")
 
 

@@ -145,11 +145,11 @@ def test_what_is_wrong_stands_beside_the_card():
     )
     for height in (12, 60):
         told = "\n".join(drawn(*cards, width=140, height=height))
-        assert "lost: the driver cannot reach it" in told
+        assert "lost: unreachable for the driver" in told
         assert "throttled: overheated, power limit" in told
-        assert "the driver asks for: gpu reset" in told
-        assert "no answer for 42 s" in told
-        assert "memory rows wait for a reset" in told
+        assert "driver requests: gpu reset" in told
+        assert "no response for 42 s" in told
+        assert "row remapping is pending: reset the GPU" in told
 
 
 def test_the_past_is_drawn_newest_at_the_right():
@@ -201,7 +201,7 @@ def test_what_is_remembered_is_bounded():
 
 def test_before_the_first_moment_something_is_said():
     first, *_, last = lines(Recent(), Screen(width=60), height=10)
-    assert first == "looking at the machine ..."
+    assert first == "reading the machine ..."
     assert last.startswith("q quit")
 
 
@@ -209,7 +209,7 @@ def test_the_log_has_a_line_for_each_card_and_each_event():
     now = moment(*eight(state="hung")[:2], CARD, events=(Event(kind="xid", code=79, pci="a", text="b"),))
     assert len(list(log.readings(now, "en"))) == 4
     (news,) = log.news(now, "en")
-    assert news.endswith("XID 79 of a: b")
+    assert news.endswith("XID 79 on a: b")
 
 
 def test_the_page_of_one_look():

@@ -41,10 +41,10 @@ def two(kind):
     ("kind", "told"),
     [
         ("NV18", "NV18 (18 NVLinks)"),
-        ("PHB", "PHB (through the processor)"),
-        ("SYS", "SYS (from one socket to another)"),
-        ("PIX", "PIX (one PCIe switch between them)"),
-        ("NEW", "by NEW"),
+        ("PHB", "PHB (through the CPU)"),
+        ("SYS", "SYS (across CPU sockets)"),
+        ("PIX", "PIX (one PCIe switch)"),
+        ("NEW", "all pairs: NEW"),
     ],
 )
 def test_the_short_word_for_a_way_is_explained(kind, told):

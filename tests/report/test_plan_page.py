@@ -117,8 +117,8 @@ def test_a_named_machine_that_misses_a_limit_says_how_often_it_holds():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"machines_needed": 22}, "serves 0.94 of 20 requests/s; needs about 22 such machines"),
-        ({}, "serves 0.94 of 20 requests/s; needs about 22 such machines"),
+        ({"machines_needed": 22}, "serves 0.94 of 20 requests/s; needs about 22 of these machines"),
+        ({}, "serves 0.94 of 20 requests/s; needs about 22 of these machines"),
         ({"n_chips": 1}, "serves 0.94 of 20 requests/s; needs about 22 of these GPUs"),
     ],
 )

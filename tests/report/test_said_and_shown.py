@@ -167,9 +167,7 @@ def test_watch_tells_of_a_card_that_no_driver_shows(name, bus, shown, tmp_path, 
     monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
     with Watch(WatchWish(every_s=1.0, keep=False), world=world) as moments:
         notes = [str(note) for note in moments.look(2.0).notes]
-    assert any(
-        note.startswith(f"cards on the bus: {bus}, that drivers show here: {shown};") for note in notes
-    )
+    assert any(note.startswith(f"GPUs on the bus: {bus}, listed by drivers: {shown};") for note in notes)
 
 
 def test_watch_is_quiet_where_all_cards_are_there(tmp_path, monkeypatch):

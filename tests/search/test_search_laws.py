@@ -241,7 +241,7 @@ def test_bands_hold_their_figures(world, wish):
     [("8x h100", "serve"), ("1x rtx 4090", "chat"), ("2x rtx 3090", "chat"), ("rtx 3090 + rtx 4090", "chat")],
 )
 def test_a_plan_has_the_memory_that_explain_tells(world, machine, work):
-    """The same question asked the other way round: explain the plan on its machine, byte for byte."""
+    """The same question asked reverse the order: explain the plan on its machine, byte for byte."""
     llama8, market = world.llama8, world.market
     plan = find_serving(llama8, PlanWish(on=machine, work=work), market=market).plans[0]
     layout, serving = plan.layout, plan.work

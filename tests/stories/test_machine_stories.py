@@ -75,7 +75,7 @@ def test_what_a_machine_can_run_is_planned_from_its_file(desk):
 
 
 def test_a_plan_made_elsewhere_is_held_against_the_machine_that_was_bought(desk):
-    """Planned: eight H100. Delivered: one of eight is missing, and the doctor says it against the plan."""
+    """Planned: eight H100. Delivered: one of eight is missing, and the doctor says it vs plan."""
     plan = desk.ask("plan llama-3.1-70b --on '8x h100' --users 8 --json")
     (desk.folder / "plan.json").write_text(plan.out, encoding="utf-8")
     desk.saved("one_of_eight_missing"), desk.saved("healthy_8xh100")

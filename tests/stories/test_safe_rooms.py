@@ -102,7 +102,7 @@ def test_2_a_drip_ends_at_its_limit():
             time.sleep(0.05)
 
     began_s = time.monotonic()
-    with serving(drip) as url, pytest.raises(DataError, match="no whole answer"):
+    with serving(drip) as url, pytest.raises(DataError, match="incomplete output"):
         bounded.fetched(url, most_bytes=2**20, limit_s=0.3, wait_s=5)
     assert time.monotonic() - began_s < 2.5
 
@@ -423,12 +423,12 @@ def test_9_what_is_read_only_in_part_is_no_clean_bill(monkeypatch, tmp_path):
     log = tmp_path / "kern.log.gz"
     log.write_bytes(gzip.compress((lines + fault).encode(), 1))
     said = quiet(["doctor", "--from", log])
-    assert "79" in said.out or said.out.startswith("no fault found, but the file is cut off"), said.out
+    assert "79" in said.out or said.out.startswith("no fault found, but the file is truncated"), said.out
     assert "✓" not in said.out
     assert log.name in "".join(said.out.split())
     for verb in ("diagnose", "upgrade"):
         said = quiet([verb, "--from", log])
-        assert "read only in part" in " ".join(said.out.split()), said.out
+        assert "only partly read" in " ".join(said.out.split()), said.out
         assert json.loads(quiet([verb, "--from", log, "--json"]).out)["cut"] == [str(log)]
     assert "no load in this file" not in quiet(["diagnose", "--from", log]).out
 

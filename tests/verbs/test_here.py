@@ -79,7 +79,7 @@ def test_a_card_that_was_seen_is_the_card_that_is_named(chip):
 def test_what_is_taken_is_not_planned_with():
     node = node_of(box(card(free=8000), card(1)))
     assert [one.room_bytes for one in node.cards] == [8000 * MIB, pytest.approx(24258 * MIB, rel=0.01)]
-    assert "planned with what is free now: 31.4 GiB of the" in str(node.notes[0])
+    assert "planned with the memory free now: 31.4 GiB of" in str(node.notes[0])
 
 
 def test_free_memory_follows_from_total_and_used_where_it_is_not_told():
@@ -92,13 +92,13 @@ def test_free_memory_follows_from_total_and_used_where_it_is_not_told():
 def test_a_card_that_does_not_answer_is_left_out_and_said():
     node = node_of(box(card(), card(1, state="lost")))
     assert len(node.cards) == 1
-    assert "card 1 does not answer and is left out: `rigright doctor`" in map(str, node.notes)
+    assert "GPU 1 does not respond and is skipped: `rigright doctor`" in map(str, node.notes)
 
 
 def test_a_card_nobody_knows_is_left_out_and_said():
     node = node_of(box(card(), card(1, name="NVIDIA Zorg 9000")))
     assert len(node.cards) == 1
-    assert "not among the chips that are known, and left out: NVIDIA Zorg 9000" in map(str, node.notes)
+    assert "unknown GPUs, skipped: NVIDIA Zorg 9000" in map(str, node.notes)
 
 
 def test_of_a_card_cut_into_instances_the_largest_is_taken():
@@ -147,21 +147,21 @@ def test_a_list_of_the_bus_is_enough_to_plan_with():
     disk = PciDevice(address="0000:07:00.0", id="144d:a80a", pci_class="0x010802")
     node = node_of(box(pci=(held, disk), origin="lspci.txt"))
     assert [one.chip.id for one in node.cards] == ["a10"]
-    assert "how much memory is free was not observed" in str(node.notes[0])
-    with pytest.raises(RigError, match="no accelerator was found here"):
+    assert "free memory not reported" in str(node.notes[0])
+    with pytest.raises(RigError, match="no GPU found on this machine"):
         node_of(box(pci=(held,)))  # here no driver answers for it: it cannot be used
 
 
 @pytest.mark.parametrize(
     ("machine", "said"),
     [
-        (box(), "no accelerator was found here; name a machine"),
-        (box(origin="x.json"), "x.json lists no accelerator"),
-        (box(card(state="hung")), "no card answers"),
-        (box(card(name="NVIDIA Zorg 9000")), "the chip of NVIDIA Zorg 9000 is not known"),
-        (box(card(name="GRID A100-10C")), "the chip of GRID A100-10C is not known"),
-        (box(card(name="NVIDIA A40-12Q", pci_id="10de:2235")), "the chip of NVIDIA A40-12Q is not known"),
-        (box(card(name="NVIDIA A100-1-5CME")), "the chip of NVIDIA A100-1-5CME is not known"),
+        (box(), "no GPU found on this machine"),
+        (box(origin="x.json"), "x.json lists no GPU"),
+        (box(card(state="hung")), "no GPU responds"),
+        (box(card(name="NVIDIA Zorg 9000")), "unknown GPU NVIDIA Zorg 9000"),
+        (box(card(name="GRID A100-10C")), "unknown GPU GRID A100-10C"),
+        (box(card(name="NVIDIA A40-12Q", pci_id="10de:2235")), "unknown GPU NVIDIA A40-12Q"),
+        (box(card(name="NVIDIA A100-1-5CME")), "unknown GPU NVIDIA A100-1-5CME"),
     ],
 )
 def test_where_nothing_can_be_planned_with_it_is_said(machine, said):
@@ -202,7 +202,7 @@ def test_fit_takes_less_where_less_is_free(saved):
     assert few.found < all_.found
     assert max(row.used_bytes for row in few.rows) <= 9000 * MIB
     assert all(float(row.spare_bytes) >= 0 for row in few.rows)
-    assert any("planned with what is free now" in str(note) for note in few.notes)
+    assert any("planned with the memory free now" in str(note) for note in few.notes)
 
 
 def test_explain_says_that_a_model_does_not_fit_beside_what_runs(saved):
@@ -216,7 +216,7 @@ def test_a_plan_for_a_machine_leaves_out_the_card_that_is_taken(saved):
     planned = plan("meta-llama/Llama-3.1-8B", wish=PlanWish(on=there, work="chat"))
     assert planned.fits
     assert all(one.n_chips <= 3 for one in planned.found.plans)
-    assert "planned with what is free now" in str(planned.notes[0])
+    assert "planned with the memory free now" in str(planned.notes[0])
 
 
 def test_a_plan_for_a_machine_is_the_plan_for_its_name(saved):
@@ -235,4 +235,4 @@ def test_a_plan_for_a_machine_is_the_plan_for_its_name(saved):
 def test_a_machine_may_be_compared_with_others(saved):
     there = saved(box(card(), card(1)))
     found = compare([there, "1x rtx 4090"], model="meta-llama/Llama-3.1-8B")
-    assert any("planned with what is free now" in str(note) for note in found.notes)
+    assert any("planned with the memory free now" in str(note) for note in found.notes)

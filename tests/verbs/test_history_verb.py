@@ -91,7 +91,7 @@ def test_a_time_may_be_cut_out(file):
     assert span.since_s == NOW_S - 700
     past = history(since_s=NOW_S + 10, file=str(file))
     assert past.span.n_moments == 0
-    assert "nothing of that time" in str(pages.page(past).parts[0].said)
+    assert "no history for that period" in str(pages.page(past).parts[0].said)
 
 
 @given(st.lists(st.tuples(st.floats(0.5, 4), st.floats(0, 1)), min_size=2, max_size=60))
@@ -160,7 +160,7 @@ def test_every_page_keeps_to_the_screen(ask, of, language, width):
 
 def test_the_page_tells_of_absence_energy_and_brakes(ask):
     out = ask("--since all --width 140")[1]
-    assert "gpu1 did not answer for 10" in out
+    assert "gpu1 did not respond for 10" in out
     assert "kWh" in out
     assert "power limit" in out
     assert "█" in out
@@ -206,7 +206,7 @@ class Broken:
         """Fewer bytes than there is room for."""
 
     def add_tick(self, _tick):
-        raise MissingError(say("the disk that holds {path} is full; free some of it", path="x"))
+        raise MissingError(say("the disk of {path} is full; free some space", path="x"))
 
     def close(self):
         self.closed = True
@@ -249,7 +249,7 @@ def test_while_another_holds_the_history_nothing_is_lost(tmp_path):
         for second in range(1, 11):
             now[0] = float(second)
             keeper.add(tick(now[0]), [event])
-        assert "another program holds" in str(keeper.problem)
+        assert "is locked by another program" in str(keeper.problem)
         other.execute("ROLLBACK")
     now[0] = AGAIN_S + 2
     keeper.add(tick(now[0]))
@@ -264,7 +264,7 @@ def test_what_waits_is_kept_at_the_end_and_is_bounded(tmp_path):
 
     def start():
         if not open_now[0]:
-            raise MissingError(say("the disk that holds {path} is full; free some of it", path="x"))
+            raise MissingError(say("the disk of {path} is full; free some space", path="x"))
         return open_history(tmp_path / "history.db")
 
     keeper = Keeper(start, clock=lambda: now[0])

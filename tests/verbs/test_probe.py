@@ -73,9 +73,9 @@ def test_a_file_of_nvidia_smi_is_a_machine(ask, smi):
     code, out, _ = ask("probe", "--from", smi, "--width", "100")
     assert code == 0
     assert "GeForce RTX 4090" in out
-    assert "memory of the cards: 22.6 GiB of 24.0 GiB free" in out
+    assert "GPU memory: 22.6 GiB of 24.0 GiB free" in out
     assert "1/4 x16" in out
-    assert "now/most; an idle card lowers its generation" in out
+    assert "current/max.; idle GPUs lower the generation" in out
     assert f"rigright fit --on {smi}" in out
 
 
@@ -118,7 +118,7 @@ def test_a_bundle_is_made_and_opened(ask, tmp_path):
     file = str(tmp_path / "box.tar.gz")
     code, out, _ = ask("probe", "--bundle", file)
     assert code == 0
-    assert f"arein{file}" in "".join(out.split())
+    assert f"{file}:" in "".join(out.split())
     code, out, _ = ask("probe", "--from", file, "--json")
     assert code == 0
     assert json.loads(out)["cpu"]["threads"] == probe_verb().cpu.threads
@@ -129,18 +129,18 @@ def test_a_bundle_is_made_and_opened(ask, tmp_path):
     [
         (("--from", "{folder}/absent.xml"), 4, "no such file"),
         (("--from", "{folder}/empty"), 3, "is empty"),
-        (("--from", "{folder}/bytes"), 3, "is not text: there are zero bytes in it"),
+        (("--from", "{folder}/bytes"), 3, "is not text: it contains zero bytes"),
         (("--from", "{folder}/cut.json"), 3, "format not recognised; supported:"),
         (("--from", "{folder}/wrong.json"), 3, "devices"),
-        (("--from", "{folder}/plain"), 3, "holds no file that can be read"),
-        (("--from", "{folder}/smi.xml", "--save", "{folder}"), 2, "is a folder; name a file in it"),
+        (("--from", "{folder}/plain"), 3, "no readable file in"),
+        (("--from", "{folder}/smi.xml", "--save", "{folder}"), 2, "is a folder; give a file in it"),
         (("--from", "{folder}/smi.xml", "--save", "{folder}/no/box.json"), 3, "cannot write"),
         (
             ("--from", "{folder}/smi.xml", "--bundle", "{folder}/b.tar.gz"),
             2,
-            "a bundle is made of this machine",
+            "a bundle describes this machine",
         ),
-        (("--bundle", "{folder}"), 2, "is a folder; name a file in it"),
+        (("--bundle", "{folder}"), 2, "is a folder; give a file in it"),
         (("--form", "x"), 2, "--from"),
     ],
 )
@@ -171,15 +171,15 @@ def test_no_line_is_wider_than_the_screen(name, tmp_path):
 def test_the_box_is_seen_at_once(tmp_path):
     text = render(pages.page(probe(scene("healthy_8xh100", tmp_path))), Screen(width=60))
     assert "8x NVIDIA H100 80GB HBM3" in text
-    assert "each card reaches each other by NV18" in text
+    assert "all pairs: NV18" in text
     assert "16 x 128 GiB DDR5 at 4800 MT/s" in text
     assert "8 x" not in text.partition("CPU")[0]  # no card is told in words that a row tells
 
 
 def test_a_lost_card_is_the_first_thing_said(tmp_path):
     text = render(pages.page(probe(scene("lost_gpu", tmp_path))), Screen(width=100))
-    assert "1 of 8 cards does not answer: gpu 3" in text.splitlines()[2]
-    assert "lost: it fell off the bus" in text
+    assert "1 of 8 GPUs does not respond: gpu 3" in text.splitlines()[2]
+    assert "lost: fell off the bus" in text
 
 
 def test_a_machine_whose_driver_hangs_is_told_in_time(tmp_path):

@@ -87,7 +87,7 @@ def test_a_format_nobody_names_is_the_one_people_run() -> None:
 
 
 def test_what_a_card_has_no_room_for_runs_beside_main_memory() -> None:
-    """A 32B model of 4 bit on a card of 12 GB: a few tokens a second, not the card's 27 and not refused."""
+    """A 32B model of 4 bit on a card of 12 GB: a few tokens/s, not the card's 27 and not refused."""
     cells = {"chip": "rtx-5070", "arch": "Qwen/Qwen3-32B", "weights": "gguf:Q4_K_M", "engine": "ollama",
              "metric": "decode_tok_s_per_user", "prompt_tok": None, "output_tok": 200.0}  # fmt: skip
     assert 1.5 < value(**cells) < 8

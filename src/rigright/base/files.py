@@ -111,7 +111,7 @@ def save_text(file: str | Path, text: str) -> None:
     """Write what somebody asked to keep."""
     path = Path(file)
     if path.is_dir():
-        raise AskError(say("{path} is a folder; name a file in it", path=path))
+        raise AskError(say("{path} is a folder; give a file in it", path=path))
     try:
         write_whole(path, text)
     except OSError as error:
@@ -122,7 +122,7 @@ def check_place(file: str | Path) -> None:
     """Refuse, before long work is begun, a place in which its answer could not be kept."""
     path = Path(file)
     if path.is_dir():
-        raise AskError(say("{path} is a folder; name a file in it", path=path))
+        raise AskError(say("{path} is a folder; give a file in it", path=path))
     if not path.absolute().parent.is_dir():
         raise MissingError(say("there is no folder {folder}", folder=path.absolute().parent))
 

@@ -43,7 +43,7 @@ def opened(
 ) -> HTTPResponse:
     """The answer of a server, open; what goes wrong comes as urllib's own errors."""
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise AskError(say('"{text}" is no address; write for example http://127.0.0.1:8000/v1', text=url))
+        raise AskError(say('"{text}" is not an address; for example http://127.0.0.1:8000/v1', text=url))
     request = urllib.request.Request(  # noqa: S310 - http and https only: above
         url, data=body, headers=dict(headers or {}) | ({"Authorization": f"Bearer {key}"} if key else {})
     )

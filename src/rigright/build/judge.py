@@ -46,7 +46,7 @@ def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
         found.append(Ruling(
             verdict=DOUBT, parts=(kind,), rule="unknown",
             says=say('unknown {what} "{text}": not checked', what=NOUNS[kind], text=text[:60]),
-            do=say("write maker and model, or what matters of it"),
+            do=say("give vendor and model, or its key specs"),
         ))  # fmt: skip
     for kind, text in rig.repeated if names is None else ():
         says = say(

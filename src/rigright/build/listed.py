@@ -65,13 +65,13 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
     if len(lines) > MOST_LINES:
         raise DataError(
             say("{file} has {count} lines", file=name, count=len(lines)),
-            hint=say("a list of parts has at most {most}", most=MOST_LINES),
+            hint=say("a parts list has at most {most}", most=MOST_LINES),
         )
     found = tuple(one for line in lines for one in _read_line(line[:MOST_LINE_CHARS]))
     if not any(one.kind != "note" for one in found):
         raise AskError(
-            say("{file} names no part", file=name),
-            hint=say("write a part a line: {example}", example="gpu: 2x RTX 4090"),
+            say("{file} contains no parts", file=name),
+            hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
         )
     return found
 
@@ -79,7 +79,7 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
 def _not_a_list(name: str) -> DataError:
     return DataError(
         say("{file} is not text", file=name),
-        hint=say("write a part a line: {example}", example="gpu: 2x RTX 4090"),
+        hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
     )
 
 

@@ -161,7 +161,7 @@ class Writer:
 def _row(subject: str, name: str) -> dict[str, Any]:
     row: dict[str, Any] | None = subject_of(subject).get(name)
     if row is None:
-        raise DataError(say('advice/{file}: there is no "{name}"', file=f"{subject}.toml", name=name))
+        raise DataError(say('advice/{file}: no "{name}"', file=f"{subject}.toml", name=name))
     return (_row(subject, row["like"]) | row) if "like" in row else row
 
 

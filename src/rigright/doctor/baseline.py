@@ -129,12 +129,12 @@ def read_baseline(file: str) -> Baseline:
         )
     expect, bench = data.get("expect", {}), data.get("bench", [])
     if not isinstance(expect, dict) or not isinstance(bench, list) or len(bench) > MOST_FIGURES:
-        raise DataError(say("{file}: [expect] is a table, and [[bench]] a list of tables", file=file))
+        raise DataError(say("{file}: [expect] must be a table, and [[bench]] a list of tables", file=file))
     known = {trait.key for trait in TRAITS}
     strange = sorted(set(expect) - known)
     if strange:
         raise DataError(
-            say("{file}: nothing is called {name}; there are {known}", file=file, name=strange[0][:60],
+            say("{file}: unknown key {name}; known: {known}", file=file, name=strange[0][:60],
                 known=", ".join(sorted(known)))
         )  # fmt: skip
     return Baseline(
@@ -147,7 +147,7 @@ def read_baseline(file: str) -> Baseline:
 def _values(value: Any, *, file: str, key: str) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     if not values or any(isinstance(one, dict | list) or len(str(one)) > MOST_TEXT for one in values):
-        raise DataError(say("{file}: {key} is a text, or a list of texts", file=file, key=key))
+        raise DataError(say("{file}: {key} must be a string or a list of strings", file=file, key=key))
     return tuple(map(str, values))
 
 
@@ -161,7 +161,7 @@ def _figure(row: Any, *, file: str) -> ExpectedFigure:
     if not good or numbers[0] <= 0 or not 0 <= numbers[1] < 1:
         raise DataError(
             say(
-                "{file}: a [[bench]] has part, what, unit, value above 0, and tolerance from 0 to 1",
+                "{file}: [[bench]] needs part, what, unit, value above 0, and tolerance from 0 to 1",
                 file=file,
             )
         )

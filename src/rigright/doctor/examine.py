@@ -190,7 +190,7 @@ def _unknown(word: str, known: tuple[str, ...]) -> AskError:
     near = difflib.get_close_matches(word[:40], [*known, *groups], n=3) or groups
     return AskError(
         say(
-            'there is no check or group "{name}"; near are {near}; `rigright look-up checks` lists all',
+            'unknown check or group "{name}"; did you mean {near}? `rigright look-up checks` lists all',
             name=word,
             near=", ".join(near),
         )
@@ -246,5 +246,5 @@ def _groups() -> dict[str, str]:
     rows = read_rows(DATA / "check_groups.csv", dict.fromkeys(columns, text), required=columns)
     found = {row["start"]: row["group"] for row in rows}
     if len(found) != len(rows):
-        raise DataError(say("check_groups.csv: a beginning stands twice"))
+        raise DataError(say("check_groups.csv: duplicate prefix"))
     return found

@@ -242,7 +242,7 @@ def _notes(result: Result, case: Case) -> tuple[Sentence, ...]:
         notes.append(say("other processes hold memory on gpu {numbers}", numbers=", ".join(map(str, busy))))
     settings = dict(result.settings)
     if wrong := wrong_values(result):
-        notes.append(say("{count} values came out wrong: data corruption", count=f"{wrong:g}"))
+        notes.append(say("{count} wrong values: data corruption", count=f"{wrong:g}"))
     for device, _ in cards[:1]:
         lanes, most = settings.get("pcie_lanes"), device.pcie.lanes_max
         if lanes is not None and most is not None and int(lanes) < most:

@@ -52,7 +52,7 @@ def serves(launch: Launch, target: str) -> None:
     """Refuse a training where a target keeps servers up."""
     if launch.trained is not None:
         raise AskError(
-            say("{target} serves, and the plan is one for training", target=target),
+            say("{target} is for serving, but this is a training plan", target=target),
             hint=say("export {fitting}", fitting=f"slurm, {launch.program.id}"),
         )
 

@@ -61,7 +61,5 @@ def find_myth(asked: str) -> Myth:
     """The myth of a number."""
     found = next((myth for myth in myths() if str(myth.id) == asked.strip()), None)
     if found is None:
-        raise AskError(
-            say("there is no myth number {asked}; they go from 1 to {last}", asked=asked, last=len(myths()))
-        )
+        raise AskError(say("unknown myth {asked}; use 1 to {last}", asked=asked, last=len(myths())))
     return found

@@ -114,7 +114,7 @@ def _in_front() -> bool:
 def _cannot_start(program: str, error: Exception) -> CommandError:
     if isinstance(error, FileNotFoundError):
         return CommandError(
-            say('there is no command "{program}"; write its path, or put it on PATH', program=program)
+            say('command not found: "{program}"; give its path, or add it to PATH', program=program)
         )
     why = getattr(error, "strerror", None) or str(error)
     refused = CommandError(say('the command "{program}" cannot be started: {why}', program=program, why=why))

@@ -121,7 +121,7 @@ TRAITS = (
         weight="fault",
     ),
     Trait("microcode", say("microcode"), lambda m: m.cpu.microcode, weight="note"),
-    Trait("gpu_clock", say("maximum clock of a GPU"), each(_clock)),
+    Trait("gpu_clock", say("maximum GPU clock"), each(_clock)),
     Trait("governor", say("CPU governor"), lambda m: one_of(m.cpu.governors)),
     Trait(
         "memory", say("system memory"), lambda m: _gib(m.memory.total_bytes, ROUGHLY_BYTES), weight="fault"

@@ -35,9 +35,9 @@ def understood(machine: Machine) -> Iterator[Shown]:
         names = ", ".join(machine.unread[:MOST_UNREAD])
         more = len(machine.unread) - MOST_UNREAD
         told = say("{names} and {count} more", names=names, count=more) if more > 0 else names
-        yield say("not understood: {names}", names=told)
+        yield say("not recognised: {names}", names=told)
 
 
 def partly(names: Sequence[str]) -> Sentence:
     """What was read only in part."""
-    return say("read only in part, cut off or too large: {names}", names=", ".join(names[:MOST_UNREAD]))
+    return say("only partly read (truncated or too large): {names}", names=", ".join(names[:MOST_UNREAD]))

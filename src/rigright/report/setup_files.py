@@ -34,7 +34,8 @@ def script(result: SetUp, language: str) -> str:
             lines += _comment(
                 (
                     say(
-                        "uncomment it or reboot by hand, then run this file again: finished steps are skipped"
+                        "uncomment it or reboot manually, then run this file again: finished steps are "
+                        "skipped"
                     ),
                 ),
                 language,
@@ -95,7 +96,7 @@ def _served(serves: Serves, *, tp: int, language: str) -> list[str]:
     """The server: its model, its port, whether it is well, and how it starts."""
     lines = list[str]()
     if serves.model:
-        told = say("a small model to try it with: name yours with docker run -e MODEL=...")
+        told = say("a small model to try; use yours with docker run -e MODEL=...")
         lines += [*_comment((told,), language), f"ENV MODEL={serves.model} TP={tp}"]
     else:
         lines += [f"ENV OLLAMA_HOST=0.0.0.0:{serves.port}"]
@@ -179,7 +180,7 @@ def _head(result: SetUp) -> tuple[Sentence, ...]:
         if pick.source:
             told.append(
                 say(
-                    "by: {source}; as of {date}, confidence {confidence}",
+                    "source: {source}; {date}, confidence {confidence}",
                     source=pick.source,
                     date=pick.as_of,
                     confidence=pick.confidence,

@@ -37,7 +37,7 @@ def baseline(
     """Write what a good node is like to the file `save`, or hold a node against the file `check`."""
     if (save is None) == (check is None):
         raise AskError(
-            say("baseline wants one of --save FILE and --check FILE"),
+            say("baseline needs --save FILE or --check FILE"),
             hint=say("for example {example}", example="rigright baseline --save h100.toml"),
         )
     if save is not None:
@@ -50,7 +50,7 @@ def save_from(file: str, *, from_file: str | None = None, bench: str | None = No
     machine, results = _node(from_file, bench)
     found = baseline_of(machine, results, file=file)
     if not found.traits:
-        raise AskError(say("nothing readable on this node to make a baseline from"))
+        raise AskError(say("nothing readable on this node for a baseline"))
     node = machine.system.host or (machine.origin if machine.origin != "live" else "this node")
     save_text(file, written(found, node=node, date=time.strftime("%Y-%m-%d")))
     return SavedBaseline(machine=machine, baseline=found)

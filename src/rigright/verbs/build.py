@@ -51,8 +51,8 @@ def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None)
     known = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case, rig.machine, rig.disks)
     if rig.unknown and not any(known) and rig.cooler is None:
         raise AskError(
-            say("{file} names no part that is known", file=name),
-            hint=say("write a part a line: {example}", example="gpu: 2x RTX 4090"),
+            say("{file} contains no known parts", file=name),
+            hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
         )
     return CheckedList(rig=rig, rulings=judge(rig), lines=tuple((one.kind, one.text) for one in lines))
 
@@ -74,7 +74,7 @@ def build(
         raise AskError(
             say("nothing to build"),
             hint=say(
-                "name cards, a model, or a list of parts: {example}", example='rigright build "2x rtx 4090"'
+                "give cards, a model or a parts list: {example}", example='rigright build "2x rtx 4090"'
             ),
         )
     node = _cards_in(what)
@@ -111,7 +111,7 @@ def circuit_of(text: str) -> Circuit:
     found = room_of(text)
     if found is None or found.rated_w is None or not found.rated_w > 0:
         raise AskError(
-            say('cannot read "{text}" as {what}', text=text[:60], what=say("volts and amperes")),
+            say('cannot read "{text}" as {what}', text=text[:60], what=say("voltage and current")),
             hint=say("for example {example}", example="110V 15A, 220V 16A"),
         )
     return found
@@ -138,7 +138,7 @@ def _plan_in(file: str) -> Mapping[str, Any]:
     """What `plan --json` wrote."""
     name = "stdin" if file == STDIN else Path(file).name
     wrong = DataError(
-        say("{file} is no plan", file=name),
+        say("{file} is not a plan", file=name),
         hint=say("write one with {command}", command="rigright plan MODEL --json"),
     )
     try:
@@ -165,7 +165,7 @@ def around_plan(
     )
     if wanted is None:
         raise DataError(
-            say("the plan names no GPU that is known"),
+            say("the plan has no known GPU"),
             hint=say("write one with {command}", command="rigright plan MODEL --buy --json"),
         )
     model = data.get("model")
@@ -263,9 +263,9 @@ def _assembled(wanted: BuildWish, wish: PlanWish, *, asked: str, **told: Any) ->
     )
     if each > MOST_IN_ONE and not soldered:
         raise AskError(
-            say("one machine holds no {count} cards", count=each),
+            say("{count} cards do not fit in one machine", count=each),
             hint=say(
-                "say several machines: {example}",
+                "use several machines: {example}",
                 example=f'"{-(-each // 8)} nodes of 8x {wanted.cards[0][0]}"',
             ),
         )

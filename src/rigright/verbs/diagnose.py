@@ -46,9 +46,9 @@ def diagnose(
     `source` is a file that shows one moment of a machine; without it this one is watched.
     """
     if since_s is not None and live_s is not None:
-        raise AskError(say("--since looks back and --for looks now; give one of them"))
+        raise AskError(say("--since uses the history, --for samples now: use one of them"))
     if source is not None and (since_s, live_s, history) != (None, None, None):
-        raise AskError(say("--from reads a file; --for, --since and --history are about this machine"))
+        raise AskError(say("--from reads a file; --for, --since and --history apply to this machine"))
     machine = probe(source)
     if source is not None:
         return in_file(case_of(machine))

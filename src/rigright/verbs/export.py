@@ -195,7 +195,7 @@ def _of(plugin: Plugin, why: Sentence) -> DataError:
 def _place(text: str) -> str:
     """A host and a port."""
     if not _PLACE.fullmatch(text) or not 0 < int(text.rpartition(":")[2]) < 65536:
-        raise AskError(say('"{text}" is no HOST:PORT; write for example node1:9477', text=text))
+        raise AskError(say('"{text}" is not HOST:PORT; for example node1:9477', text=text))
     return text
 
 
@@ -206,7 +206,7 @@ def write(files: dict[str, str], folder: str) -> tuple[str, ...]:
     if there:
         raise AskError(
             say(
-                "{folder} holds {file} already; name another folder, or remove it",
+                "{folder} already contains {file}; use another folder, or remove it",
                 folder=folder,
                 file=there[0],
             )

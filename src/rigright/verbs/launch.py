@@ -48,7 +48,7 @@ def read_plan(path: str) -> dict[str, Any]:
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("plans"), list) or "model" not in data:
         raise AskError(
-            say('"{path}" holds no plan', path=path), hint=say("save one with: rigright plan MODEL --json")
+            say('"{path}" contains no plan', path=path), hint=say("save one with: rigright plan MODEL --json")
         )
     return data
 
@@ -64,9 +64,7 @@ def launch_of(
     """The launch of one plan of a `plan --json`; `target` None: with the program that the plan names."""
     plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
     if not 1 <= number <= len(plans):
-        raise AskError(
-            say("there is no plan {number}: the file holds {count}", number=number, count=len(plans))
-        )
+        raise AskError(say("no plan {number}: the file has {count}", number=number, count=len(plans)))
     plan = plans[number - 1]
     try:
         work, program = _work(plan, target)
@@ -74,9 +72,7 @@ def launch_of(
         model = checkpoint or _hub_id(data)
         for word in (model, script):
             if _UNSAFE.search(word) or word.startswith("-"):
-                raise AskError(
-                    say("{name} cannot be the name of a model or a file here", name=json.dumps(word))
-                )
+                raise AskError(say("{name} cannot be used as a model or file name", name=json.dumps(word)))
         layout = Layout(**{name: value for name, value in plan["layout"].items() if name != "attention_dp"})
         chip = by_id().get(plan["chip"])
         nodes = _hosts(chip, plan)
@@ -108,7 +104,7 @@ def launch_of(
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise AskError(
             say("the plan cannot be read: {error}", error=repr(error)),
-            hint=say("save it anew with: rigright plan MODEL --json"),
+            hint=say("save it again with: rigright plan MODEL --json"),
         ) from None
 
 
@@ -137,7 +133,7 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
     work: Serving | Training = Training(**words) if "trainer" in words else Serving(**words)
     fitting = [one for one in programs().values() if runs in one.runs]
     if not fitting:
-        raise AskError(say("no files are written for {engine}", engine=runs))
+        raise AskError(say("no export for {engine} yet", engine=runs))
     if target is None:
         return work, next(one for one in fitting if one.starts)
     program = programs()[target]
@@ -149,12 +145,12 @@ def _work(plan: Mapping[str, Any], target: str | None) -> tuple[Serving | Traini
         if trains != isinstance(work, Training):
             flag = f"--mode {'finetune' if trains else 'serve'} {flag}"
             told = (
-                say("{target} trains, and the plan is one for serving", target=target)
+                say("{target} is for training, but this is a serving plan", target=target)
                 if trains
-                else say("{target} serves, and the plan is one for training", target=target)
+                else say("{target} is for serving, but this is a training plan", target=target)
             )
         else:
-            told = say("the plan runs with {engine}, not with {target}", engine=runs, target=target)
+            told = say("the plan uses {engine}, not {target}", engine=runs, target=target)
         hint = say("plan with {flag} {asked}, or export {fitting}", flag=flag, asked=asked, fitting=known)
         raise AskError(told, hint=hint)
     return work, program

@@ -24,19 +24,19 @@ def running_words(told: str) -> list[str]:
         try:
             return shlex.split(told)
         except ValueError:
-            raise AskError(say('"{told}" is no command: a quote is open', told=told)) from None
+            raise AskError(say('"{told}": unclosed quote', told=told)) from None
     from rigright.machine.world import here
 
     raw = here().raw(f"/proc/{told}/cmdline", most=_MOST_BYTES)
     if not raw:
-        raise MissingError(say("no process has the id {told} here", told=told))
+        raise MissingError(say("no process with PID {told}", told=told))
     return raw.decode(errors="replace").rstrip("\0").split("\0")
 
 
 def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
     """Each flag of the plan beside that of the server; a flag is known under every name it has."""
     if not flags(launch.program.id):
-        raise AskError(say("no table holds the flags of {engine}", engine=launch.program.label))
+        raise AskError(say("no flag table for {engine}", engine=launch.program.label))
     planned = _given(launch, [word for word in flat(command_of(launch)) if not isinstance(word, Variable)])
     running = _given(launch, words)
     model = FlagHeld(flag="model", planned=launch.model, running=_model(words, running))

@@ -40,7 +40,7 @@ def bundle(file: str) -> Bundled:
 
     path = Path(file)
     if path.is_dir():
-        raise AskError(say("{path} is a folder; name a file in it", path=path))
+        raise AskError(say("{path} is a folder; give a file in it", path=path))
     try:
         return write_bundle(here(), path, version=__version__)
     except OSError as error:

@@ -51,7 +51,7 @@ def plan_in(file: str) -> Mapping[str, Any]:
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("plans"), list):
         raise DataError(
-            say("{file} is no plan", file=file),
+            say("{file} is not a plan", file=file),
             hint=say("write one with {command}", command="rigright plan MODEL --json"),
         )
     return data

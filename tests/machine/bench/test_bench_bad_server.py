@@ -183,7 +183,7 @@ def measured(server, **more):
 
 def test_a_server_without_models_asks_for_a_name(scripted):
     (found,) = measured(scripted(models=OK + b'{"data": []}', completions=OK + TOKEN))
-    assert "name one with --model" in str(found.why)
+    assert "use --model" in str(found.why)
 
 
 def test_a_model_that_was_named_is_asked_though_the_server_lists_none(scripted):

@@ -37,7 +37,7 @@ def test_what_is_no_list_of_cards_is_told(text):
 
 
 def test_a_card_that_is_not_there_is_told_with_those_that_are():
-    with pytest.raises(AskError, match="no card 4; there are 0, 1, 2, 3"):
+    with pytest.raises(AskError, match="no GPU 4; found 0, 1, 2, 3"):
         chosen("4", FOUR)
     assert chosen("4", Machine()) == (4,)  # nobody counted them
 
@@ -67,11 +67,11 @@ def test_a_schedulers_choice_of_cards_stands():
 @pytest.mark.parametrize(
     ("needs", "ask", "python", "why"),
     [
-        (("torch",), BenchRequest(part="x"), None, "no PyTorch here"),
+        (("torch",), BenchRequest(part="x"), None, "no PyTorch found"),
         (("torch", "folder"), BenchRequest(part="x"), "/python", "no folder to write to"),
-        (("endpoint",), BenchRequest(part="x"), None, "no server was named"),
-        (("nccl-tests",), BenchRequest(part="x"), None, "nccl-tests is not on the path"),
-        (("nvbandwidth",), BenchRequest(part="x"), None, "nvbandwidth is not on the path"),
+        (("endpoint",), BenchRequest(part="x"), None, "no server given"),
+        (("nccl-tests",), BenchRequest(part="x"), None, "nccl-tests is not on PATH"),
+        (("nvbandwidth",), BenchRequest(part="x"), None, "nvbandwidth is not on PATH"),
     ],
 )
 def test_what_is_missing_is_told(needs, ask, python, why, monkeypatch):
@@ -109,10 +109,10 @@ def test_a_named_python_must_do(tmp_path):
     assert pythons.torch_python(good, Machine(), env=env) == good
     for says, error, why in (
         ("echo '[[3, 12], null]'", MissingError, "has no PyTorch"),
-        ("echo '[[3, 11], \"1.13.0a0\"]'", AskError, "has PyTorch 1.13.0a0; 2.1 is the oldest"),
-        ("echo '[[3, 8], \"2.4.0\"]'", AskError, "is Python 3.8; 3.10 is the oldest"),
-        ("echo 'hello'", AskError, "is no Python that answers"),
-        ("exit 3", AskError, "is no Python that answers"),
+        ("echo '[[3, 11], \"1.13.0a0\"]'", AskError, "has PyTorch 1.13.0a0; 2.1 or newer"),
+        ("echo '[[3, 8], \"2.4.0\"]'", AskError, "is Python 3.8; 3.10 or newer"),
+        ("echo 'hello'", AskError, "is not a working Python"),
+        ("exit 3", AskError, "is not a working Python"),
     ):
         with pytest.raises(error, match=why):
             pythons.torch_python(python(tmp_path, "other", says), Machine(), env=env)

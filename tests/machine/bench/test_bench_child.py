@@ -65,7 +65,7 @@ def test_a_part_that_hangs_is_ended_and_the_next_one_is_measured(child, monkeypa
     monkeypatch.setattr(children, "GRACE_S", 2.0)
     found = list(child.run(BenchRequest(part="hangs", spare_s=0.5)))
     assert whats(found) == ["before"]
-    assert whys(found) == ["no answer in 3 s: it was ended"]
+    assert whys(found) == ["no answer within 3 s: terminated"]
     monkeypatch.setattr(children, "GRACE_S", 20.0)
     assert whats(child.run(BenchRequest(part="fine"))) == ["a"]
 

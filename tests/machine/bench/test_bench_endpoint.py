@@ -191,19 +191,19 @@ def test_a_server_that_refuses_is_told_and_what_was_measured_stays(server):
     rest = list(going)
     assert isinstance(first, Result)
     assert isinstance(rest[-1], Skipped)
-    assert "answers 429: too many requests" in str(rest[-1].why)
+    assert "returned 429: too many requests" in str(rest[-1].why)
 
 
 def test_nobody_there_and_something_else_there_are_told(server):
     with pytest.raises(MissingError, match="no answer from"):
         speaking.models("http://127.0.0.1:9/v1")
-    with pytest.raises(DataError, match="answers 404"):
+    with pytest.raises(DataError, match="returned 404"):
         speaking.models(url(server).replace("/v1", "/other"))
 
 
 @pytest.mark.parametrize("text", ["file:///etc/passwd", "127.0.0.1:8000", "ftp://x/y", "http://"])
 def test_only_the_web_is_asked(text):
-    with pytest.raises(AskError, match="is no address"):
+    with pytest.raises(AskError, match="is not an address"):
         speaking.base_of(text)
 
 

@@ -122,7 +122,7 @@ def test_the_real_folder_in_memory_is_refused():
     assert place.in_memory
     (found,) = disk.run(BenchRequest(part="disk", folder="/dev/shm", shown_folder="/dev/shm", quick=True))  # noqa: S108
     assert isinstance(found, Skipped)
-    assert "lies in memory" in str(found.why)
+    assert "is in memory" in str(found.why)
 
 
 # ---- cold or warm

@@ -206,7 +206,7 @@ def test_what_fio_writes_is_read_back_in_si(iops, rate, mean, pattern):
 
 def test_a_report_of_fio_without_end_is_no_report():
     text = "x" * 100 + json.dumps({"jobs": [{"read": {"iops": 1, "bw_bytes": 1, "more": "y" * (5 * MIB)}}]})
-    with pytest.raises(DataError, match="cannot read what fio said"):
+    with pytest.raises(DataError, match="cannot read the output of fio"):
         fio.read(text, "read")
 
 

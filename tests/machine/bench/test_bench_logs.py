@@ -168,7 +168,7 @@ def test_json_of_another_shape_is_an_error_of_ours_or_read(data):
 
 
 def test_a_log_without_its_table_is_told():
-    with pytest.raises(DataError, match="no table of nccl-tests"):
+    with pytest.raises(DataError, match="not an nccl-tests table"):
         nccl_tests("NCCL failure: unhandled system error\n")
-    with pytest.raises(DataError, match="nothing that nvbandwidth prints"):
+    with pytest.raises(DataError, match="not nvbandwidth output"):
         nvbandwidth("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected")

@@ -101,7 +101,7 @@ def test_starting_a_kernel_is_timed_in_three_ways():
 @pytest.mark.parametrize(("part", "cards", "why"), [
     ("gemm", "", "PyTorch finds no usable GPU"),
     ("peer", "1", "only one GPU"),
-    ("collectives", "1", "only one GPU: nothing to exchange with"),
+    ("collectives", "1", "only one GPU: nothing to communicate with"),
 ])  # fmt: skip
 def test_too_few_cards_are_told(part, cards, why):
     (found,) = measured(part, cards)

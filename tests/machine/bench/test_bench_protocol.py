@@ -93,7 +93,7 @@ def test_answers_of_another_shape_are_no_figures(said):
 @posix
 def test_a_child_that_chatters_for_ever_is_ended_at_its_time(said):
     found = said("while True: send('noise')", grace_s=0.8)
-    assert [why.endswith("s: it was ended") for why in whys(found)] == [True]
+    assert [why.endswith("s: terminated") for why in whys(found)] == [True]
 
 
 @posix
@@ -114,18 +114,18 @@ def test_last_words_that_are_no_text_are_told_as_well_as_can_be(said):
 
 
 def test_a_child_without_last_words_is_told(said):
-    assert whys(said("os._exit(0)")) == ["its process died (exit code 0): it said nothing"]
+    assert whys(said("os._exit(0)")) == ["its process died (exit code 0): no output"]
 
 
 def test_a_child_that_closes_its_line_and_lives_on_is_ended(said):
     (why,) = whys(said("os.close(1); time.sleep(60)"))
-    assert why == "its process died (exit code None): it said nothing"
+    assert why == "its process died (exit code None): no output"
 
 
 @posix
 def test_a_child_that_stops_itself_is_ended_at_its_time(said):
     (why,) = whys(said("import signal; os.kill(os.getpid(), signal.SIGSTOP)", grace_s=0.8))
-    assert why.endswith("s: it was ended")
+    assert why.endswith("s: terminated")
 
 
 @posix
@@ -143,12 +143,12 @@ def test_a_child_that_ignores_polite_signals_is_ended_all_the_same(said):
 def test_what_was_said_before_a_death_is_kept(said):
     found = said("send(good); send(good); os._exit(9)")
     assert found[:2] == [RESULT, RESULT]
-    assert whys(found) == ["its process died (exit code 9): it said nothing"]
+    assert whys(found) == ["its process died (exit code 9): no output"]
 
 
 def test_the_end_of_all_ends_a_part_before_its_own_time(said):
     found = said("time.sleep(60)", spare_s=1000.0, grace_s=1000.0, end=Deadline.of(0.6))
-    assert whys(found) == ["no answer in 1 s: it was ended"]
+    assert whys(found) == ["no answer within 1 s: terminated"]
 
 
 def test_a_clock_that_is_set_back_or_on_makes_nobody_late(said, monkeypatch):

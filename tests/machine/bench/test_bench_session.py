@@ -122,14 +122,14 @@ def test_what_is_missing_is_told_and_the_rest_is_measured(monkeypatch):
     monkeypatch.setattr(session, "torch_python", lambda *_, **__: None)
     found = run(["gemm", "ram"])
     assert [type(one) for one in found] == [Skipped, Result]
-    assert "no PyTorch here" in str(found[0].why)
+    assert "no PyTorch found" in str(found[0].why)
 
 
 def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
     clock = iter([0.0, *[100.0] * 50])
     monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
     found = run(["ram", "network"], BenchWish(budget_s=1))
-    assert [str(one.why) for one in found] == ["time ran out before it began"] * 2
+    assert [str(one.why) for one in found] == ["time ran out before it started"] * 2
     assert played.asked == ()
 
 

@@ -62,9 +62,7 @@ def test_memory_is_no_disk():
 
 def test_a_full_disk_is_told_before_anything_is_written():
     tight = ScratchFolder(folder="/data", kind="ext4", free_bytes=storage.SPARE + 10 * MIB)
-    with pytest.raises(
-        MissingError, match=r"/data has 2.01 GiB free; this needs 64.0 MiB and leaves 2.00 GiB"
-    ):
+    with pytest.raises(MissingError, match=r"/data has 2.01 GiB free; needs 64.0 MiB plus 2.00 GiB reserve"):
         room(tight, 10 * GIB)
 
 
@@ -128,7 +126,7 @@ def test_a_folder_in_memory_is_refused(monkeypatch, tmp_path):
         disk, "place_of", lambda folder: ScratchFolder(folder=folder, kind="tmpfs", free_bytes=1e12)
     )
     (found,) = disk.run(ask(tmp_path))
-    assert str(found.why) == "/data lies in memory (tmpfs), not on a disk; name another with --disk"
+    assert str(found.why) == "/data is in memory (tmpfs), not on a disk; use --disk for another folder"
 
 
 @pytest.mark.usefixtures("small")
@@ -181,7 +179,7 @@ def test_what_fio_says_is_read_in_si():
 
 @given(st.text(max_size=300) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
 def test_what_is_not_fios_is_an_error_of_ours(text):
-    with pytest.raises(DataError, match="cannot read what fio said"):
+    with pytest.raises(DataError, match="cannot read the output of fio"):
         fio.read(text, "read")
 
 

@@ -131,7 +131,7 @@ def test_a_forward_pass_is_timed_on_the_processor():
     found = list(transformer.run(ASK))
     assert (found[0].what, found[0].on) == ("forward", "cpu")
     assert dict(found[0].settings)["threads"] == "1"
-    assert "no card" in str(found[1].why)
+    assert "no GPU" in str(found[1].why)
 
 
 def test_a_checkpoint_is_loaded_in_three_ways_and_gone_after(tmp_path, monkeypatch):

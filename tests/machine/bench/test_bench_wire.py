@@ -66,7 +66,7 @@ def test_nobody_at_the_other_end_is_told_with_what_to_do():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    with pytest.raises(MissingError, match=r"start `rigright bench --listen` there"):
+    with pytest.raises(MissingError, match=r"run `rigright bench --listen` there"):
         wire.throughput("127.0.0.1", port, way=wire.SEND, streams=1, spare_s=0.1)
 
 
@@ -81,7 +81,7 @@ def test_something_else_at_the_other_end_is_told():
 
         thread = Thread(target=greet)
         thread.start()
-        with pytest.raises(DataError, match="something else than rigright"):
+        with pytest.raises(DataError, match="not a rigright listener"):
             wire.visit("127.0.0.1", waiting.getsockname()[1], way=wire.SEND, spare_s=0.1)
         thread.join()
 

@@ -90,4 +90,4 @@ def test_a_peer_that_is_not_there_is_told_and_is_no_failure_of_the_tool(tmp_path
     told = json.loads(out)
     assert process.returncode == 0
     assert told["results"] == []
-    assert "start `rigright bench --listen` there" in told["skipped"][0]["why"]
+    assert "run `rigright bench --listen` there" in told["skipped"][0]["why"]

@@ -187,7 +187,7 @@ def test_what_was_measured_before_a_break_is_kept_told_and_saved(home, monkeypat
     assert result.stopped
     assert [(one.part, str(one.why)) for one in result.skipped] == [
         ("launch", "interrupted"),
-        ("ram", "not started: interrupted before"),
+        ("ram", "not started: interrupted"),
     ]
     assert len(read_results(str(file)).results) == 1
     with open_history() as history:
@@ -253,7 +253,7 @@ def test_the_page_leads_with_what_is_less_than_it_should_be(played, capsys):
     code, out, err = said(capsys, "--width", "100", "--lang", "en")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith("✗ 1 of 3 figures below expectation, worst: gemm bf16 square on gpu 1")
+    assert lines[0].startswith("✗ 1 of 3 results below expectation, worst: gemm bf16 square on gpu 1")
     assert "gemm bf16 square on gpu 1: 300 TFLOP/s, at least 715 TFLOP/s expected" in out.replace(
         "\n    ", " "
     )
@@ -272,7 +272,7 @@ def test_repeats_that_lie_far_apart_are_told_and_those_that_do_not_are_not(home,
         monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
         code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")
         assert code == 0
-        assert ("noisy figures: 1, worst cpu_gemm fp32, 3.1 GFLOP/s to 0.19 TFLOP/s" in out) is told
+        assert ("noisy results: 1, worst: cpu_gemm fp32, 3.1 GFLOP/s to 0.19 TFLOP/s" in out) is told
 
 
 def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
@@ -322,7 +322,7 @@ def test_every_part_is_listed_with_what_it_measures(capsys):
 
 def test_wrong_asks_are_told(played, capsys):
     for words, told in (
-        (("nosuch",), 'there is no part "nosuch"'),
+        (("nosuch",), 'unknown part "nosuch"'),
         (("--time", "soon"), 'cannot read "soon" as a time'),
         (("--time", "1ms"), "too short to measure"),
         (("--from", "/nowhere/x.json"), "no such file"),

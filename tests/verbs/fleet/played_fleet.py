@@ -135,7 +135,7 @@ class Played:
             inside = [first <= node < last for node in job.nodes]
             share = min(share, value) if any(inside) and not all(inside) else share
         if share == 0:
-            return Skipped(part="nodes", why=say("the nodes did not meet: {why}", why="timed out"))
+            return Skipped(part="nodes", why=say("the nodes could not connect: {why}", why="timed out"))
         value = full * share * self.chance(job.nodes).gauss(1.0, scatter)
         return result("nodes", "all_reduce 1024 MiB", "gpu all", value, "bytes_per_s", (("wrong", "0"),))
 

@@ -157,7 +157,7 @@ def test_breaking_off_judges_what_came_and_says_how_to_go_on(tmp_path):
 
 def test_other_settings_in_the_same_folder_are_refused(tmp_path):
     taken(Played(count=2), tmp_path)
-    with pytest.raises(AskError, match=r"burn_s: 600\.0, now it is 60"):
+    with pytest.raises(AskError, match=r"burn_s 600\.0, now it is 60"):
         taken(Played(count=2), tmp_path, burn_s=60.0)
 
 
@@ -202,7 +202,7 @@ def test_slow_links_are_found_whoever_meets_whom(seed, count, data):
 def test_where_no_two_nodes_met_no_network_was_judged(tmp_path):
     found = taken(Played(count=6, link={f"n{n:02}": 0 for n in range(1, 7)}), tmp_path)
     assert len(found.named("open")) == 6
-    assert "network was not measured: the nodes did not meet" in str(found.nodes[0].left[0])
+    assert "network was not measured: the nodes could not connect" in str(found.nodes[0].left[0])
 
 
 def test_the_folder_is_read_by_the_other_verbs(tmp_path):

@@ -149,7 +149,7 @@ def test_a_node_is_one_name(slurm, monkeypatch, node):
     found(monkeypatch, finding())
     monkeypatch.setenv("SLURMD_NODENAME", node)
     if node:
-        with pytest.raises(AskError, match="name of a node"):
+        with pytest.raises(AskError, match="a node name"):
             health(drain=True)
     else:
         assert health().node, "an empty name is none: the host's is taken"

@@ -87,7 +87,7 @@ def test_a_wrong_line_of_a_file_is_named(tmp_path):
 def test_a_file_that_names_nobody(tmp_path, text):
     file = tmp_path / "hosts"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="names no host"):
+    with pytest.raises(DataError, match="contains no hosts"):
         hosts_of(str(file))
 
 

@@ -67,10 +67,10 @@ def test_a_peak_may_pass_the_rating_by_the_meters_own_error(plan, peak, inside):
 @pytest.mark.parametrize(
     ("measured", "why"),
     [
-        (run(()), "does not tell"),
+        (run(()), "not reported by the driver"),
         (run((), peak_w=300.0), "long enough"),
-        (run((600.0,), peak_w=650.0, chips=("NVIDIA GeForce RTX 4090",)), "not the cards"),
-        (run((600.0,), peak_w=650.0, chips=("", H100)), "not the cards"),
+        (run((600.0,), peak_w=650.0, chips=("NVIDIA GeForce RTX 4090",)), "different GPUs"),
+        (run((600.0,), peak_w=650.0, chips=("", H100)), "different GPUs"),
     ],
 )
 def test_what_is_not_held_says_why(plan, measured, why):

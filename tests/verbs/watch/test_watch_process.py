@@ -149,7 +149,7 @@ def test_the_child_that_talks_to_the_driver_ends_with_the_watch(start, play):
     process.communicate()
     until = time.monotonic() + PATIENCE_S
     while any(alive(pid) for pid in found):
-        assert time.monotonic() < until, "left behind"
+        assert time.monotonic() < until, "not chosen"
         time.sleep(0.1)
 
 

@@ -80,7 +80,7 @@ def _another(standing: Standing, old: Chip) -> Iterator[Change]:
     watts = sum(chip.tdp_w or 0.0 for chip in standing.chips) + (old.tdp_w or 0.0)
     yield Change(
         kind="cards",
-        title=say("one more {chip}, if the workload scales to it", chip=old.name),
+        title=say("one more {chip}, if the workload scales", chip=old.name),
         helps=dict.fromkeys(("compute", "gpu_memory", "power", "small_kernels"), ratio),
         usd=usd,
         fits=(slot, _supply(standing, watts)),

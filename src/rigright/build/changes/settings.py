@@ -17,7 +17,7 @@ def propose(standing: Standing) -> Iterator[Change]:
     """What a program or its loader may do otherwise."""
     yield Change(
         kind="settings",
-        title=say("more DataLoader workers with prefetch and pinned memory; a bench finds the best setting"),
+        title=say("more DataLoader workers with prefetch and pinned memory; `bench` finds the best setting"),
         helps={"one_thread": _OFTEN, "program": _OFTEN, "disk": _LAUNCHES},
         takes=("cores", "main_memory"),
         usd=None,

@@ -105,7 +105,7 @@ def _shell_items(rig: Rig) -> Iterator[Item]:
         name = f"{called(supply)}, {supply.watts:.0f} W"
         yield Item(kind="psu", count=count, name=name, usd=times(own_usd(supply), count))
     if len(rig.supplies) > 1:
-        said = say("board that starts the power supplies together")
+        said = say("power supply sync board")
         yield Item(kind="sync", count=1, name=said, usd=listed_usd(parts("sync")[0]))
     if rig.case is not None:
         yield Item(kind="case", count=1, name=called(rig.case), usd=own_usd(rig.case))
@@ -139,7 +139,7 @@ def network(rig: Rig, machines: int) -> Item:
         return Item(
             kind="nic",
             count=1,
-            name=say("on the board") if rig.machine is None else say("as it is sold"),
+            name=say("on the board") if rig.machine is None else say("stock configuration"),
             usd=None,
         )
     found = next(one for one in parts("nic") if one.id == ("nic-100g" if rig.n_cards >= 2 else "nic-25g"))

@@ -432,7 +432,7 @@ def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
     names = {"chip": first.chip.name, "form": first.chip.form, "count": first.count}
     machine = _machine_of(first.chip, first.count)
     if machine is None or len(cards) > 1:
-        says = say("{chip} is {form}: it is sold in finished machines alone", **names)
+        says = say("{chip} is {form}: sold only in complete machines", **names)
         return Proposed(variants=(), refusals=(), nearest=says)
     held = max(machine.cards_max, 1)
     number = math.ceil(first.count / held)
@@ -462,12 +462,12 @@ def nearest(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Sent
     """What comes nearest where one machine cannot hold it: several alike, a server, fewer cards."""
     count = sum(one.count for one in cards)
     if not cards:
-        return say("no board here takes {name}", name=wanted.processor or "")
+        return say("no known board supports {name}", name=wanted.processor or "")
     for each in (one for one in range(count // 2, 0, -1) if count % one == 0 and len(cards) == 1):
         fewer = (replace(cards[0], count=each),)
         if variant(CHEAPEST, wanted, cards=fewer, today=today, refusals={}) is not None:
             return say(
-                "nearest: {machines} machines with {each}x {chip} each",
+                "closest: {machines} machines with {each}x {chip} each",
                 machines=count // each, each=each, chip=cards[0].chip.name,
             )  # fmt: skip
-    return say("nearest: a rented machine, or fewer cards; `--why` names what speaks against each part")
+    return say("closest: rent a machine, or use fewer cards; `--why` shows why each part was ruled out")

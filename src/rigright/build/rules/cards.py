@@ -34,18 +34,18 @@ def pluggable(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu",),
-                says=say("{chip} is rented in clouds, not sold", **_names(one)),
-                do=say("rent it, or take a card"),
+                says=say("{chip} is available in clouds only", **_names(one)),
+                do=say("rent it, or use a PCIe card"),
             )
             continue
         adapted = one.chip.form.startswith("SXM2") and _ADAPTED.search(rig.remarks) is not None
         yield Ruling(
             verdict=DOUBT if adapted else IMPOSSIBLE,
             parts=("gpu", "board"),
-            says=say("{chip} is {form}: it goes into no PCIe slot", **_names(one)),
-            do=say("SXM2 adapters of hobbyists exist: power and cooling are on you")
+            says=say("{chip} is {form}: it does not fit a PCIe slot", **_names(one)),
+            do=say("hobbyist SXM2 adapters exist: you must solve power and cooling yourself")
             if adapted
-            else say("take its PCIe version, or a finished machine with such modules"),
+            else say("use its PCIe version, or a complete machine with these modules"),
         )
 
 
@@ -64,8 +64,8 @@ def air(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE if closed and not weak else DOUBT,
             parts=("gpu", "case"),
-            says=say("{chip} has no fans: it relies on a server's air", **_names(one)),
-            do=say("add a ducted blower or a shroud with a fan to each card, and write it on the list"),
+            says=say("{chip} has no fans: it needs server airflow", **_names(one)),
+            do=say("add a blower or a ducted fan to each card, and add it to the list"),
         )
     hot = [one for one in rig.cards if one.shape.cooling == OPEN and (one.watts or 0.0) >= _SIDE_BY_SIDE_W]
     count = sum(one.count for one in hot)
@@ -80,7 +80,7 @@ def air(rig: Rig) -> Iterator[Ruling]:
                 watts=f"{max(one.watts or 0 for one in hot):.0f}",
                 case=rig.case.name,
             ),
-            do=say("take blower cards, water blocks, or an open frame with risers"),
+            do=say("use blower cards, water blocks, or an open frame with risers"),
         )
 
 
@@ -102,33 +102,36 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
                     verdict=IMPOSSIBLE,
                     parts=("gpu",),
                     says=say("{chip} has no NVLink connector", **_names(one)),
-                    do=say("leave NVLink out: such cards talk over PCIe"),
+                    do=say("remove NVLink: these cards communicate over PCIe"),
                 )
         elif one.count % 2:
             yield Ruling(
                 verdict=IMPOSSIBLE if one.count == 1 else DOUBT,
                 parts=("gpu",),
-                says=say("NVLink bridges join pairs; {count}x {chip} leave one alone", **_names(one)),
-                do=say("take an even number of cards"),
+                says=say(
+                    "NVLink bridges connect pairs; with {count}x {chip} one is left over", **_names(one)
+                ),
+                do=say("use an even number of cards"),
             )
         elif rig.board is not None and not rig.board.places:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),
                 says=say(
-                    "whether the slots of {board} stand as far apart as the bridge is not known",
+                    "unknown whether the slot spacing of {board} matches the bridge",
                     board=rig.board.name,
                 ),
-                do=say("bridges are made for 2, 3 or 4 slots: measure before you buy"),
+                do=say("bridges come for 2, 3 or 4 slots: measure before you buy"),
             )
     if asked and len({one.chip.id for one in asked}) > 1:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu",),
             says=say(
-                "NVLink joins like cards only: {chips}", chips=" + ".join(one.chip.name for one in asked)
+                "NVLink connects identical cards only: {chips}",
+                chips=" + ".join(one.chip.name for one in asked),
             ),
-            do=say("take two of one kind"),
+            do=say("use two of the same model"),
         )
 
 
@@ -139,8 +142,8 @@ def makers(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu",),
-            says=say("{vendors}: one engine rarely uses both", vendors=" + ".join(vendors)),
-            do=say("llama.cpp with Vulkan can; vLLM and PyTorch take one maker"),
+            says=say("{vendors}: few engines can use both", vendors=" + ".join(vendors)),
+            do=say("llama.cpp with Vulkan can; vLLM and PyTorch need GPUs of one vendor"),
         )
 
 

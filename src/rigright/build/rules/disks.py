@@ -28,7 +28,7 @@ def m2(rig: Rig) -> Iterator[Ruling]:
         says=say(
             "{count} M.2 drives, {have} M.2 slots on {board}", count=count, have=board.m2, board=board.name
         ),
-        do=say("take fewer and larger drives")
+        do=say("use fewer, larger drives")
         if crowded
         else say("put the rest on a carrier card in a free slot"),
     )
@@ -43,14 +43,14 @@ def others(rig: Rig) -> Iterator[Ruling]:
             verdict=DOUBT,
             parts=("ssd", "board"),
             says=say("U.2 drives need an adapter on a desktop board"),
-            do=say("take M.2 drives, or an adapter from M.2 to U.2 with its own power"),
+            do=say("use M.2 drives, or a powered M.2-to-U.2 adapter"),
         )
     sata = sum(one.count for one in rig.disks if one.kind == "sata")
     if sata > _USUAL_SATA and long_slots(rig) is not None:
         yield Ruling(
             verdict=DOUBT,
             parts=("ssd", "board"),
-            says=say("{count} SATA drives are more than boards have ports", count=sata),
+            says=say("{count} SATA drives: more than a board has ports", count=sata),
             do=say("add an HBA card, and count its slot"),
         )
 

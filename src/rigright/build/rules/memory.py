@@ -24,8 +24,8 @@ def kind(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram",),
-            says=say("{types} do not go into one board", types=" + ".join(sorted(types))),
-            do=say("take modules of one type"),
+            says=say("{types} cannot be mixed on one board", types=" + ".join(sorted(types))),
+            do=say("use modules of one type"),
         )
         return
     family, chipset = family_of(rig), chipset_of(rig)
@@ -38,7 +38,7 @@ def kind(rig: Rig) -> Iterator[Ruling]:
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
                 says=say(
-                    "{board} takes {takes}, not {mine}",
+                    "{board} needs {takes}, not {mine}",
                     board=rig.board.name,
                     takes=" / ".join(sorted(takes)),
                     mine=mine,
@@ -50,7 +50,7 @@ def kind(rig: Rig) -> Iterator[Ruling]:
                 verdict=IMPOSSIBLE,
                 parts=("ram", "cpu"),
                 says=say(
-                    "{cpu} takes {takes}, not {mine}",
+                    "{cpu} needs {takes}, not {mine}",
                     cpu=rig.processor.name,
                     takes=" / ".join(sorted(family.mem)),
                     mine=mine,
@@ -61,10 +61,8 @@ def kind(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram", "board"),
-            says=say(
-                "SO-DIMM modules of laptops do not go into the DIMM slots of {board}", board=rig.board.name
-            ),
-            do=say("take DIMMs"),
+            says=say("SO-DIMM modules do not fit the DIMM slots of {board}", board=rig.board.name),
+            do=say("use DIMMs"),
         )
 
 
@@ -85,7 +83,7 @@ def slots(rig: Rig) -> Iterator[Ruling]:
             says=say(
                 "{count} modules, {have} slots on {board}", count=count, have=have, board=rig.board.name
             ),
-            do=say("take fewer and larger modules"),
+            do=say("use fewer, larger modules"),
         )
 
 
@@ -100,7 +98,7 @@ def modules(rig: Rig) -> Iterator[Ruling]:
                 verdict=IMPOSSIBLE,
                 parts=("ram",),
                 says=say(
-                    "no {kind} module of {size} GB is sold for this socket",
+                    "{size} GB {kind} modules do not exist for this socket",
                     kind=one.type,
                     size=f"{to_gib(one.each_bytes):.0f}",
                 ),
@@ -116,7 +114,7 @@ def modules(rig: Rig) -> Iterator[Ruling]:
                     count=one.count,
                     each=f"{to_gib(one.each_bytes or 0.0):.0f}",
                 ),
-                do=say("say which is meant"),
+                do=say("specify which one"),
             )
 
 
@@ -134,24 +132,24 @@ def size(rig: Rig) -> Iterator[Ruling]:
             verdict=IMPOSSIBLE,
             parts=("ram", "cpu"),
             says=say(
-                "{total} GB of memory; {cpu} takes at most {most} GB",
+                "{total} GB of memory; {cpu} supports at most {most} GB",
                 total=f"{to_gib(total):.0f}",
                 most=f"{to_gib(most):.0f}",
                 cpu=rig.processor.name,
             ),
-            do=say("take less memory, or a platform of servers or workstations"),
+            do=say("use less memory, or a server or workstation platform"),
         )
     elif said is not None and total > said and rig.board is not None:
         yield Ruling(
             verdict=DOUBT,
             parts=("ram", "board"),
             says=say(
-                "{total} GB of memory; {board} is listed with {most} GB",
+                "{total} GB of memory; {board} supports {most} GB",
                 total=f"{to_gib(total):.0f}",
                 most=f"{to_gib(said):.0f}",
                 board=rig.board.name,
             ),
-            do=say("look into the board's memory list: newer BIOS versions often allow more"),
+            do=say("check the board's memory support list: newer BIOS versions often allow more"),
         )
 
 
@@ -177,33 +175,29 @@ def registered(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
-                says=say(
-                    "registered modules (RDIMM) do not run in {where}: it takes unbuffered ones", where=where
-                ),
-                do=say("take UDIMM, with ECC if you want it"),
+                says=say("{where} does not support registered modules (RDIMM): use UDIMM", where=where),
+                do=say("use UDIMM, with ECC if needed"),
             )
         elif one.registered is False and "udimm" not in takes:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
-                says=say(
-                    "unbuffered modules (UDIMM) do not run in {where}: it takes registered ones", where=where
-                ),
-                do=say("take RDIMM"),
+                says=say("{where} does not support unbuffered modules (UDIMM): use RDIMM", where=where),
+                do=say("use RDIMM"),
             )
         elif one.reduced and "lrdimm" not in takes:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("ram", "board"),
-                says=say("{where} is not listed with LRDIMM", where=where),
-                do=say("take RDIMM"),
+                says=say("{where} does not list LRDIMM support", where=where),
+                do=say("use RDIMM"),
             )
     if len({one.registered for one in rig.modules if one.registered is not None}) > 1:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram",),
-            says=say("registered and unbuffered modules do not run together"),
-            do=say("take modules of one type"),
+            says=say("registered and unbuffered modules cannot be mixed"),
+            do=say("use modules of one type"),
         )
 
 
@@ -227,7 +221,7 @@ def speed(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("ram",),
-            says=say("unlike memory kits together may not run at their speed"),
+            says=say("mixed memory kits may not run at their rated speed"),
             do=say("buy all modules as one kit"),
         )
 

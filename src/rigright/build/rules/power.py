@@ -43,7 +43,7 @@ def watts(rig: Rig) -> Iterator[Ruling]:
             parts=("psu", "gpu"),
             says=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
             do=say(
-                'take {watts} W or more, or state a power limit behind the card: "(250 W)"',
+                'use {watts} W or more, or add a power limit to the card: "(250 W)"',
                 watts=f"{-(-need * 1.2 // 50) * 50:,.0f}",
             ),
         )
@@ -56,7 +56,7 @@ def watts(rig: Rig) -> Iterator[Ruling]:
             parts=("psu", "gpu"),
             says=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
             do=say(
-                "limit the cards to {share} of their power, or take a larger supply",
+                "limit the cards to {share} of their power, or use a larger power supply",
                 share=f"{min(share, 0.9):.0%}",
             ),
         )
@@ -68,14 +68,14 @@ def watts(rig: Rig) -> Iterator[Ruling]:
             verdict=DOUBT,
             parts=("psu", "gpu"),
             says=say(
-                "spikes of the cards reach about {peak} W for milliseconds; {have} W may switch off",
+                "power spikes of the cards reach about {peak} W; a {have} W supply may shut down",
                 peak=f"{peak:,.0f}",
                 **names,
             ),
-            do=say("take an ATX 3 supply or more watts, or limit the cards' power"),
+            do=say("use an ATX 3 or larger power supply, or limit the cards' power"),
         )
     else:
-        yield Ruling(verdict=OK, parts=("psu",), says=say("{need} W at full load of {have} W", **names))
+        yield Ruling(verdict=OK, parts=("psu",), says=say("{need} of {have} W at full load", **names))
 
 
 def _spike_w(cards: Cards) -> float:
@@ -103,18 +103,20 @@ def plugs(rig: Rig) -> Iterator[Ruling]:
             verdict=IMPOSSIBLE,
             parts=("psu", "gpu"),
             says=say(
-                "the cards need {new} 12V plugs and {eight} 8-pin plugs; the supply has {native} and {old}",
+                "the cards need {new} 12V-2x6 and {eight} 8-pin connectors; the power supply has "
+                "{native} and {old}",
                 **names,
             ),
-            do=say("take a supply with more plugs, or a second one; no splitters"),
+            do=say("use a power supply with more connectors, or a second one; no splitters"),
         )
     elif short * adapter + eight > have:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "gpu"),
-            says=say("the cards need {new} 12V plugs: this supply may have fewer", **names),
+            says=say("the cards need {new} 12V-2x6 connectors: this power supply may have fewer", **names),
             do=say(
-                "look for 12V-2x6 cables of its maker; adapters take {count} 8-pin plugs each", count=adapter
+                "look for 12V-2x6 cables of its vendor; adapters use {count} 8-pin connectors each",
+                count=adapter,
             ),
         )
 
@@ -126,8 +128,8 @@ def eps_cards(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "gpu"),
-            says=say("{chip} takes an 8-pin EPS plug, not a PCIe one", chip=odd[0].chip.name),
-            do=say("use the adapter from two PCIe plugs to one EPS plug, never a bare PCIe plug"),
+            says=say("{chip} uses an 8-pin EPS connector, not PCIe power", chip=odd[0].chip.name),
+            do=say("use the adapter from two PCIe to one EPS connector, never a PCIe cable directly"),
         )
 
 
@@ -140,11 +142,11 @@ def processor_plugs(rig: Rig) -> Iterator[Ruling]:
                 verdict=DOUBT,
                 parts=("psu", "cpu"),
                 says=say(
-                    "{count} processors need as many EPS plugs; the supply has {have}",
+                    "{count} CPUs need {count} EPS connectors; the power supply has {have}",
                     count=rig.cpu_count,
                     have=have,
                 ),
-                do=say("take a supply with more EPS plugs"),
+                do=say("use a power supply with more EPS connectors"),
             )
 
 
@@ -162,7 +164,7 @@ def breaker(rig: Rig) -> Iterator[Ruling]:
             verdict=IMPOSSIBLE,
             parts=("room", "psu"),
             says=say(
-                "{wall} W at the wall; the breaker trips above {rated} W and carries {safe} W for hours",
+                "{wall} W at the wall; the circuit allows {safe} W continuously and trips above {rated} W",
                 **names,
             ),
             do=say("use a 220-240 V circuit, two circuits with a supply each, or power limits"),
@@ -171,11 +173,11 @@ def breaker(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("room", "psu"),
-            says=say("{wall} W at the wall; the breaker carries {safe} W for hours", **names),
+            says=say("{wall} W at the wall; the circuit allows {safe} W continuously", **names),
             do=say("limit the cards' power, or use a larger circuit"),
         )
     else:
-        yield Ruling(verdict=OK, parts=("room",), says=say("{wall} W at the wall of {safe} W", **names))
+        yield Ruling(verdict=OK, parts=("room",), says=say("{wall} of {safe} W at the wall", **names))
 
 
 def voltage(rig: Rig) -> Iterator[Ruling]:
@@ -191,7 +193,9 @@ def voltage(rig: Rig) -> Iterator[Ruling]:
                 verdict=IMPOSSIBLE if limited or need / count > _LOW_VOLTS_MOST_W else DOUBT,
                 parts=("psu", "room"),
                 says=say(
-                    "{psu} does not give its power at {volts} V", psu=one.name, volts=f"{rig.room.volts:.0f}"
+                    "{psu} does not reach its rated power at {volts} V",
+                    psu=one.name,
+                    volts=f"{rig.room.volts:.0f}",
                 ),
                 do=say("use 220-240 V, or two supplies of 1600 W on two circuits"),
             )
@@ -204,7 +208,7 @@ def several(rig: Rig) -> Iterator[Ruling]:
             verdict=OK,
             parts=("psu",),
             says=say(
-                "{count} power supplies: join them with a sync board, feed a card from one of them only",
+                "{count} power supplies: use a sync board, and power each card from one of them only",
                 count=len(rig.supplies),
             ),
         )

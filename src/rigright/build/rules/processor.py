@@ -44,9 +44,7 @@ def socket(rig: Rig) -> Iterator[Ruling]:
                 board=board.name,
                 other=board.socket,
             ),
-            do=say(
-                "take a board with {own}, or a processor for {other}", own=family.socket, other=board.socket
-            ),
+            do=say("use a board with {own}, or a CPU for {other}", own=family.socket, other=board.socket),
         )
     else:
         yield Ruling(verdict=OK, parts=("cpu", "board"), says=say("socket {own}", own=family.socket))
@@ -64,15 +62,15 @@ def firmware(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("cpu", "board"),
-            says=say("{board}: chipset {chipset} does not run {cpu}", **names),
-            do=say("same socket, other generation: take a board made for {family}", family=family.name),
+            says=say("{board}: chipset {chipset} does not support {cpu}", **names),
+            do=say("same socket, other generation: use a board that supports {family}", family=family.name),
         )
     elif board.year is None or chipset.bios_from is None or board.year < chipset.bios_from:
         yield Ruling(
             verdict=DOUBT,
             parts=("cpu", "board"),
             says=say("{board} needs a BIOS update before {cpu} starts", **names),
-            do=say("ask the shop for the BIOS version, or take a board with BIOS flashback"),
+            do=say("ask the shop for the BIOS version, or use a board with BIOS flashback"),
         )
 
 
@@ -87,8 +85,8 @@ def several(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("cpu",),
-            says=say("{cpu} works alone, not as {count} on one board", **names),
-            do=say("take one, or processors made for two sockets"),
+            says=say("{cpu} does not support {count} sockets", **names),
+            do=say("use one CPU, or CPUs that support two sockets"),
         )
     if board is not None and board.cpus is not None and board.cpus < rig.cpu_count:
         yield Ruling(
@@ -97,7 +95,7 @@ def several(rig: Rig) -> Iterator[Ruling]:
             says=say(
                 "{board} has {sockets} socket, not {count}", board=board.name, sockets=board.cpus, **names
             ),
-            do=say("take a board with {count} sockets", **names),
+            do=say("use a board with {count} sockets", **names),
         )
 
 
@@ -113,8 +111,8 @@ def picture(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("cpu", "gpu"),
-            says=say("nothing drives a display: {cpu} has no graphics", cpu=rig.processor.name),
-            do=say("take a processor with graphics, a small display card, or set it up over the network"),
+            says=say("no display output: {cpu} has no integrated graphics", cpu=rig.processor.name),
+            do=say("use a CPU with integrated graphics, a small display card, or set it up over the network"),
         )
 
 
@@ -131,9 +129,9 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
             verdict=IMPOSSIBLE if other_size else DOUBT,
             parts=("cooler", "cpu"),
             says=say("{cooler} is not made for {socket}", **names),
-            do=say("take a cooler for {socket}", **names)
+            do=say("use a cooler for {socket}", **names)
             if other_size
-            else say("ask its maker for a mounting kit for {socket}", **names),
+            else say("ask the vendor for a mounting kit for {socket}", **names),
         )
     power_w = rig.processor.power_w
     if fan.holds_w is not None and power_w is not None and power_w > fan.holds_w:
@@ -141,12 +139,12 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
             verdict=DOUBT,
             parts=("cooler", "cpu"),
             says=say(
-                "{cooler} carries about {holds} W; {cpu} gives off {watts} W",
+                "{cooler} handles about {holds} W; {cpu} needs {watts} W",
                 holds=f"{fan.holds_w:.0f}",
                 watts=f"{power_w:.0f}",
                 **names,
             ),
-            do=say("take a larger cooler"),
+            do=say("use a larger cooler"),
         )
 
 

@@ -55,8 +55,11 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),
-                says=say("{cards} cards: a slot of {board} that is not x16 must be open or long", **names),
-                do=say("look at its picture, or use a riser"),
+                says=say(
+                    "{cards} cards: slots of {board} that are not x16 must be open-ended or full-length",
+                    **names,
+                ),
+                do=say("check a photo of the board, or use a riser"),
             )
         return
     if on_cables(rig):
@@ -72,17 +75,18 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
             else IMPOSSIBLE,
             parts=("gpu", "board"),
             says=say(
-                "{cards} cards, {slots} long slots on {board}: the rest hang on x1 slots, M.2 or split slots",
+                "{cards} cards, {slots} full-length slots on {board}: the rest need x1, M.2 or "
+                "bifurcated slots",
                 **names,
             ),
-            do=say("check that the BIOS splits the slots, and expect slow links"),
+            do=say("check that the BIOS supports bifurcation, and expect slow links"),
         )
     else:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "board"),
-            says=say("{cards} cards, {slots} slots for cards on {board}", **names),
-            do=say("take a board with more slots (Threadripper, EPYC, Xeon W), or fewer cards"),
+            says=say("{cards} cards, {slots} usable slots on {board}", **names),
+            do=say("use a board with more slots (Threadripper, EPYC, Xeon W), or fewer cards"),
         )
 
 
@@ -101,7 +105,7 @@ def others(rig: Rig) -> Iterator[Ruling]:
                 slots=len(board.slots),
                 board=board.name,
             ),
-            do=say("take a board with a fast port of its own, or with more slots"),
+            do=say("use a board with a fast onboard port, or with more slots"),
         )
 
 
@@ -120,12 +124,12 @@ def lanes(rig: Rig) -> Iterator[Ruling]:
     yield Ruling(
         verdict=DOUBT,
         parts=("gpu", "board"),
-        says=say("lanes with all cards in: {lanes}", lanes=shown_lanes),
+        says=say("lanes with all cards installed: {lanes}", lanes=shown_lanes),
         do=_SLOW,
     )
 
 
-_SLOW = say("fine for layers one after the other; slow for tensor parallel and training")
+_SLOW = say("fine for pipeline parallel (layer split); slow for tensor parallel and training")
 
 
 def shared_lanes(rig: Rig) -> Iterator[Ruling]:
@@ -136,16 +140,16 @@ def shared_lanes(rig: Rig) -> Iterator[Ruling]:
     have = family.card_lanes * rig.cpu_count
     names = {"lanes": have, "cards": rig.n_cards, "board": "" if board is None else board.name}
     if have / rig.n_cards < 4:
-        says = say("{lanes} lanes of the processor for {cards} cards: fewer than 4 each", **names)
-        do = say("take a platform with more lanes: Threadripper, EPYC, Xeon W")
+        says = say("{lanes} CPU lanes for {cards} cards: fewer than 4 each", **names)
+        do = say("use a platform with more lanes: Threadripper, EPYC, Xeon W")
     elif have / rig.n_cards < 8:
-        says = say("{lanes} lanes of the processor for {cards} cards: x4 or the chipset's for some", **names)
+        says = say("{lanes} CPU lanes for {cards} cards: some get x4 or chipset lanes", **names)
         do = _SLOW
     elif have == 16 and board is not None and chipset is not None and chipset.splits is False:
         says = say("{board}: the second slot has x4 or less, from the chipset", **names)
-        do = say("fine for layers one after the other; for tensor parallel take a board with x8/x8")
+        do = say("fine for pipeline parallel (layer split); for tensor parallel use a board with x8/x8")
     elif have == 16 and board is not None:
-        says = say("{board}: whether its slots run x8/x8 with two cards is not known", **names)
+        says = say("{board}: unknown whether its slots run x8/x8 with two cards", **names)
         do = say('look for "x8/x8" in its manual; x4 from the chipset slows tensor parallel')
     else:
         return
@@ -205,28 +209,28 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
              "case": "" if rig.case is None else rig.case.name}  # fmt: skip
     if not fits(rig, least):
         if is_open(rig) and ON_CABLES.search(rig.remarks) is not None:
-            yield Ruling(verdict=OK, parts=("gpu", "case"), says=say("cards hang on riser cables"))
+            yield Ruling(verdict=OK, parts=("gpu", "case"), says=say("cards on riser cables"))
         elif on_cables(rig) or (rig.case is None and rig.n_cards > 1):
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),
-                says=say("cards that cover {wide} slots do not all stand on {board}", **names),
-                do=say("hang them on riser cables in an open frame or a GPU chassis"),
+                says=say("cards are {wide} slots wide: they do not all fit on {board}", **names),
+                do=say("use riser cables in an open frame or a GPU chassis"),
             )
         else:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu", "board", "case"),
-                says=say("cards that cover {wide} slots: more than {board} in {case} has", **names),
-                do=say("take two-slot blower cards, an open frame with risers, or fewer cards"),
+                says=say("cards are {wide} slots wide: too wide for {board} in {case}", **names),
+                do=say("use two-slot blower cards, an open frame with risers, or fewer cards"),
             )
     elif closed and not on_cables(rig) and not fits(rig, usual):
         names["wide"] = shown(usual)
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "board", "case"),
-            says=say("most such cards cover {wide} slots: more than {board} in {case} has", **names),
-            do=say('choose the narrowest models, and say it: "(2-slot)"'),
+            says=say("most of these cards are {wide} slots wide: too wide for {board} in {case}", **names),
+            do=say('choose the narrowest models, and add "(2-slot)" to the list'),
         )
 
 

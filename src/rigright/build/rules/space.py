@@ -40,9 +40,9 @@ def board(rig: Rig) -> Iterator[Ruling]:
             board=rig.board.name,
             form=own,
         ),
-        do=say("measure: the board's size against the case's tray")
+        do=say("compare the board's size with the case's tray")
         if large or roomy
-        else say("take a case for {form}, or a smaller board", form=own),
+        else say("use a case for {form}, or a smaller board", form=own),
     )
 
 
@@ -69,7 +69,7 @@ def length(rig: Rig) -> Iterator[Ruling]:
                     long=f"{least * KILO:.0f}",
                     **names,
                 ),
-                do=say("take a longer case or a shorter card"),
+                do=say("use a longer case or a shorter card"),
             )
         elif usual > case.card_m + _RIGHT_HAND:
             yield Ruling(
@@ -97,11 +97,11 @@ def upright(rig: Rig) -> Iterator[Ruling]:
         verdict=DOUBT if kind == "rack 2U" and ON_CABLES.search(rig.remarks) else IMPOSSIBLE,
         parts=("gpu", "case"),
         says=say(
-            "{chip} is of full height: it does not stand in {case}",
+            "{chip} is full height: it does not fit in {case}",
             chip=tall[0].chip.name,
             case=rig.case.name,
         ),
-        do=say("take a chassis of 4U, a riser in one made for it, or a low-profile card"),
+        do=say("use a 4U chassis, a chassis with a riser, or a low-profile card"),
     )
 
 
@@ -116,8 +116,8 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("psu", "case"),
-                says=say("{psu} is a supply of servers: {case} has no bay for it", **names),
-                do=say("mount it outside with a breakout board, or take an ATX supply"),
+                says=say("{psu} is a server power supply: {case} has no bay for it", **names),
+                do=say("mount it outside with a breakout board, or use an ATX power supply"),
             )
         elif (
             case.psu_form is not None
@@ -134,7 +134,7 @@ def supply(rig: Rig) -> Iterator[Ruling]:
                     takes=" / ".join(sorted(case.psu_form)),
                     **names,
                 ),
-                do=say("take a supply of that form"),
+                do=say("use a power supply of that form factor"),
             )
         elif case.psu_m is not None and one.length_m is not None and one.length_m > case.psu_m:
             yield Ruling(
@@ -146,7 +146,7 @@ def supply(rig: Rig) -> Iterator[Ruling]:
                     most=f"{case.psu_m * KILO:.0f}",
                     **names,
                 ),
-                do=say("take a shorter supply"),
+                do=say("use a shorter power supply"),
             )
     if (
         len(rig.supplies) > 1
@@ -157,7 +157,7 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             verdict=DOUBT,
             parts=("psu", "case"),
             says=say(
-                "{case} has one bay for a power supply; {count} are listed",
+                "{case} has one power supply bay; {count} are listed",
                 case=case.name,
                 count=len(rig.supplies),
             ),
@@ -186,7 +186,7 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
                 most=f"{case.cooler_m * KILO:.0f}",
                 **names,
             ),
-            do=say("take a lower cooler or a liquid one"),
+            do=say("use a lower or a liquid cooler"),
         )
     if (
         fan.radiator_mm is not None
@@ -197,9 +197,9 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
             verdict=DOUBT,
             parts=("cooler", "case"),
             says=say(
-                "whether a {size} mm radiator fits {case} is not known", size=fan.radiator_mm, case=case.name
+                "unknown whether a {size} mm radiator fits {case}", size=fan.radiator_mm, case=case.name
             ),
-            do=say("look into the case's manual"),
+            do=say("check the case's manual"),
         )
 
 
@@ -210,7 +210,7 @@ def sag(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=OK,
             parts=("gpu", "case"),
-            says=say("{chip} weighs 1.5 to 2.5 kg: hold it up with a bracket", chip=heavy[0].chip.name),
+            says=say("{chip} weighs 1.5 to 2.5 kg: use a support bracket", chip=heavy[0].chip.name),
         )
 
 

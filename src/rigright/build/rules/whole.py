@@ -33,11 +33,13 @@ def cards(rig: Rig) -> Iterator[Ruling]:
                     most=machine.cards_max,
                     count=count,
                 ),
-                do=say("take several such machines"),
+                do=say("use several of these machines"),
             )
         else:
             yield Ruling(
-                verdict=OK, parts=("machine",), says=say("{machine}, as it is sold", machine=machine.name)
+                verdict=OK,
+                parts=("machine",),
+                says=say("{machine}, stock configuration", machine=machine.name),
             )
         return
     if machine.cards_max == 0 or machine.kind == "modules":
@@ -47,10 +49,10 @@ def cards(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT if outside and not apple and machine.kind == "closed" else IMPOSSIBLE,
                 parts=("gpu", "machine"),
-                says=say("{machine} takes no {chip}", machine=machine.name, chip=one.chip.name),
+                says=say("{machine} does not support {chip}", machine=machine.name, chip=one.chip.name),
                 do=say("an eGPU box works over Thunderbolt, USB4 or OCuLink: slow links, one card")
                 if outside and not apple
-                else say("take a machine with slots, or run it beside over the network"),
+                else say("use a machine with slots, or run a second machine over the network"),
             )
         return
     count = sum(one.count for one in loose)
@@ -59,12 +61,12 @@ def cards(rig: Rig) -> Iterator[Ruling]:
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
             says=say(
-                "{machine} takes {most} cards; {count} are listed",
+                "{machine} holds {most} cards; {count} are listed",
                 machine=machine.name,
                 most=machine.cards_max,
                 count=count,
             ),
-            do=say("take fewer cards, or a larger chassis"),
+            do=say("use fewer cards, or a larger chassis"),
         )
     for one in loose:
         yield from _card(machine, one)
@@ -82,8 +84,8 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
-            says=say("{chip} is {form}: it goes into no PCIe slot", form=one.chip.form, **names),
-            do=say("take its PCIe version, or a finished machine with such modules"),
+            says=say("{chip} is {form}: it does not fit a PCIe slot", form=one.chip.form, **names),
+            do=say("use its PCIe version, or a complete machine with these modules"),
         )
         return
     wide, long, watts = one.least_slots, one.length_m or one.shape.least_m, one.watts
@@ -99,7 +101,7 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
                 most=f"{machine.card_slots:g}",
                 **names,
             ),
-            do=say("take a card of that width"),
+            do=say("use a card of that width"),
         )
     if long is not None and machine.card_m is not None and long > machine.card_m + 0.005:
         yield Ruling(
@@ -112,7 +114,7 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
                 most=f"{machine.card_m * KILO:.0f}",
                 chip=names["chip"],
             ),
-            do=say("take a shorter card"),
+            do=say("use a shorter card"),
         )
     if watts is not None and machine.card_w is not None and watts > machine.card_w:
         far = watts > 1.5 * machine.card_w
@@ -120,12 +122,12 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
             verdict=IMPOSSIBLE if far else DOUBT,
             parts=("gpu", "machine"),
             says=say(
-                "{chip} draws {watts} W; {machine} feeds and cools {most} W a card",
+                "{chip} draws {watts} W; {machine} supports {most} W per card",
                 watts=f"{watts:.0f}",
                 most=f"{machine.card_w:.0f}",
                 **names,
             ),
-            do=say("take a card of at most {most} W", most=f"{machine.card_w:.0f}"),
+            do=say("use a card of at most {most} W", most=f"{machine.card_w:.0f}"),
         )
     yield from _fed(machine, one)
 
@@ -137,15 +139,15 @@ def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "machine"),
-            says=say("{chip} has no fans: it relies on a server's air", chip=names["chip"]),
-            do=say("add a ducted blower or a shroud with a fan to each card, and write it on the list"),
+            says=say("{chip} has no fans: it needs server airflow", chip=names["chip"]),
+            do=say("add a blower or a ducted fan to each card, and add it to the list"),
         )
     if one.shape.cooling == OPEN and machine.kind == "server" and machine.passive_ok and (watts or 0) > 75:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "machine"),
-            says=say("{chip} has fans of its own that blow against the chassis's air", chip=names["chip"]),
-            do=say("take passive or blower cards; power plugs on top may not clear the lid"),
+            says=say("the fans of {chip} blow against the chassis airflow", chip=names["chip"]),
+            do=say("use passive or blower cards; top power connectors may hit the lid"),
         )
     if (
         one.shape.plugs is not None
@@ -155,8 +157,8 @@ def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
-            says=say("{chip} needs a power plug; {machine} has none", **names),
-            do=say("take a card that the slot feeds: 75 W or less"),
+            says=say("{chip} needs a power connector; {machine} has none", **names),
+            do=say("use a slot-powered card: 75 W or less"),
         )
 
 
@@ -165,7 +167,7 @@ def noise(rig: Rig) -> Iterator[Ruling]:
     machine = rig.machine
     if machine is not None and machine.kind in {"server", "modules"}:
         says = say(
-            "{machine}: 60 to 85 dB, for a room of its own; two people or a lift to rack it",
+            "{machine}: 60 to 85 dB, needs its own room; rack it with two people or a lift",
             machine=machine.name,
         )
         yield Ruling(verdict=OK, parts=("machine",), says=says)

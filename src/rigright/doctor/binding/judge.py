@@ -48,8 +48,8 @@ def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
         if count / len(moments) >= LEAST_LAG:
             laggards.append(
                 say(
-                    "GPU {index} is less busy than the others, which draw little power: if they share a "
-                    "job, they wait for it",
+                    "GPU {index} is less busy than the others, which draw little power: in a shared job "
+                    "they are waiting for it",
                     index=index,
                 )
             )

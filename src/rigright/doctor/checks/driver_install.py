@@ -69,7 +69,7 @@ def driver_dkms(case: Case) -> Iterator[Verdict]:
     )
 
 
-@check(say("nouveau is not in the way"))
+@check(say("nouveau does not block the driver"))
 def driver_nouveau(case: Case) -> Iterator[Verdict]:
     """Whether nouveau, the kernel's own driver for NVIDIA GPUs, blocks the NVIDIA driver.
 

@@ -64,7 +64,7 @@ def topology(case: Case) -> Iterator[Verdict]:
         )
     else:
         yield Fine(
-            says=say("the first {count} GPUs are connected as well as any: {kind}", count=wanted.tp, kind=far)
+            says=say("the first {count} GPUs are the best connected: {kind}", count=wanted.tp, kind=far)
         )
 
 

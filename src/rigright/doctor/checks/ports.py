@@ -80,7 +80,7 @@ def ib_errors(case: Case) -> Iterator[Verdict]:
         )
         yield NotSeen(
             why=say(
-                "saturated counters carry no information until they are cleared (perfquery -R): {told}",
+                "saturated counters are meaningless until cleared (perfquery -R): {told}",
                 told="; ".join(told),
             ),
             see=f"sudo perfquery -C {card} -P {number}",

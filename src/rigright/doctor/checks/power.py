@@ -132,7 +132,7 @@ def clocks_low(case: Case) -> Iterator[Verdict]:
         if now is None or not most:
             continue
         if not is_busy(device):
-            why, see = say("idle: clocks are judged under load"), details(device, "CLOCK")
+            why, see = say("idle: clocks can only be judged under load"), details(device, "CLOCK")
             yield NotSeen(why=why, idle=True, see=see, about=label(device))
             continue
         told = any(
@@ -188,7 +188,7 @@ def gpu_throttled(case: Case) -> Iterator[Verdict]:
                 by_heat=by_heat,
             )
         elif rests:
-            why = say("idle: clocks are judged under load")
+            why = say("idle: clocks can only be judged under load")
             yield NotSeen(why=why, idle=True, see=see, about=label(device))
         elif any(one.word == "sw_power_cap" for one in known):
             yield Fine(says=say("at its power limit, normal under load"), about=label(device))

@@ -62,7 +62,7 @@ def gpu_answers(case: Case) -> Iterator[Verdict]:
             why = say("no permission to query the driver")
             yield NotSeen(why=why, see=see_denied(case.machine), about=label(device))
         elif device.state == "slow":
-            why = say("the driver was too slow to be read completely; persistence mode makes it faster")
+            why = say("the driver is too slow to read completely; persistence mode makes it faster")
             yield NotSeen(why=why, see="nvidia-smi", about=label(device))
         elif device.state == "ok":
             yield Fine(says=say("responds"), about=label(device))

@@ -133,7 +133,7 @@ def gpu_recovery(case: Case) -> Iterator[Verdict]:
         action = (device.recovery or "").lower()
         if not action:
             yield NotSeen(
-                why=say("not reported by this driver; drivers from 550 on report it for most GPUs"),
+                why=say("not reported by this driver; most GPUs report it with driver 550 or newer"),
                 see=f"nvidia-smi -q -i {device.index} | grep -i recovery",
                 about=label(device),
             )

@@ -55,7 +55,7 @@ def library_path(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("{count} directories checked", count=len(folders)))
 
 
-@check(say("CUDA_VISIBLE_DEVICES and its kin"))
+@check(say("CUDA_VISIBLE_DEVICES and similar variables"))
 def visible_devices(case: Case) -> Iterator[Verdict]:
     """Whether CUDA_VISIBLE_DEVICES (or HIP_..., ROCR_...) names existing GPUs, and what it hides.
 

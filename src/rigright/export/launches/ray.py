@@ -19,7 +19,7 @@ def export(launch: Launch) -> dict[str, str]:
     """What `serve run` reads."""
     if launch.program.id != vllm.NAME:
         raise AskError(
-            say("Ray Serve runs vLLM, and the plan runs with {engine}", engine=launch.program.label),
+            say("Ray Serve runs vLLM, but the plan uses {engine}", engine=launch.program.label),
             hint=say("plan with --mode serve --engine vllm"),
         )
     # the same flags as the command has, by their names in Python; Ray places the ranks itself

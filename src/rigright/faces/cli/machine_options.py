@@ -15,8 +15,8 @@ def add_from(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=str(
             say(
-                "another machine: a file, folder, tar, zip or gzip of what tools printed (nvidia-smi, dmesg, "
-                "amd-smi, a bug report, several pasted in one), or what `probe --save` wrote; - is stdin"
+                "another machine: file, folder, tar, zip or gzip of tool output (nvidia-smi, dmesg, "
+                "amd-smi, a bug report, several in one file), or of `probe --save`; - is stdin"
             )
         ),
     )
@@ -27,5 +27,5 @@ def add_baseline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline",
         metavar="FILE",
-        help=str(say("against the node type that `rigright baseline --save` wrote")),
+        help=str(say("compare with the baseline from `rigright baseline --save`")),
     )

@@ -58,7 +58,7 @@ def gpu_burn(text: str) -> list[Result]:
         if any(told) or wrong.get(card)
     ]
     if not found:
-        raise DataError(say("this is nothing that gpu-burn prints"))
+        raise DataError(say("not gpu-burn output"))
     return found
 
 
@@ -79,7 +79,7 @@ def superbench(text: str) -> list[Result]:
                 if (one := _figure(str(name), value)) is not None
             ]
     if not found:
-        raise DataError(say("this is nothing that SuperBench prints"))
+        raise DataError(say("not SuperBench output"))
     return found
 
 

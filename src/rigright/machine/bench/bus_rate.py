@@ -21,4 +21,4 @@ def bus_factor(collective: str, ranks: int) -> float:
         return (ranks - 1) / ranks
     if collective in ONCE:
         return 1.0
-    raise AskError(say("there is no collective {name}", name=collective))
+    raise AskError(say("unknown collective {name}", name=collective))

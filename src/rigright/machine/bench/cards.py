@@ -20,10 +20,10 @@ def chosen(text: str | None, machine: Machine) -> tuple[int, ...] | None:
     for word in text.lower().replace("gpu", "").split(","):
         number = word.strip()
         if not number.isdecimal():
-            raise AskError(say('cannot read "{text}" as cards; write for example 0,2', text=text))
+            raise AskError(say('cannot read "{text}" as GPU numbers; for example 0,2', text=text))
         if there and int(number) not in there:
             known = ", ".join(map(str, sorted(there)))
-            raise AskError(say("there is no card {number}; there are {known}", number=number, known=known))
+            raise AskError(say("no GPU {number}; found {known}", number=number, known=known))
         found.append(int(number))
     return tuple(dict.fromkeys(found))
 

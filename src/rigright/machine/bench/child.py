@@ -140,8 +140,10 @@ class BenchChild:
         said = self._said.decode("utf-8", "replace").strip().splitlines()
         self.close()
         if late_s is not None:
-            return Skipped(part=ask.part, why=say("no answer in {time} s: it was ended", time=round(late_s)))
-        last = said[-1][:200] if said else say("it said nothing")
+            return Skipped(
+                part=ask.part, why=say("no answer within {time} s: terminated", time=round(late_s))
+            )
+        last = said[-1][:200] if said else say("no output")
         return Skipped(
             part=ask.part, why=say("its process died (exit code {code}): {last}", code=code, last=last)
         )

@@ -92,7 +92,7 @@ def read(text: str, pattern: str) -> FioResult:
             version=str(found.get("fio version", "fio")),
         )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError):
-        raise DataError(say("cannot read what fio said")) from None
+        raise DataError(say("cannot read the output of fio")) from None
 
 
 def _seconds(nanoseconds: object) -> float | None:

@@ -64,7 +64,7 @@ def nccl_tests(text: str, *, collective: str | None = None, file: str = "") -> l
         )
         found += [row.result(name, settings) for row in rows if any(row.rates) or row.wrong]
     if not told:
-        raise DataError(say("this is no table of nccl-tests"))
+        raise DataError(say("not an nccl-tests table"))
     if not found:
         raise DataError(
             say(
@@ -204,7 +204,7 @@ def nvbandwidth(text: str) -> list[Result]:
         elif (match := _ROW.match(line)) and "." in line and int(match.group(1)) == len(rows):
             rows.append([_number(cell) for cell in match.group(2).split()])
     if not found:
-        raise DataError(say("this is nothing that nvbandwidth prints"))
+        raise DataError(say("not nvbandwidth output"))
     return found
 
 

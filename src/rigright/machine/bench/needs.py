@@ -8,8 +8,8 @@ import shutil
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.ask import BenchRequest
 
-NO_TORCH = say("no PyTorch here: install it (`rigright setup`), or name a Python that has it with --python")
-NO_NUMPY = say("no NumPy here: install it, or name a Python that has it with --python")
+NO_TORCH = say("no PyTorch found: install it (`rigright setup`), or use --python for a Python that has it")
+NO_NUMPY = say("no NumPy found: install it, or use --python for a Python that has it")
 IN_CHILD = {"accelerator": 1, "two accelerators": 2}  # cards, which only a process with PyTorch can count
 
 
@@ -21,15 +21,15 @@ def missing(needs: tuple[str, ...], ask: BenchRequest, *, torch_python: str | No
         if lacking:
             return lacking[0]
     if "endpoint" in needs and ask.endpoint is None:
-        return say("no server was named: --endpoint URL")
+        return say("no server given: use --endpoint URL")
     if "folder" in needs and ask.folder is None:
-        return say("there is no folder to write to: name one with --disk")
+        return say("no folder to write to: use --disk")
     if "meeting" in needs and ask.meeting is None:
-        return say("it takes several nodes: `rigright fleet bench --accept` runs it")
+        return say("needs several nodes: use `rigright fleet bench --accept`")
     programs = {"nccl-tests": "all_reduce_perf", "nvbandwidth": "nvbandwidth"}
     for shown, program in programs.items():
         if shown in needs and shutil.which(program) is None:
-            return say("{program} is not on the path", program=shown)
+            return say("{program} is not on PATH", program=shown)
     return None
 
 

@@ -83,19 +83,15 @@ def _named(wish: str) -> str:
     path = shutil.which(wish) or wish
     found = asked(path)
     if found is None:
-        raise AskError(say("{path} is no Python that answers", path=wish))
+        raise AskError(say("{path} is not a working Python", path=wish))
     if found.version < OLDEST:
         version = ".".join(map(str, found.version))
-        raise AskError(
-            say("{path} is Python {version}; 3.10 is the oldest that will do", path=wish, version=version)
-        )
+        raise AskError(say("{path} is Python {version}; 3.10 or newer is needed", path=wish, version=version))
     if found.torch is None:
         raise MissingError(say("{path} has no PyTorch", path=wish))
     if found.torch_is_old:
         raise AskError(
-            say(
-                "{path} has PyTorch {version}; 2.1 is the oldest that will do", path=wish, version=found.torch
-            )
+            say("{path} has PyTorch {version}; 2.1 or newer is needed", path=wish, version=found.torch)
         )
     return path
 

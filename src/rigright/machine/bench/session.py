@@ -78,7 +78,7 @@ def _named(word: str, there: Iterable[str]) -> str:
     if _plain(word) not in plain:
         near = difflib.get_close_matches(_plain(word)[:40], plain, n=2) or plain
         known = ", ".join(plain[one] for one in near)
-        raise AskError(say('there is no part "{name}"; there are {known}', name=word, known=known))
+        raise AskError(say('unknown part "{name}"; known: {known}', name=word, known=known))
     return plain[_plain(word)]
 
 
@@ -131,7 +131,7 @@ def measured(
                 needs = shelf.take(PARTS, name, bears="NEEDS")
                 why = missing(needs, ask, torch_python=python)
                 if why is None and (end if hurried else until).is_over():
-                    why = say("time ran out before it began")
+                    why = say("time ran out before it started")
                 if why is not None:
                     yield Skipped(part=name, why=why)
                     continue

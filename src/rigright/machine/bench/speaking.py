@@ -45,9 +45,7 @@ def base_of(endpoint: str) -> str:
     """The address without its last slash; only http and https are asked."""
     parts = urllib.parse.urlsplit(endpoint)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise AskError(
-            say('"{text}" is no address; write for example http://127.0.0.1:8000/v1', text=endpoint)
-        )
+        raise AskError(say('"{text}" is not an address; for example http://127.0.0.1:8000/v1', text=endpoint))
     return endpoint.rstrip("/")
 
 
@@ -103,7 +101,7 @@ def speak(endpoint: str, model: str, *, prompt: str, output_tok: int) -> Spoken:
                     pieces += 1
     except (OSError, HTTPException) as error:
         why = str(error) or type(error).__name__
-        raise DataError(say("{url} broke off its answer: {why}", url=endpoint, why=why)) from None
+        raise DataError(say("{url} closed the connection early: {why}", url=endpoint, why=why)) from None
     if first is None or last is None:
         raise DataError(say("{url} sent no token", url=endpoint))
     return Spoken(
@@ -159,7 +157,7 @@ def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
     except urllib.error.HTTPError as error:
         with error:
             said = error.read(300).decode("utf-8", "replace").strip()
-        raise DataError(say("{url} answers {code}: {said}", url=url, code=error.code, said=said)) from None
+        raise DataError(say("{url} returned {code}: {said}", url=url, code=error.code, said=said)) from None
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise MissingError(say("no answer from {url}: {why}", url=url, why=why)) from None

@@ -74,7 +74,7 @@ def room(place: ScratchFolder, wanted: int, *, files: int = 1) -> int:
     if size < LEAST:
         raise MissingError(
             say(
-                "{folder} has {free} free; this needs {need} and leaves {spare}",
+                "{folder} has {free} free; needs {need} plus {spare} reserve",
                 folder=place.folder,
                 free=show_bytes(place.free_bytes),
                 need=show_bytes(LEAST * files),

@@ -34,9 +34,7 @@ def address_of(text: str) -> tuple[str, int]:
         host, port = text, str(PORT)
     host = host.strip("[]")
     if not host or not port.isdecimal() or not 0 <= int(port) < 64 * KIB:
-        raise AskError(
-            say('cannot read "{text}" as an address; write for example host or host:47470', text=text)
-        )
+        raise AskError(say('cannot read "{text}" as an address; for example host or host:47470', text=text))
     return host, int(port)
 
 
@@ -143,14 +141,14 @@ def visit(host: str, port: int, *, way: bytes, spare_s: float) -> socket.socket:
         raise _nobody(host, port, why=error) from None
     if answered != GREETING:
         line.close()
-        raise DataError(say("at {host}:{port} something else than rigright answers", host=host, port=port))
+        raise DataError(say("{host}:{port} is not a rigright listener", host=host, port=port))
     return line
 
 
 def _nobody(host: str, port: int, *, why: Exception) -> MissingError:
     return MissingError(
         say(
-            "no answer from {host}:{port} ({why}); start `rigright bench --listen` there",
+            "no answer from {host}:{port} ({why}); run `rigright bench --listen` there",
             host=host,
             port=port,
             why=getattr(why, "strerror", None) or why,

@@ -69,7 +69,7 @@ def open_bundle(raw: bytes, *, name: str) -> Machine:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for place, member in enumerate(tar):
                 if place >= MOST_MEMBERS:
-                    raise _broken(name, say("there are more than {limit} files in it", limit=MOST_MEMBERS))
+                    raise _broken(name, say("it contains more than {limit} files", limit=MOST_MEMBERS))
                 file = tar.extractfile(member) if member.isreg() and not member.issparse() else None
                 if file is not None:
                     found[member.name.removeprefix("./")] = file.read(MOST_BYTES)
@@ -81,7 +81,7 @@ def open_bundle(raw: bytes, *, name: str) -> Machine:
     try:
         kept = _kept(index, members)
     except (AttributeError, TypeError, ValueError, LookupError, OverflowError):
-        raise _broken(name, say("its index is not one")) from None
+        raise _broken(name, say("its index is invalid")) from None
     seen = probe(Replay(kept=kept, env=kept.env), origin=name)
     whole = filled(seen, stored)
     devices = devices_filled(stored.devices, seen.devices) if stored.devices else seen.devices
@@ -95,7 +95,7 @@ def _object(members: Mapping[str, bytes], member: str, *, name: str) -> dict[str
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise _broken(name, say("there is no {member} in it", member=member))
+        raise _broken(name, say("it contains no {member}", member=member))
     return data
 
 
@@ -123,4 +123,4 @@ def _kept(index: Mapping[str, Any], members: Mapping[str, bytes]) -> Recording:
 
 
 def _broken(name: str, why: Sentence) -> DataError:
-    return DataError(say("{file} is no bundle that can be read: {why}", file=name, why=why))
+    return DataError(say("{file} is not a readable bundle: {why}", file=name, why=why))

@@ -69,7 +69,7 @@ def read_place(text: str) -> ListenAddress:
         or (host.count(":") and not host.startswith("["))
     ):
         raise AskError(
-            say('--serve "{text}": write a port, or host:port such as 127.0.0.1:{port}', text=text, port=PORT)
+            say('--serve "{text}": use a port, or host:port such as 127.0.0.1:{port}', text=text, port=PORT)
         )
     host = host.strip("[]") or ("0.0.0.0" if colon else "127.0.0.1")  # noqa: S104 - asked for, and held by a token
     return ListenAddress(host=host, port=int(port))
@@ -90,7 +90,7 @@ def guard(place: ListenAddress, token: str | None) -> None:
     if token is None and not place.is_loopback:
         raise AskError(
             say(
-                "{place} can be reached from other machines; give --token FILE, or serve on 127.0.0.1",
+                "{place} is reachable from other machines; add --token FILE, or serve on 127.0.0.1",
                 place=place,
             )
         )
@@ -229,9 +229,7 @@ def _refused(place: ListenAddress, error: OSError) -> MissingError:
     import errno
 
     if error.errno == errno.EADDRINUSE:
-        return MissingError(
-            say("another program listens on {place} already; name another port in --serve", place=place)
-        )
+        return MissingError(say("{place} is already in use; choose another port with --serve", place=place))
     return MissingError(say("cannot listen on {place}: {why}", place=place, why=error.strerror or error))
 
 

@@ -58,7 +58,7 @@ def default_path(env: Mapping[str, str] | None = None) -> Path:
         base = Path(found.get(variable) or Path.home() / below)
     except RuntimeError:
         raise MissingError(
-            say("no home folder is known; name a folder for the history in {variable}", variable=HOME)
+            say("no home folder; set {variable} to a folder for the history", variable=HOME)
         ) from None
     host = re.sub(r"[^A-Za-z0-9._-]+", "-", platform.node()) or "here"
     return base / "rigright" / host / NAME
@@ -67,7 +67,7 @@ def default_path(env: Mapping[str, str] | None = None) -> Path:
 def opened(path: Path, *, writes: bool, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
     """A connection to our file, made or brought up to date where it may be written."""
     if not writes and not is_there(path):
-        raise MissingError(say("there is no history at {path} yet; `rigright watch` begins one", path=path))
+        raise MissingError(say("no history at {path} yet; `rigright watch` starts one", path=path))
     if is_there(path) and not is_file(path):
         raise _foreign(path)  # a pipe would be waited for
     with told(path):
@@ -102,7 +102,7 @@ def _is_sqlite(path: Path) -> bool:
 def _foreign(path: Path) -> DataError:
     return DataError(
         say(
-            "{path} is not a history of rigright; move it away, or name another folder in {variable}",
+            "{path} is not a rigright history; move it, or set {variable} to another folder",
             path=path,
             variable=HOME,
         )
@@ -117,9 +117,7 @@ def _checked(connection: sqlite3.Connection, path: Path, *, writes: bool) -> Non
     if mark != OURS and (tables or not writes):
         raise _foreign(path)
     if version > len(_SCHEMA):
-        raise DataError(
-            say("{path} was written by a newer rigright; update this one, or move the file away", path=path)
-        )
+        raise DataError(say("{path} was written by a newer rigright; update, or move the file", path=path))
     if writes:
         if mark != OURS:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -179,13 +177,13 @@ def _trouble(error: sqlite3.Error, path: Path) -> RigError:
 
 def damaged(path: Path) -> DataError:
     """Why a file that once was whole cannot be used."""
-    return DataError(say("{path} is damaged; move it away, and a new one is begun", path=path))
+    return DataError(say("{path} is damaged; move it, and a new one is started", path=path))
 
 
 def _closed(path: Path) -> MissingError:
     return MissingError(
         say(
-            "{path} cannot be opened or written; give the right to, or name a folder in {variable}",
+            "cannot open or write {path}; grant permission, or set {variable} to another folder",
             path=path,
             variable=HOME,
         )
@@ -193,14 +191,12 @@ def _closed(path: Path) -> MissingError:
 
 
 _TROUBLES: dict[str, Callable[[Path], RigError]] = {
-    "SQLITE_FULL": lambda path: MissingError(
-        say("the disk that holds {path} is full; free some of it", path=path)
-    ),
+    "SQLITE_FULL": lambda path: MissingError(say("the disk of {path} is full; free some space", path=path)),
     "SQLITE_READONLY": _closed,
     "SQLITE_CANTOPEN": _closed,
     "SQLITE_PERM": _closed,
     "SQLITE_BUSY": lambda path: MissingError(
-        say("another program holds {path} for too long; end it, or try again", path=path)
+        say("{path} is locked by another program; stop it, or try again", path=path)
     ),
     "SQLITE_NOTADB": _foreign,
     "SQLITE_CORRUPT": damaged,

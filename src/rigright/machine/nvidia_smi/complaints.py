@@ -39,7 +39,7 @@ def read_complaint(text: str) -> Read:
     failed = _FAILED.search(text[:_MOST_CHARS])
     gone = lost(text, first=0)
     if failed is None:
-        shown = Unseen(what="devices", why=say("nvidia-smi tells only of what it lost"), see="nvidia-smi")
+        shown = Unseen(what="devices", why=say("nvidia-smi lists only lost GPUs"), see="nvidia-smi")
         return Read(fields={"devices": gone}, unseen=(shown,))
     said = failed.group(1).strip()
     code = next((code for words, code in _MEANT if words in said.lower()), None)

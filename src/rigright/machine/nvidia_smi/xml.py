@@ -92,7 +92,7 @@ def read_xml(text: str) -> Read:
     except (expat.ExpatError, ValueError) as error:
         raise _broken(say("{why}", why=error)) from None
     except _RefusedError:
-        raise _broken(say("it is nested deeper, or holds more cards, than nvidia-smi ever writes")) from None
+        raise _broken(say("more nesting or GPUs than nvidia-smi ever writes")) from None
     devices = tuple(_device(card, index) for index, card in enumerate(log.cards))
     gone = lost(text[: max(text.find(START), 0)], first=len(devices))
     software = software_of(
@@ -104,7 +104,7 @@ def read_xml(text: str) -> Read:
     if not isinstance(attached, int) or attached == shown:
         missing: tuple[Unseen, ...] = ()
     else:
-        why = say("nvidia-smi counts {count} cards, and tells of {shown}", count=attached, shown=shown)
+        why = say("nvidia-smi counts {count} GPUs but lists {shown}", count=attached, shown=shown)
         missing = (Unseen(what="devices", why=why, see="nvidia-smi -q -x"),)
     return Read(
         fields={"devices": (*devices, *gone), "software": software},
@@ -117,7 +117,7 @@ def _refuse(*_: Any) -> None:
 
 
 def _broken(why: object) -> DataError:
-    return DataError(say("this is no whole answer of `nvidia-smi -q -x`: {why}", why=why))
+    return DataError(say("incomplete output of `nvidia-smi -q -x`: {why}", why=why))
 
 
 def _device(card: _Card, index: int) -> Device:

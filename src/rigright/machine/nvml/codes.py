@@ -17,21 +17,21 @@ DIED = -3  # ours: the call took the process down
 SLOW = -4  # ours: there was no time left for it
 
 _WHY = {
-    NOT_SUPPORTED: say("the driver does not tell it for this device"),
-    NO_PERMISSION: say("the driver does not show it to this user"),
+    NOT_SUPPORTED: say("not reported by the driver for this device"),
+    NO_PERMISSION: say("no permission: the driver does not show it to this user"),
     NOT_LOADED: say("the kernel's nvidia module is not loaded"),
     NO_LIBRARY: say("the driver's library (libnvidia-ml) is not installed"),
-    NO_SUCH_CALL: say("this driver is too old to tell it"),
+    NO_SUCH_CALL: say("this driver is too old to report it"),
     LOST: say("the device is lost: it fell off the bus"),
     RESET_REQUIRED: say("the device must be reset first"),
-    MISMATCH: say("the driver's library and the kernel's module are of different versions"),
-    HUNG: say("the driver was asked for it and never answered"),
-    SLOW: say("the driver was so slow that there was no time left to ask for it"),
-    DIED: say("asking the driver for it ended the process that asked"),
+    MISMATCH: say("driver library and kernel module have different versions"),
+    HUNG: say("the driver did not answer the query"),
+    SLOW: say("the driver is too slow: no time left to query it"),
+    DIED: say("querying it crashed the process"),
 }
 
 HANGS = say("NVIDIA's driver hangs: it did not answer in time")
-ENDED = say("NVIDIA's driver library ended the process that asked it")
+ENDED = say("NVIDIA's driver library crashed the querying process")
 NO_BINDING = say("the Python package nvidia-ml-py is not installed")
 
 BRANDS = MappingProxyType(
@@ -53,7 +53,7 @@ PEER_KINDS = MappingProxyType({0: "gpu", 1: "cpu", 2: "switch"})
 
 def why(code: int) -> Sentence:
     """A code of the driver as a sentence."""
-    return _WHY.get(code) or say("the driver answered with its error {code}", code=code)
+    return _WHY.get(code) or say("driver error {code}", code=code)
 
 
 def as_sentence(kept: str) -> Sentence | str:

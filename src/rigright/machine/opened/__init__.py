@@ -54,7 +54,7 @@ def plain_bytes(path: Path) -> bytes:
     """The bytes of a regular file of bounded size; devices, pipes and links to them are refused unopened."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise DataError(say("{path} is neither a plain file nor a folder", path=path))
+            raise DataError(say("{path} is neither a regular file nor a folder", path=path))
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
@@ -86,7 +86,7 @@ def _folder(path: Path) -> Machine:
         pieces.add_machine(tree, form="/proc, /sys, /etc")
         return replace(pieces.machine(), origin=str(path), unseen=tree.unseen)
     if not members:
-        raise DataError(say("{folder} holds no file that can be read", folder=path))
+        raise DataError(say("no readable file in {folder}", folder=path))
     return _joined(members, name=str(path))
 
 

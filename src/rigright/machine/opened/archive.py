@@ -55,7 +55,7 @@ def _opened(
     budget[0] -= len(raw)
     budget[1] -= 1
     if budget[0] < 0 or budget[1] < 0:
-        raise DataError(say("{file} holds more than can be read", file=name))
+        raise DataError(say("{file} is too large to read", file=name))
     if is_archive(raw):
         inside = list(_of_tar(raw, name=name, is_whole=is_whole))
     elif raw.startswith(_ZIP):
@@ -81,7 +81,7 @@ def _of_tar(raw: bytes, *, name: str, is_whole: bool) -> Iterator[tuple[str, byt
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             for place, member in enumerate(tar):
                 if place >= MOST_MEMBERS:
-                    raise DataError(say("{file} holds more than can be read", file=name))
+                    raise DataError(say("{file} is too large to read", file=name))
                 if member.isreg() and not member.issparse():
                     begin = member.offset_data
                     found = raw[begin : begin + min(member.size, MOST_OF_ONE)]

@@ -60,7 +60,7 @@ def read_collected(raw: bytes, *, name: str) -> Machine:
     """The machine, by the readers of live ones; what ends too early is read up to there."""
     found = FIRST.search(raw[:LOOKED_BYTES])
     if found is None:
-        raise DataError(say("{file} is not what collect.sh prints", file=name))
+        raise DataError(say("{file} is not output of collect.sh", file=name))
     mark = found[1].decode()
     text = raw[found.end() :].decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     kept, ended = _kept(text, mark)

@@ -129,7 +129,7 @@ class Pieces:
     def _unknown(self) -> Any:
         if "benchmark log" in self.read_as:
             return say(
-                "{file} holds results of benchmarks and no machine: `rigright bench --from` reads it",
+                "{file} contains benchmark results, not a machine; use `rigright bench --from`",
                 file=self.name,
             )
         if not self.unread and not self.seen:

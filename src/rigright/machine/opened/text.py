@@ -33,7 +33,7 @@ def text_of(raw: bytes, *, name: str) -> str:
     """Text in UTF-8 or UTF-16, line by line as the tool wrote it."""
     text = raw.decode(_coding(raw), "replace")
     if text.count("\0") > len(text) // 100:
-        raise DataError(say("{file} is not text: there are zero bytes in it", file=name))
+        raise DataError(say("{file} is not text: it contains zero bytes", file=name))
     if text[:_LOOKED_AT].count("\ufffd") > _MOST_STRANGE * len(text[:_LOOKED_AT]):
         raise DataError(say("{file} is not text", file=name))
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")

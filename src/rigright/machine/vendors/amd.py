@@ -46,7 +46,7 @@ def read(world: World) -> Read:
     driver = world.text(_MODULE) or getattr(told.get("software"), "driver", None)
     fields = {"devices": devices, "software": Software(driver=driver), **telling(paths=joined)}
     told_enough = bool(listed) or all(one.unified_memory for one in devices)
-    why = say("neither amd-smi nor rocm-smi is here: names and limits of AMD's cards may be missing")
+    why = say("neither amd-smi nor rocm-smi found: names and limits of AMD GPUs may be missing")
     missing = () if told_enough else (Unseen(what="devices", why=why, see="amd-smi static"),)
     return Read(fields=fields, unseen=missing)
 

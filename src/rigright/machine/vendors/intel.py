@@ -32,7 +32,7 @@ def read(world: World) -> Read:
     said = world.run("xpu-smi", "discovery", "-j")
     first = None if said is None else parsed(said.out)
     if not listed(first):
-        why = say("xpu-smi is not here: names and memory of Intel's cards are not seen without it")
+        why = say("xpu-smi not found: names and memory of Intel GPUs are missing")
         missing = Unseen(what="devices", why=why, see="xpu-smi discovery")
         return Read(fields={"devices": seen}, unseen=(missing,)) if seen else Read()
     # the list, each device in full, and its figures

@@ -107,7 +107,7 @@ def _unasked(world: World) -> Read:
     from rigright.machine.running.drivers import LIBRARY_FOLDERS
 
     if any(name.startswith(_LIBRARY) for folder in LIBRARY_FOLDERS for name in world.names(folder)):
-        why = say("there is no nvidia-smi to ask the driver with")
+        why = say("nvidia-smi not found")
         return Read(unseen=(Unseen(what="devices", why=why, see="nvidia-smi"),))
     return _silent(codes.why(codes.NO_LIBRARY))
 

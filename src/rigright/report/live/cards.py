@@ -40,7 +40,7 @@ def draw_cards(recent: Recent, moment: MachineMoment, *, screen: Screen, room: i
     """Every card, or as many as there is room for: those in trouble before the others."""
     devices = moment.tick.devices
     if not devices:
-        return [line_of(say("no accelerator that a driver shows"), screen, tone="dim")]
+        return [line_of(say("no GPU listed by a driver"), screen, tone="dim")]
     if len(devices) * _CARD_LINES + _REST_LINES <= room and screen.width >= _ROOMY:
         return [line for device in devices for line in _large(recent, device, screen=screen)]
     if len(devices) <= room:

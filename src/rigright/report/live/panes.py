@@ -114,10 +114,12 @@ def _cards(recent: Recent, moment: MachineMoment, *, screen: Screen) -> Pane:
         *(GridColumn(say("PCIe in"), 8, least=10), GridColumn(say("PCIe out"), 9, least=10)),
         GridColumn(say("slowed by"), -1, right=False),
     )
-    found = _table(heads, rows, none=say("no accelerator that a driver shows"), screen=screen)
+    found = _table(heads, rows, none=say("no GPU listed by a driver"), screen=screen)
     cards = [one for one in moment.tick.devices if one.vendor == "nvidia" and one.state == "ok"]
     if moment.detail is not None and cards and all(one.activity is None for one in cards):
-        said = say("SM, tensor and DRAM activity: the driver counts them from Hopper on, not here; DCGM does")
+        said = say(
+            "SM, tensor and DRAM activity: not available from this driver (Hopper and newer only); use DCGM"
+        )
         lines = wrap(told(said, screen), screen.width)
         found.rows.extend(line_of(one, screen, tone="dim") for one in (*lines, f"$ {PROFILED}"))
     return found
@@ -147,9 +149,9 @@ def _ecc(moment: MachineMoment, screen: Screen) -> Pane:
             GridColumn(say("remap pending"), 4),
             GridColumn(say("remap failed"), 2),
         ),
-        *(GridColumn(say("driver asks for"), 7, right=False), GridColumn("XID", -1, right=False)),
+        *(GridColumn(say("driver requests"), 7, right=False), GridColumn("XID", -1, right=False)),
     )
-    return _table(heads, rows, none=say("no accelerator that a driver shows"), screen=screen)
+    return _table(heads, rows, none=say("no GPU listed by a driver"), screen=screen)
 
 
 def _mig(moment: MachineMoment, screen: Screen) -> Pane:
@@ -201,7 +203,7 @@ def _network(moment: MachineMoment, screen: Screen) -> Pane:
         *(GridColumn(say("received"), 1, least=11), GridColumn(say("sent"), 2, least=11)),
         *(GridColumn(say("errors"), 5, least=6), GridColumn(say("since start"), -1, right=False, least=3)),
     )
-    return _table(heads, rows, none=say("no network port with hardware is seen here"), screen=screen)
+    return _table(heads, rows, none=say("no physical network port found"), screen=screen)
 
 
 def _host(moment: MachineMoment, screen: Screen) -> Pane:
@@ -222,7 +224,7 @@ def _findings(moment: MachineMoment, screen: Screen) -> Pane:
     """What the doctor found, the first to act on first, with why and the first step."""
     causes = None if moment.detail is None else moment.detail.causes
     if causes is None:
-        return Pane(rows=[line_of(say("the doctor is looking ..."), screen, tone="dim")])
+        return Pane(rows=[line_of(say("running checks ..."), screen, tone="dim")])
     rows: list[str] = []
     for cause in causes:
         tone = SEVERITY[cause.finding.severity]
@@ -252,7 +254,7 @@ def _events(recent: Recent, moment: MachineMoment, *, screen: Screen) -> Pane:
         rows.append(cut_to(f"{at}  {told(said, screen)}", screen.width, screen=screen))
         rows[-1] = toned(rows[-1], tone, screen=screen)
     rows += [line_of(note, screen, tone="warn") for note in moment.notes]
-    return Pane(rows=rows or [line_of(say("no event since the view began"), screen, tone="dim")])
+    return Pane(rows=rows or [line_of(say("no events since start"), screen, tone="dim")])
 
 
 def _machine(moment: MachineMoment) -> object:

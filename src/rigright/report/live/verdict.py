@@ -30,7 +30,7 @@ def verdict(recent: Recent, moment: MachineMoment) -> tuple[Sentence, Tone]:
     found = next((one.finding for one in causes or () if one.finding.severity != "note"), None)
     doctor = None if found is None else say("doctor: {finding}", finding=_told(found))
     if not devices:
-        return doctor or say("no accelerator that a driver shows"), _TONES[found.severity] if found else "dim"
+        return doctor or say("no GPU listed by a driver"), _TONES[found.severity] if found else "dim"
     count, loads = len(devices), _loads(devices)
     if found is None and _sees(devices):
         return say("{count} GPUs fine: {loads}", count=count, loads=loads), "good"

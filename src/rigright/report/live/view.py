@@ -41,7 +41,7 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
     """
     moment = recent.moment
     if moment is None:
-        waits = say("looking at the machine ...")
+        waits = say("reading the machine ...")
         if view.at_s is not None:
             waits = say("no history at {time}", time=clock(view.at_s))
         lines = [*_filled([line_of(waits, screen)], height - 1), _keys(view, screen)]

@@ -11,9 +11,9 @@ from rigright.machine.tick import DeviceTick, HostTick
 NONE = "-"
 STATES: dict[str, tuple[Sentence, Tone]] = {
     "ok": (say("ok"), "good"),
-    "lost": (say("lost: the driver cannot reach it any more"), "bad"),
-    "hung": (say("hung: the driver does not answer"), "bad"),
-    "stale": (say("no answer for {seconds} s", seconds=0), "warn"),
+    "lost": (say("lost: unreachable for the driver"), "bad"),
+    "hung": (say("hung: driver does not respond"), "bad"),
+    "stale": (say("no response for {seconds} s", seconds=0), "warn"),
 }
 _REASONS = {
     "app_clocks": say("application clocks"),
@@ -24,7 +24,7 @@ _REASONS = {
     "hw_thermal": say("overheated"),
     "hw_power_brake": say("power supply"),
     "display_clock": say("screen"),
-    "board_limit": say("board's limit"),
+    "board_limit": say("board limit"),
     "reliability": say("voltage limit"),
 }
 GRAVE = {"hw_slowdown", "hw_thermal", "hw_power_brake"}
@@ -34,7 +34,7 @@ HURTS = GRAVE | {"sw_thermal", "board_limit"}  # the other reasons are how a car
 def state(device: DeviceTick) -> tuple[Sentence | str, Tone]:
     """How the card is, for people."""
     if device.state == "stale":
-        return say("no answer for {seconds} s", seconds=round(device.age_s or 0)), "warn"
+        return say("no response for {seconds} s", seconds=round(device.age_s or 0)), "warn"
     return STATES.get(device.state, (device.state, "bad"))
 
 
@@ -114,13 +114,13 @@ def troubles(device: DeviceTick) -> list[Sentence]:
     """What else is wrong with a card."""
     found = []
     if device.ecc_uncorrected:
-        found.append(say("{count} memory errors not corrected", count=device.ecc_uncorrected))
+        found.append(say("{count} uncorrectable memory errors", count=device.ecc_uncorrected))
     if device.rows_failed:
-        found.append(say("a memory row cannot be replaced"))
+        found.append(say("row remapping failed"))
     if device.rows_pending:
-        found.append(say("memory rows wait for a reset"))
+        found.append(say("row remapping is pending: reset the GPU"))
     if device.recovery not in {None, "none"}:
-        found.append(say("the driver asks for: {action}", action=device.recovery))
+        found.append(say("driver requests: {action}", action=device.recovery))
     return found
 
 
@@ -142,7 +142,7 @@ def event(one: Event) -> tuple[Sentence | str, Tone]:
     """An event in a line."""
     if one.kind == "xid":
         where = one.pci or NONE
-        return say("XID {code} of {where}: {text}", code=one.code, where=where, text=one.text), "bad"
+        return say("XID {code} on {where}: {text}", code=one.code, where=where, text=one.text), "bad"
     return f"{one.kind}: {one.text}", "warn"
 
 
@@ -164,7 +164,7 @@ def host(tick: HostTick) -> list[Sentence]:
         ),
     ]
     if tick.wait_share and tick.wait_share >= 0.01:
-        found.append(say("waits for disks {share}", share=share(tick.wait_share)))
+        found.append(say("I/O wait {share}", share=share(tick.wait_share)))
     if tick.swap_used_bytes:
         found.append(say("swap {size}", size=show_bytes(tick.swap_used_bytes)))
     if tick.mem_pressure and tick.mem_pressure >= 0.01:

@@ -23,7 +23,9 @@ def page(result: Accepted, *, everything: bool = False) -> Page:
     if result.everywhere:
         items = tuple(_everywhere(one) for one in result.everywhere)
         parts.append(
-            Points(items=items, title=say("most nodes miss this: no single one is at fault"), tone="warn")
+            Points(
+                items=items, title=say("most nodes miss this: not the fault of a single node"), tone="warn"
+            )
         )
     parts.append(Commands(items=tuple(_next(result)), title=say("next")))
     tone = {0: "good", 10: "warn"}.get(result.exit_code, "bad")
@@ -34,13 +36,13 @@ def _answer(result: Accepted) -> Sentence:
     failing, left, good = (result.named(one) for one in ("fail", "open", "pass"))
     count = len(result.nodes)
     if result.broken_off:
-        head = say("broken off: {fail} of {count} nodes failed so far", fail=len(failing), count=count)
+        head = say("interrupted: {fail} of {count} nodes failed so far", fail=len(failing), count=count)
     elif failing:
         head = say(
             "{fail} of {count} nodes failed: {names}", fail=len(failing), count=count, names=_names(failing)
         )
     elif left:
-        head = say("none of {count} nodes failed", count=count)
+        head = say("0 of {count} nodes failed", count=count)
     else:
         return say("{good} of {count} nodes passed", good=count, count=count)
     told = [head]
@@ -65,8 +67,8 @@ def _failing(result: Accepted, most: int | None) -> Iterator[Part]:
     if rows:
         columns = (
             Column(head=say("node")),
-            Column(head=say("failed because"), flexible=True),
-            Column(head=say("what was seen"), flexible=True),
+            Column(head=say("reason"), flexible=True),
+            Column(head=say("measured"), flexible=True),
         )
         yield Table(columns=columns, rows=_cut(rows, most))
 

@@ -13,12 +13,12 @@ from rigright.verbs.fleet.accept.accepted import Accepted, NodeJudged
 
 _FOUND: dict[str, Sentence] = {
     "values": say("every value was compared"),
-    "doctor": say("the checks of `rigright doctor`"),
-    "baseline": say("against the baseline of this node type"),
-    "reference": say("twice below what this hardware reaches elsewhere"),
-    "cards": say("twice behind the other cards of this node"),
-    "peers": say("twice behind the nodes like it"),
-    "traits": say("unlike the nodes like it"),
+    "doctor": say("checks of `rigright doctor`"),
+    "baseline": say("compared with the baseline of this node type"),
+    "reference": say("twice below the reference for this hardware"),
+    "cards": say("twice slower than the other GPUs of this node"),
+    "peers": say("twice slower than identical nodes"),
+    "traits": say("differs from identical nodes"),
     "network": say("measured with several partners"),
 }
 
@@ -29,7 +29,7 @@ def page(one: NodeJudged, result: Accepted) -> Page:
         (reason.about or one.node, reason.says, reason.seen or "", _FOUND[reason.source])
         for reason in one.reasons
     ]
-    heads = (say("where"), say("what is wrong"), say("what was seen"), say("how it was found"))
+    heads = (say("where"), say("problem"), say("measured"), say("evidence"))
     parts: list[Part] = [_table(heads, reasons, title=say("why it failed"))]
     results: tuple[Result, ...] = ()
     if one.told is not None:
@@ -43,10 +43,10 @@ def page(one: NodeJudged, result: Accepted) -> Page:
             for figure in results
         ]  # fmt: skip
         heads = (say("where"), say("measured"), say("value"), say("settings"))
-        parts.append(_table(heads, figures, title=say("all figures of these parts")))
+        parts.append(_table(heads, figures, title=say("all results of these parts")))
     names = sorted({figure.part for figure in results})
     commands = ("rigright doctor", *(f"rigright bench {name}" for name in names))
-    parts.append(Commands(items=commands, title=say("to see it again on that node")))
+    parts.append(Commands(items=commands, title=say("reproduce on that node")))
     title = say(
         "{node} failed its acceptance; {good} of {count} nodes passed",
         node=one.node,

@@ -26,7 +26,7 @@ def page(machine: Machine, baseline: Baseline) -> Page:
     parts: list[Part] = [
         Line(
             said=say(
-                "{file}: {traits} settings and {figures} benchmark figures",
+                "{file}: {traits} settings and {figures} benchmark results",
                 file=baseline.file, traits=len(baseline.traits), figures=len(baseline.figures),
             ),
             tone="good",

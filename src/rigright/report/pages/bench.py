@@ -86,7 +86,7 @@ def _against(examined: Examined) -> Points | Line:
     if not below:
         fine = examined.count(Fine)
         return Line(
-            said=say("{count} figures reach the baseline", count=fine), tone="good" if fine else "dim"
+            said=say("{count} results reach the baseline", count=fine), tone="good" if fine else "dim"
         )
     items = tuple(say("{title} ({value})", title=one.title, value=one.evidence[0].shows) for one in below)
     return Points(items=items, title=say("below the baseline"), tone="bad")
@@ -98,18 +98,18 @@ def _verdict(result: BenchRun) -> Line:
         return Line(said=say("nothing was measured"), tone="warn")
     rest = len(result.held) - len(judged)
     if not judged:
-        return Line(said=say("{count} figures, none with a reference to compare with", count=rest))
+        return Line(said=say("{count} results, no reference values to compare with", count=rest))
     if result.wrong:
-        said = say("data corruption: {count} figures came with wrong values", count=len(result.wrong))
+        said = say("data corruption: {count} results with wrong values", count=len(result.wrong))
         return Line(said=said, tone="bad")
     if result.slow:
         worst = result.slow[0].result
         said = say(
-            "{slow} of {judged} figures below expectation, worst: {what} on {on}",
+            "{slow} of {judged} results below expectation, worst: {what} on {on}",
             slow=len(result.slow), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
         )  # fmt: skip
         return Line(said=said, tone="bad")
-    said = say("{judged} figures as expected", judged=len(judged))
+    said = say("{judged} results as expected", judged=len(judged))
     return Line(
         said=say("{said}; {count} have no reference", said=said, count=rest) if rest else said, tone="good"
     )
@@ -135,11 +135,11 @@ def basis(one: Held) -> Sentence | str:
     if one.basis is None:
         return ""
     return {
-        "other cards": say("the other GPUs of this machine"),
-        "least": say("an operator's acceptance limit"),
+        "other cards": say("other GPUs of this machine"),
+        "least": say("operators' acceptance limit"),
         "measured": say("measured on a healthy device"),
         "stated": say("a share of the rated peak"),
-        "floor": say("typical for this kind"),
+        "floor": say("typical for this type"),
         "planned": say("the plan, with its 80 % band"),
     }[one.basis]
 
@@ -200,9 +200,7 @@ def _best(result: BenchRun) -> list[Part]:
     words = ", ".join(
         f"{name}={value}" for name, value in best.settings if name not in {"torch", "batch_size"}
     )
-    return [
-        Commands(items=(f"DataLoader(..., {words})",), title=say("the best settings of a DataLoader here"))
-    ]
+    return [Commands(items=(f"DataLoader(..., {words})",), title=say("best DataLoader settings here"))]
 
 
 def _footnotes(result: BenchRun) -> Iterator[Sentence]:
@@ -218,8 +216,8 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
     if far:
         worst = max(far, key=lambda one: one.high / one.low)
         yield say(
-            "noisy figures: {count}, worst {what}, {low} to {high}. Other programs were running "
-            "or clocks changed; the median of the repeats is shown",
+            "noisy results: {count}, worst: {what}, {low} to {high}; other programs may be "
+            "running, or clocks changed. Medians are shown",
             count=len(far),
             what=f"{worst.part} {worst.what}",
             low=show_measured(worst.low, worst.unit),
@@ -232,7 +230,7 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
         once = [one.what for one in mine if one.repeats == 1]
         names += [part] if len(once) == len(mine) else [f"{part} {what}" for what in once]
     if names:
-        yield say("measured once, so how far it varies is not known: {names}", names=", ".join(names))
+        yield say("measured once, variation unknown: {names}", names=", ".join(names))
     if result.quick:
         yield say("quick run: less precise; small disk test file")
     if result.kept is not None:

@@ -170,4 +170,4 @@ def overloaded(
         return said
     if is_one:
         return say("{said}; needs about {count} of these GPUs", said=said, count=needed)
-    return say("{said}; needs about {count} such machines", said=said, count=needed)
+    return say("{said}; needs about {count} of these machines", said=said, count=needed)

@@ -34,7 +34,7 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
     """The page for people."""
     first, parts = result.first, list[Part]()
     if first is None:
-        parts += [Points(title=say("what speaks against it"), items=tuple(_refusals(result)), tone="bad")]
+        parts += [Points(title=say("why not"), items=tuple(_refusals(result)), tone="bad")]
         return Page(title=verdict(result), tone="bad", parts=tuple(parts))
     made = result.proposed.variants
     for one in made if details else (first,):
@@ -42,7 +42,7 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
     if len({one.items for one in made}) > 1:
         parts.append(_variants(result))
     if first.doubts:
-        parts.append(Points(title=say("look into"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
+        parts.append(Points(title=say("to check"), items=tuple(map(ruling_line, first.doubts)), tone="warn"))
     parts += [Line(said=said, tone="warn") for said in _warnings(result)]
     parts += [Line(said=said, tone="dim") for said in (*_assumed(result), *result.notes)]
     if why:
@@ -52,7 +52,7 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
             Column(head=say("why not"), flexible=True),
         )
         rows = tuple((one.name, one.rule, one.why) for one in result.proposed.refusals)
-        parts.append(Table(title=say("left behind"), columns=columns, rows=rows))
+        parts.append(Table(title=say("not chosen"), columns=columns, rows=rows))
     if result.asked and not (why and details):
         more = f"{result.asked} --details --why"
         parts.append(Commands(items=(more,), title=say("next")))
@@ -65,7 +65,7 @@ def verdict(result: Assembled) -> Sentence:
     first = result.first
     if first is None:
         return say(
-            "no machine here holds {cards}; {nearest}",
+            "no known machine holds {cards}; {nearest}",
             cards=result.cards,
             nearest=result.proposed.nearest or "",
         )
@@ -74,13 +74,13 @@ def verdict(result: Assembled) -> Sentence:
     single = first.machines == 1
     alone = not first.rig.cards or (first.rig.machine is not None and first.rig.machine.kind == "closed")
     if not first.is_priced:
-        said = say("{cards}: {around} for all but what has no price here", **names)
+        said = say("{cards}: {around} without parts of unknown price", **names)
     elif alone:
         said = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
     elif single:
-        said = say("{cards}: {usd} for the whole machine, {around} of it around the cards", **names)
+        said = say("{cards}: {usd} for the whole machine, {around} of it without the cards", **names)
     else:
-        said = say("{number} machines with {cards}: {usd}, {around} of it around the cards", **names)
+        said = say("{number} machines with {cards}: {usd}, {around} of it without the cards", **names)
     if result.over_budget:
         limit = show_money(result.wanted.budget_usd or 0.0, result.currency)
         return say("{said}; over the budget of {limit}", said=said, limit=limit)
@@ -120,7 +120,7 @@ def order(one: Proposal, result: Assembled) -> Table:
     rows.append((say("total"), "", _range(one.usd, result)))
     columns = (
         Column(head=say("part")),
-        Column(head=say("what to order"), flexible=True),
+        Column(head=say("parts list"), flexible=True),
         Column(head=result.currency, right=True),
     )
     title = LABELS[one.label]
@@ -165,7 +165,7 @@ def _warnings(result: Assembled) -> Iterator[Sentence]:
         yield result.proposed.nearest
     if first.limit_w is not None:
         yield say(
-            "for this breaker each card is held to {watts}: nvidia-smi -pl {number}",
+            "for this circuit, each card is limited to {watts}: nvidia-smi -pl {number}",
             watts=show_watts(first.limit_w),
             number=f"{first.limit_w:.0f}",
         )
@@ -193,7 +193,7 @@ def _assumed(result: Assembled) -> Iterator[Sentence]:
             )
             yield said
     if first.usd.as_of:
-        yield say("oldest price of {date}: check before you pay", date=first.usd.as_of)
+        yield say("oldest price: {date}; verify before buying", date=first.usd.as_of)
 
 
 def sheet(result: Assembled) -> Page:

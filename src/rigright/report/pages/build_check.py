@@ -19,20 +19,20 @@ _TONES: dict[str, Tone] = {OK: "good", DOUBT: "warn", IMPOSSIBLE: "bad"}
 def page(result: CheckedList, *, details: bool = False) -> Page:
     """The page for people."""
     parts: list[Part] = []
-    for verdict, title in ((IMPOSSIBLE, say("cannot be")), (DOUBT, say("look into"))):
+    for verdict, title in ((IMPOSSIBLE, say("impossible")), (DOUBT, say("to check"))):
         found = [one for one in result.rulings if one.verdict == verdict]
         if found:
             parts.append(Points(title=title, items=tuple(map(ruling_line, found)), tone=_TONES[verdict]))
     if details:
         fine = [one.says for one in result.rulings if one.verdict == OK]
         if fine:
-            parts.append(Points(title=say("checks out"), items=tuple(fine), tone="good"))
+            parts.append(Points(title=say("ok"), items=tuple(fine), tone="good"))
     rows = tuple(read_rows(result.rig))
     columns = (Column(head=say("part")), Column(head=say("read as"), flexible=True))
     parts.append(Table(columns=columns, rows=rows))
     absent = [NOUNS[kind] for kind in missing(result.rig)]
     if absent:
-        said = say("not on the list, so not checked: {parts}", parts=_listed(absent))
+        said = say("not listed, not checked: {parts}", parts=_listed(absent))
         parts.append(Line(said=said, tone="dim"))
     tone = "plain" if absent and result.verdict == OK else _TONES[result.verdict]
     return Page(title=verdict_line(result), tone=tone, parts=tuple(parts))
@@ -45,11 +45,11 @@ def verdict_line(result: CheckedList) -> Sentence:
         return say("cannot be built: {why}", why=wrong[0].says)
     doubts = sum(one.verdict == DOUBT for one in result.rulings)
     if doubts == 1:
-        return say("can be built; 1 thing to look into")
+        return say("can be built; 1 thing to check")
     if doubts:
-        return say("can be built; {count} things to look into", count=doubts)
+        return say("can be built; {count} things to check", count=doubts)
     if missing(result.rig):
-        return say("nothing speaks against the parts on the list; it is not complete")
+        return say("no conflicts among the listed parts; the list is incomplete")
     return say("can be built")
 
 

@@ -158,7 +158,7 @@ def bound(result: BottleneckReport) -> Sentence:
 def _idle(result: BottleneckReport) -> Sentence:
     """That no load was seen, and where to see one."""
     if result.cut:
-        return say("no load seen, but the file is cut off: what came after is not read")
+        return say("no load found, but the file is truncated: the rest was not read")
     if result.is_snapshot:
         return say("no load in this file: capture it while the job runs")
     return say("nothing is running: start the job, then run diagnose again")
@@ -172,7 +172,7 @@ def _in_snapshot(first: Bound, busy_share: float | None) -> Sentence:
     if busy_share >= BUSY_ENOUGH:
         return say("GPUs busy {busy}, limited by {cause}", busy=busy, cause=first.cause.title)
     return say(
-        "GPUs busy {busy}, limited by {cause}; what they wait for in between is not visible",
+        "GPUs busy {busy}, limited by {cause}; the rest of the wait is not visible",
         busy=busy, cause=first.cause.title,
     )  # fmt: skip
 

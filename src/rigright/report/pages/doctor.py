@@ -134,7 +134,7 @@ def _sound(result: Examined) -> Line:
         add = say("nothing here could be checked; add {command}", command=_more(machine))
         return Line(said=add if machine.is_capture else say("nothing here could be checked"))
     if machine.cut:
-        return Line(said=say("no fault found, but the file is cut off: what came after is not checked"))
+        return Line(said=say("no fault found, but the file is truncated: the rest is not checked"))
     if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
         return Line(said=say("no fault found, but most checks need more than this file"))
     return Line(said=say("no fault found"), tone="good")
@@ -238,7 +238,7 @@ def _not_there(result: Examined) -> Iterator[Shown]:
         yield say("not in this file: {checks}, listed by --all; see {commands}", checks=told, commands=shown)
     idle = len(unseen) - len(missing)
     if idle:
-        yield say("idle when captured: clocks and links are judged under load")
+        yield say("idle when captured: clocks and links can only be judged under load")
 
 
 def _machine(result: Examined) -> Sentence | str:

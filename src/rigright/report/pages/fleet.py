@@ -242,7 +242,7 @@ def _spread(result: Fleet, most: int | None) -> Table | None:
     columns = tuple(
         Column(head=head, right=place > 0, flexible=not place) for place, head in enumerate(heads)
     )
-    title = say("spread over nodes with the same GPUs, each by its slowest GPU")
+    title = say("spread over nodes with the same GPUs (slowest GPU per node)")
     return Table(columns=columns, rows=_cut(rows, most), title=title)
 
 

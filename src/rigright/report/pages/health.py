@@ -17,7 +17,7 @@ def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Pag
     if done == "drained":
         parts.append(Line(said=say("drained in Slurm: {reason}", reason=reason), tone="bad"))
     elif done == "drained before":
-        parts.append(Line(said=say("already drained in Slurm; its reason is kept"), tone="warn"))
+        parts.append(Line(said=say("already drained in Slurm; reason unchanged"), tone="warn"))
     elif reason is not None:
         parts.append(
             Line(said=say("still schedulable; --drain would drain it: {reason}", reason=reason), tone=tone)

@@ -39,7 +39,7 @@ def page(past: Past) -> Page:
     parts, title = _PARTS[past.of](past)
     if not parts:
         parts = [
-            Line(said=say("the history holds nothing of that time"), tone="warn"),
+            Line(said=say("no history for that period"), tone="warn"),
             Commands(items=("rigright watch",), title=say("next")),
         ]
     return Page(title=title, parts=(*parts, Line(said=say("kept in {path}", path=past.path), tone="dim")))
@@ -75,7 +75,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     parts: list[Part] = [
         Line(
             said=say(
-                "{count} moments; watched for {seen} of {whole}",
+                "{count} samples; watched {seen} of {whole}",
                 count=f"{span.n_moments:,}",
                 seen=show_seconds(span.seen_s),
                 whole=show_seconds(max(until - since, span.seen_s)),
@@ -86,8 +86,14 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
     parts.append(_pictures(span))
     if span.cards:
         heads = (
-            *(say("energy"), say("mean power"), say("most power"), say("mean busy"), say("most memory")),
-            *(say("most heat"), say("memory's most heat")),
+            *(
+                say("energy"),
+                say("mean power"),
+                say("max. power"),
+                say("mean utilisation"),
+                say("max. memory"),
+            ),
+            *(say("max. temperature"), say("max. memory temperature")),
         )
         columns = (
             Column(head=say("card")),
@@ -100,7 +106,7 @@ def _of_ticks(past: Past) -> tuple[list[Part], Shown]:
 
 def _absences(span: Span) -> list[Sentence]:
     return [
-        say("{card} did not answer for {time}", card=one.card, time=show_seconds(one.away_s))
+        say("{card} did not respond for {time}", card=one.card, time=show_seconds(one.away_s))
         for one in span.cards
         if one.away_s >= _AWAY_S
     ]
@@ -126,7 +132,7 @@ def _pictures(span: Span) -> Strips:
 def _strip(label: Sentence, one: Figures, *, name: str) -> Strip:
     _, show, top = _PICTURES[name]
     told = say(
-        "mean {mean}, p95 {p95}, most {most}", mean=show(one.mean), p95=show(one.p95), most=show(one.most)
+        "mean {mean}, p95 {p95}, max. {most}", mean=show(one.mean), p95=show(one.p95), most=show(one.most)
     )
     return Strip(label=label, values=one.values, shown=told, high=top)
 
@@ -163,14 +169,14 @@ def _of_bench(past: Past) -> tuple[list[Part], Shown]:
         (_date(one.at_s or 0.0), one.part, one.what, one.on, show_measured(one.value, one.unit))
         for one in past.results
     )
-    return ([Table(columns=columns, rows=rows)] if rows else []), say("benchmarks that were kept")
+    return ([Table(columns=columns, rows=rows)] if rows else []), say("recorded benchmarks")
 
 
 def _of_machines(past: Past) -> tuple[list[Part], Shown]:
     heads = (say("when"), say("machine"), say("host"), say("cards"), say("driver"), say("kernel"))
     columns = tuple(Column(head=head, flexible=place == 3) for place, head in enumerate(heads))
     rows = tuple(_machine(one) for one in past.machines)
-    return ([Table(columns=columns, rows=rows)] if rows else []), say("this machine as it was")
+    return ([Table(columns=columns, rows=rows)] if rows else []), say("machine records")
 
 
 def _machine(seen: SeenMachine) -> tuple[Shown, ...]:

@@ -44,7 +44,7 @@ def findings_page(found: Findings) -> Page:
         for name, one in found.found.items()
         if one.total > len(one.records) or len(found.found) == 1
     )
-    title = say('"{text}" in everything that is known', text=found.text)
+    title = say('"{text}" in all tables', text=found.text)
     return Page(title=title, parts=(*parts, *_commands(commands)))
 
 
@@ -84,7 +84,7 @@ def kinds_page(summaries: dict[str, Sentence]) -> Page:
     rows = tuple((name, summary) for name, summary in summaries.items())
     table = Table(columns=(Column(head=say("kind")), Column(head="", flexible=True)), rows=rows)
     examples = ("rigright look-up 4090", "rigright look-up clouds h100 --sort per_chip --reverse")
-    return Page(title=say("What can be looked up"), parts=(table, Commands(items=examples)))
+    return Page(title=say("Look-up kinds"), parts=(table, Commands(items=examples)))
 
 
 def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]:
@@ -95,7 +95,7 @@ def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]
 def _count(result: Listing) -> tuple[Part, ...]:
     """How many there are, where not all are shown or none is."""
     if not result.total:
-        return (Line(said=say("nothing meets these conditions"), tone="warn"),)
+        return (Line(said=say("nothing matches these filters"), tone="warn"),)
     if len(result.records) < result.total:
         said = say("{shown} of {total}", shown=len(result.records), total=result.total)
         return (Line(said=said, tone="dim"),)

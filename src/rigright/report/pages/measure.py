@@ -18,7 +18,9 @@ _LONGEST = 60  # letters of a command in a title
 
 def page(measured: Measured) -> Page:
     """The whole page."""
-    title = say("what {command} took", command=cut(shlex.join(measured.command), _LONGEST, mark="..."))
+    title = say(
+        "resources used by {command}", command=cut(shlex.join(measured.command), _LONGEST, mark="...")
+    )
     return Page(title=title, parts=tuple(_parts(measured)))
 
 
@@ -28,7 +30,7 @@ def _parts(measured: Measured) -> Iterator[Part]:
     yield Table(columns=(Column(head=""), Column(head="", flexible=True)), rows=rows)
     moved = tuple(one for one in measured.courses if one.unit != "bytes_per_s" or one.peak)
     if moved:
-        span = say("from start to end: {time}", time=show_seconds(measured.lasted_s))
+        span = say("wall time: {time}", time=show_seconds(measured.lasted_s))
         yield Strips(strips=tuple(map(_strip, moved)), span=span)
     if measured.held:
         yield _against(measured.held)
@@ -77,18 +79,18 @@ def _figures(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
     for (index, size), name in zip(measured.gpu_peak_bytes, measured.chips, strict=False):
         yield say("peak memory, GPU {index} {name}", index=index, name=name), show_bytes(size)
     if measured.host_peak_bytes is not None:
-        yield say("peak main memory"), show_bytes(measured.host_peak_bytes)
+        yield say("peak system memory"), show_bytes(measured.host_peak_bytes)
     if measured.cpu_s is not None:
         share = measured.cpu_s / measured.lasted_s if measured.lasted_s else 0.0
         time = show_seconds(measured.cpu_s)
-        yield say("time of cores"), say("{time}: {cores} cores on average", time=time, cores=f"{share:.1f}")
+        yield say("CPU time"), say("{time}: {cores} cores on average", time=time, cores=f"{share:.1f}")
     if measured.read_bytes is not None:
         yield say("read from disks"), show_bytes(measured.read_bytes)
     if measured.written_bytes is not None:
         yield say("written to disks"), show_bytes(measured.written_bytes)
     if measured.total_energy_j is not None:
         hours = measured.total_energy_j / _JOULES_PER_WH
-        yield say("energy of the cards"), f"{hours / KILO:.3g} kWh" if hours >= KILO else f"{hours:.3g} Wh"
+        yield say("GPU energy"), f"{hours / KILO:.3g} kWh" if hours >= KILO else f"{hours:.3g} Wh"
     yield from _rates(measured)
 
 
@@ -96,9 +98,9 @@ def _rates(measured: Measured) -> Iterator[tuple[Shown, Shown]]:
     if measured.steps:
         yield say("a step"), show_seconds(measured.lasted_s / measured.steps)
     if measured.tokens:
-        yield say("tokens a second"), show_count(measured.tokens / measured.lasted_s)
+        yield say("tokens/s"), show_count(measured.tokens / measured.lasted_s)
         if measured.total_energy_j:
-            yield say("energy of a token"), f"{measured.total_energy_j / measured.tokens:.3g} J"
+            yield say("energy per token"), f"{measured.total_energy_j / measured.tokens:.3g} J"
 
 
 def _strip(course: Course) -> Strip:
@@ -135,7 +137,7 @@ def _against(held: tuple[Held, ...]) -> Table:
     )
     rows = tuple((one.label, _planned(one), _amount(one.measured, one.unit), _judged(one)) for one in held)
     tones = tuple("good" if one.inside else "warn" for one in held)
-    return Table(title=say("against the plan"), columns=columns, rows=rows, tones=tones)  # type: ignore[arg-type]
+    return Table(title=say("vs plan"), columns=columns, rows=rows, tones=tones)  # type: ignore[arg-type]
 
 
 def _planned(held: Held) -> str:
@@ -146,8 +148,8 @@ def _planned(held: Held) -> str:
 def _judged(held: Held) -> Sentence:
     share = f"{held.ratio:.0%}"
     if held.inside:
-        return say("as planned: {share} of it", share=share)
-    return say("outside the plan's band: {share} of it", share=share)
+        return say("as planned: {share} of the plan", share=share)
+    return say("outside the plan's band: {share} of the plan", share=share)
 
 
 plain = telling.Told(Measured)

@@ -87,7 +87,7 @@ def _verdict(machine: Machine) -> Line:
     if gone:
         told = ", ".join(f"gpu {device.index}" for device in gone)
         said = say(
-            "{count} of {all} cards do not answer: {which}",
+            "{count} of {all} GPUs do not respond: {which}",
             count=len(gone),
             all=len(machine.devices),
             which=told,
@@ -98,28 +98,26 @@ def _verdict(machine: Machine) -> Line:
     sizes = [total_bytes(device, machine) for device in machine.devices]
     free = [free_bytes(device, machine) for device in machine.devices]
     if any(size is None for size in (*sizes, *free)):
-        return Line(said=say("the memory of some cards was not observed"), tone="warn")
+        return Line(said=say("memory of some GPUs not reported"), tone="warn")
     told_free = show_bytes(sum(size or 0.0 for size in free))
     told_all = show_bytes(sum(size or 0.0 for size in sizes))
     if any(device.unified_memory for device in machine.devices):
         return Line(
             said=say("{free} of {all} free, shared by CPU and GPU", free=told_free, all=told_all), tone="good"
         )
-    return Line(
-        said=say("memory of the cards: {free} of {all} free", free=told_free, all=told_all), tone="good"
-    )
+    return Line(said=say("GPU memory: {free} of {all} free", free=told_free, all=told_all), tone="good")
 
 
 def _none(machine: Machine) -> Line:
     """No driver shows a card: whether the bus holds some, whether anything was asked of drivers at all."""
     held = bus_cards(machine)
     if held and machine.system.kernel is not None:
-        return Line(said=say("no driver answers for what is on the bus: {cards}", cards=held), tone="warn")
+        return Line(said=say("no driver for GPUs on the bus: {cards}", cards=held), tone="warn")
     if held:
-        return Line(said=say("on the bus: {cards}; no driver was asked", cards=held))
+        return Line(said=say("on the bus: {cards}; driver not queried", cards=held))
     if machine.events is not None and machine.system.kernel is None:
-        return Line(said=say("{count} faults in the kernel's log", count=len(machine.events)))
-    return Line(said=say("no accelerator was found"), tone="warn")
+        return Line(said=say("{count} faults in the kernel log", count=len(machine.events)))
+    return Line(said=say("no GPU found"), tone="warn")
 
 
 def _name(device: Device) -> str:
@@ -165,9 +163,7 @@ def _rising(now: int | None, most: int | None) -> str:
 def _downshifted(machine: Machine) -> Iterator[Part]:
     """How to read a link that runs below what it can."""
     if any("/" in _link(device) for device in machine.devices):
-        said = say(
-            "PCIe: generation and lanes, now/most; an idle card lowers its generation, never its lanes"
-        )
+        said = say("PCIe: generation and lanes, current/max.; idle GPUs lower the generation, not the lanes")
         yield Line(said=said, tone="dim")
 
 
@@ -181,7 +177,7 @@ def _slices(machine: Machine) -> Iterator[Part]:
             items.append(say("card {index}: {slices}", index=device.index, slices=told))
     if items:
         amd = all(device.vendor == "amd" for device in machine.devices if device.slices)
-        title = say("parts that cards are cut into") if amd else say("MIG instances")
+        title = say("GPU partitions") if amd else say("MIG instances")
         yield Points(items=tuple(items), title=title)
 
 
@@ -189,7 +185,7 @@ def _reach(machine: Machine) -> Iterator[Part]:
     """How the cards reach each other: in a line where all pairs are alike."""
     kinds = sorted({path.kind for path in machine.paths or ()})
     if len(kinds) == 1:
-        yield Line(said=say("each card reaches each other by {kind}", kind=_meant(kinds[0])))
+        yield Line(said=say("all pairs: {kind}", kind=_meant(kinds[0])))
         return
     yield _matrix(machine)
     yield Line(said=with_commas(_meant(kind) for kind in kinds) or "", tone="dim")
@@ -200,11 +196,11 @@ def _meant(kind: str) -> Shown:
     if kind.startswith("NV") and kind[2:].isdecimal():
         return say("{kind} ({count} NVLinks)", kind=kind, count=kind[2:])
     told = {
-        "PIX": say("one PCIe switch between them"),
-        "PXB": say("several PCIe switches between them"),
-        "PHB": say("through the processor"),
-        "NODE": say("through the processor, between its PCIe roots"),
-        "SYS": say("from one socket to another"),
+        "PIX": say("one PCIe switch"),
+        "PXB": say("several PCIe switches"),
+        "PHB": say("through the CPU"),
+        "NODE": say("through the CPU, across PCIe roots"),
+        "SYS": say("across CPU sockets"),
     }.get(kind)
     return kind if told is None else say("{kind} ({what})", kind=kind, what=told)
 
@@ -215,7 +211,7 @@ def _matrix(machine: Machine) -> Table:
     kinds = {(path.a, path.b): path for path in machine.paths or ()}
     rows = tuple((str(row), *(_cell(kinds, row, column=column) for column in indices)) for row in indices)
     heads = (Column(head=""), *(Column(head=str(index)) for index in indices))
-    return Table(columns=heads, rows=rows, title=say("how the cards reach each other"))
+    return Table(columns=heads, rows=rows, title=say("GPU topology"))
 
 
 def _cell(kinds: dict[tuple[int, int], Path], row: int, *, column: int) -> str:
@@ -254,7 +250,7 @@ def _blind(why: Sentence, see: str | None, *, what: list[str], machine: Machine)
 def _bundled(bundled: Bundled) -> Iterator[Part]:
     """What was written, and what was kept out of it."""
     said = say(
-        "{files} files and {commands} answers of commands are in {file}",
+        "{file}: {files} files and {commands} command outputs",
         files=bundled.files,
         commands=bundled.commands,
         file=bundled.file,
@@ -262,10 +258,8 @@ def _bundled(bundled: Bundled) -> Iterator[Part]:
     yield Line(said=said, tone="good")
     told = ", ".join(f"{kind} {count}" for kind, count in bundled.kept_out)
     if told:
-        yield Line(said=say("under made-up names, the same for the same: {kinds}", kinds=told), tone="dim")
-    yield Line(
-        said=say("look through it before you hand it on: `tar -tzf {file}`", file=bundled.file), tone="dim"
-    )
+        yield Line(said=say("pseudonymised consistently: {kinds}", kinds=told), tone="dim")
+    yield Line(said=say("review it before sharing: `tar -tzf {file}`", file=bundled.file), tone="dim")
 
 
 def _next(machine: Machine) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def host_rows(machine: Machine, *, everything: bool = False) -> Iterator[Row]:
     )
     yield from _rows(say("frameworks"), _frameworks(machine.software), most=most)
     yield from _row(say("containers"), _containers(machine.software))
-    yield from _row(say("kernel's log"), _events(machine.events or ()))
+    yield from _row(say("kernel log"), _events(machine.events or ()))
     if everything:
         yield from _rows(
             say("sensors"),
@@ -117,7 +117,7 @@ def _memory(memory: Memory) -> Shown | None:
     if memory.available_bytes is not None:
         told.append(say("{size} available", size=show_bytes(memory.available_bytes)))
     if memory.limit_bytes is not None and memory.limit_bytes < memory.total_bytes:
-        told.append(say("this container may take {size}", size=show_bytes(memory.limit_bytes)))
+        told.append(say("container limit {size}", size=show_bytes(memory.limit_bytes)))
     return with_commas(told)
 
 
@@ -132,7 +132,7 @@ def _modules(memory: Memory) -> Shown | None:
         name = f"{count} x {show_bytes(size or 0)} {kind or ''}".strip()
         told.append(name if speed is None else say("{what} at {speed} MT/s", what=name, speed=f"{speed:.0f}"))
     empty = len(memory.modules or ()) - len(held)
-    told.append(say("{count} places empty", count=empty) if empty else None)
+    told.append(say("{count} slots empty", count=empty) if empty else None)
     return with_commas(told)
 
 
@@ -170,7 +170,9 @@ def _named(names: list[str]) -> str:
 def _driver(software: Software) -> Shown | None:
     told: list[Shown | None] = [
         software.driver or software.kernel_driver,
-        None if software.driver_cuda is None else say("speaks CUDA {version}", version=software.driver_cuda),
+        None
+        if software.driver_cuda is None
+        else say("supports CUDA <= {version}", version=software.driver_cuda),
         as_sentence(software.driver_error or "") or None,
         None if software.nccl is None else f"NCCL {software.nccl}",
         None if software.fabric_manager is None else f"fabric manager {software.fabric_manager}",

@@ -11,10 +11,10 @@ from rigright.report.live.words import reason
 
 _HARMLESS = frozenset({"idle", "app_clocks", "sync_boost", "display_clocks"})
 _GONE = {
-    "lost": say("lost: it fell off the bus"),
-    "hung": say("hung: its driver does not answer"),
+    "lost": say("lost: fell off the bus"),
+    "hung": say("hung: driver does not respond"),
     "no driver": say("no driver"),
-    "denied": say("closed to this user"),
+    "denied": say("no permission"),
 }
 
 
@@ -31,10 +31,10 @@ def state_of(device: Device) -> tuple[Shown, Tone]:
     if device.mig or device.slices:
         count = len(device.slices)
         said = say("MIG, {count} instances", count=count) if device.mig else None
-        return said or say("cut into parts: {count}", count=count), "plain"
+        return said or say("partitions: {count}", count=count), "plain"
     used = len(device.programs or ())
     if used:
-        return say("{count} programs", count=used), "plain"
+        return say("{count} processes", count=used), "plain"
     return say("idle") if device.busy_share == 0 else "ok", "plain"
 
 
@@ -42,10 +42,10 @@ def _broken(device: Device) -> Iterator[Sentence]:
     if device.recovery not in {None, "none"}:
         yield say("needs: {what}", what=device.recovery)
     if device.retired is not None and device.retired.rows_failed:
-        yield say("memory rows cannot be replaced")
+        yield say("row remapping failed")
     if device.retired is not None and (device.retired.rows_pending or device.retired.pages_pending):
         yield say("needs: {what}", what="gpu reset")
     if device.retired is not None and device.retired.pages_stuck:
-        yield say("bad pages of memory in use: {count}", count=device.retired.pages_stuck)
+        yield say("bad memory pages still in use: {count}", count=device.retired.pages_stuck)
     if device.ecc is not None and device.ecc.uncorrected_volatile:
-        yield say("uncorrected memory errors: {count}", count=device.ecc.uncorrected_volatile)
+        yield say("uncorrectable memory errors: {count}", count=device.ecc.uncorrected_volatile)

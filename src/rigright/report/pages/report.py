@@ -134,7 +134,7 @@ def _order(result: Decided) -> Iterator[Part]:
         total = scaled(way.ledger.terms[0].upfront, 1 / built.machines)
     rows.append((say("total"), "", *cells(total)))
     heads = (
-        Column(head=say("part")), Column(head=say("what to order"), flexible=True),
+        Column(head=say("part")), Column(head=say("parts list"), flexible=True),
         Column(head=say("price, {sign}", sign=symbol(currency)), right=True),
         Column(head=say("from-to"), right=True),
     )  # fmt: skip

@@ -107,7 +107,7 @@ def _verdict(result: Upgraded) -> Iterator[Line]:
         yield _answer(result)
     if result.is_snapshot and result.worth:
         said = say(
-            "judged by one snapshot: before you buy, watch a whole run: `rigright diagnose --for 10min`"
+            "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
         )
         yield Line(said=said, tone="warn")
     if result.cut:
@@ -186,7 +186,7 @@ def _costs(result: Upgraded) -> Iterator[Sentence]:
     priced = next((one for one in result.worth if one.change.usd is not None), None)
     if priced is not None and priced.change.usd is not None:
         usd = priced.change.usd
-        yield say("prices as of {date}: check them before you buy", date=usd.as_of or "?")
+        yield say("prices as of {date}; verify before buying", date=usd.as_of or "?")
         if result.n_machines > 1:
             yield say(
                 "{change} on {count} machines: {usd}",

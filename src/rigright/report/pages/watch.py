@@ -49,7 +49,7 @@ def page(moment: MachineMoment | None) -> Page:
             )
         )
     else:
-        parts.append(Line(said=say("no accelerator that a driver shows"), tone="dim"))
+        parts.append(Line(said=say("no GPU listed by a driver"), tone="dim"))
     parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
     parts += [Line(said=told, tone=tone) for told, tone in map(words.event, moment.events)]
     parts += [Line(said=note, tone="warn") for note in moment.notes]

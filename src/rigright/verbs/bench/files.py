@@ -61,7 +61,7 @@ def read_results(file: str) -> BenchFile:
     if isinstance(data, dict) and "rigright_bench" in data:
         lists = {name: data.get(name) for name in ("results", "skipped")}
         if not all(isinstance(one, list) and len(one) <= MOST_RESULTS for one in lists.values()):
-            raise DataError(say("{file} is not what `bench --save` writes", file=file))
+            raise DataError(say("{file} is not output of `bench --save`", file=file))
         seconds = data.get("seconds")
         return BenchFile(
             results=tuple(restored(Result, one, where=file) for one in lists["results"] or ()),

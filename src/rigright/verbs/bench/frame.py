@@ -93,7 +93,7 @@ def bench(
             stop.waits = stopped = True
             # the part that was not ended when somebody broke it off, and those that were not begun
             middle = [Skipped(part=name, why=say("interrupted")) for name in begun[-1:] if name]
-            before = say("not started: interrupted before")
+            before = say("not started: interrupted")
             skipped += middle + [Skipped(part=name, why=before) for name in names if name not in begun]
         else:
             stopped = False
@@ -113,11 +113,11 @@ def _load_of(planned: PlannedRun, wish: BenchWish) -> SentLoad:
     """The load that a plan was made for; there must be a server to send it to."""
     if wish.endpoint is None:
         raise AskError(
-            say("--plan sends a load to a server: name it with --endpoint"),
+            say("--plan sends a load to a server: add --endpoint"),
             hint=say("for example {example}", example="--endpoint http://127.0.0.1:8000/v1"),
         )
     if planned.load is None:
-        raise AskError(say("this plan trains: it has no load to send"))
+        raise AskError(say("this is a training plan: it has no load to send"))
     return planned.load
 
 
@@ -155,7 +155,7 @@ def bench_from(file: str) -> BenchRun:
         titles=tuple((name, titles.get(name) or say("{text}", text=name)) for name in names),
         quick=told.quick,
         seconds=told.seconds,
-        notes=() if told.machine else (say("compared with this machine: the file names none"),),
+        notes=() if told.machine else (say("compared with this machine: the file does not say which one"),),
     )
 
 
@@ -199,7 +199,7 @@ def _kept(made: BenchRun, results: Sequence[Result], *, keep: Keep, planned: Pla
     if keep.rows is not None:
         made = replace(made, rows=write_rows(results, made.machine, folder=Path(keep.rows), planned=planned))
         if not made.rows:
-            notes.append(say("none of these figures is a run that `calibrate` reads"))
+            notes.append(say("none of these results is a run for `calibrate`"))
     if keep.history and results:
         try:
             made = replace(made, kept=_remembered(made.machine, results))

@@ -53,7 +53,7 @@ def write_script(path: str, text: str) -> None:
         write_whole(Path(path), text, fresh=True)
     except FileExistsError:
         raise AskError(
-            say("{file} is there already; name another file, or remove it first", file=path)
+            say("{file} already exists; use another file, or remove it first", file=path)
         ) from None
     except OSError as error:
         raise unwritten(path, error) from None

@@ -91,5 +91,7 @@ def _word(value: Any) -> str | None:
 
 def _no_plan(file: str) -> AskError:
     return AskError(
-        say("{file} holds no plan; write one with `rigright plan MODEL ... --json > plan.json`", file=file)
+        say(
+            "{file} contains no plan; create one with `rigright plan MODEL ... --json > plan.json`", file=file
+        )
     )

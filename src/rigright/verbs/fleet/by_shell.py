@@ -21,7 +21,7 @@ from rigright.verbs.fleet.came import Came
 SHELL_S = 120.0  # for a node: every command there has its own time
 PACKED = "gzip -c | base64"  # short lines of few letters, for those who label lines and cut long ones
 MOST_BYTES = 64 * MIB  # of one node's words
-OLD = say("no Python 3.10 or newer is found there, so nothing can be measured; --python names one")
+OLD = say("no Python 3.10 or newer there, cannot measure; see --python")
 
 
 def is_without_python(words: Iterable[bytes]) -> bool:

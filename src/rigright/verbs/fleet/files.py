@@ -64,17 +64,17 @@ def files(
             "slurm.conf": _filled("slurm.conf", script=SCRIPT),
         }
     if image is not None and not _IMAGE.fullmatch(image):
-        raise AskError(say('"{image}" is no name of an image', image=image[:60]))
+        raise AskError(say('"{image}" is not an image name', image=image[:60]))
     if not metrics:
         return {"rigright-probe.yaml": _manifest(image or IMAGE, nodes)}
     if image is None:
-        raise AskError(say("metrics need an image that holds rigright; name it with --image"))
+        raise AskError(say("metrics need an image with rigright; add --image"))
     return {"rigright-watch.yaml": _filled("watch.yaml", image=image)}
 
 
 def _manifest(image: str, nodes: int | None) -> str:
     if nodes is not None and not 1 <= nodes <= MOST_NODES:
-        raise AskError(say("between 1 and {most} nodes, not {count}", most=MOST_NODES, count=nodes))
+        raise AskError(say("use 1 to {most} nodes, got {count}", most=MOST_NODES, count=nodes))
     said = parcel(RemoteRequest(patience_s=PATIENCE_S), lifeline=False)
     asked = f"{start_line()} < /parcel/parcel"
     return _filled(

@@ -67,7 +67,8 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     if what == "bench" and wish.over == "kubernetes":
         raise AskError(
             say(
-                "pods of ours only probe; bench their nodes over ssh, or put `bench --save` files in a folder"
+                "rigright pods can only probe; bench the nodes over ssh, or collect `bench --save` "
+                "files in a folder"
             )
         )
     wanted = None if wish.plan is None else wanted_of(wish.plan)

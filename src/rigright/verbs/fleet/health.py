@@ -53,7 +53,7 @@ def health(*, only: tuple[str, ...] = (), drain: bool = False, node: str | None 
     world = here()
     name = node or node_name(world)
     if not _NODE.fullmatch(name):
-        raise AskError(say('"{node}" is no name of a node', node=name[:60]))
+        raise AskError(say('"{node}" is not a node name', node=name[:60]))
     examined = examine(case_of(probe(world)), only)
     faults = sure_faults(examined)
     if not faults:

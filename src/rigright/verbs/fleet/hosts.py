@@ -24,7 +24,7 @@ def hosts_of(words: str) -> tuple[str, ...]:
     """The nodes that words mean: a file of names, or names and ranges with commas between."""
     path = Path(words)
     if not words.strip():
-        raise AskError(say("no host given; write for example node[01-08], or a file with one host per line"))
+        raise AskError(say("no host given; for example node[01-08], or a file with one host per line"))
     try:
         is_file = path.is_file()
     except (OSError, ValueError):
@@ -44,7 +44,7 @@ def read_hosts(path: Path) -> tuple[str, ...]:
         if words:
             found |= dict.fromkeys(expand(words[0], where=say("{file}, line {line}", file=path, line=number)))
     if not found:
-        raise DataError(say("{file} names no host; write one a line", file=path))
+        raise DataError(say("{file} contains no hosts; write one per line", file=path))
     return tuple(found)
 
 
@@ -70,7 +70,9 @@ def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
                 raise _wrong(name, where=where)
             found[name] = None
             if len(found) > MOST_NODES or count > MOST_NODES:
-                raise AskError(say("{words} means more than {most} hosts", words=words[:60], most=MOST_NODES))
+                raise AskError(
+                    say("{words} expands to more than {most} hosts", words=words[:60], most=MOST_NODES)
+                )
     return tuple(found)
 
 
@@ -102,7 +104,5 @@ def _numbers(inside: str, words: str, *, where: Sentence | str) -> Iterator[str]
 def _wrong(name: str, *, where: Sentence | str) -> AskError:
     shown = name[:60]
     if where:
-        return AskError(say('{where}: "{name}" is no name of a host', where=where, name=shown))
-    return AskError(
-        say('"{name}" is no name of a host; write for example node[01-08],gpu9 or user@host', name=shown)
-    )
+        return AskError(say('{where}: "{name}" is not a host name', where=where, name=shown))
+    return AskError(say('"{name}" is not a host name; for example node[01-08],gpu9 or user@host', name=shown))

@@ -50,7 +50,7 @@ class NodeTold:
         if self.machine is None:
             return None
         if self.machine.cut:
-            return say("the answer was cut off: what came after is not checked")
+            return say("the answer was truncated: the rest is not checked")
         hidden = bus_cards(self.machine) if hides_cards(self.machine) else ""
         return say("{cards} on the PCI bus, but no driver lists them here", cards=hidden) if hidden else None
 

@@ -10,7 +10,7 @@ from rigright.machine.far.landing import LATE as LANDING_LATE
 from rigright.machine.far.parcel import NO_PYTHON, OLDEST
 from rigright.machine.far.talk import Talked
 
-LATE = say("timed out; allow more with --timeout")
+LATE = say("timed out; see --timeout")
 BROKEN_OFF = say("interrupted before it answered")
 MOST_SHOWN = 200  # characters of a foreign complaint
 _MEANINGS = (
@@ -49,10 +49,10 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
             version = line.partition("Python ")[2].strip()[:20]
             if version and tuple(map(int, re.findall(r"\d{1,4}", version)[:2])) < OLDEST:
                 return say(
-                    "Python {version} on the node, 3.10 needed; name another with --python",
+                    "Python {version} on the node, 3.10 or newer needed; see --python",
                     version=version,
                 )
-            return say("no Python 3.10 or newer on the node; name one with --python")
+            return say("no Python 3.10 or newer on the node; see --python")
     if talked.ended == "broken off":
         return BROKEN_OFF
     if words or talked.ended == "late":

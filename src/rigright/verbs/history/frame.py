@@ -26,7 +26,7 @@ def history(
 ) -> Past:
     """What was kept since a time (seconds since 1970), until another; `every_s` asks for the moments too."""
     if of not in KINDS:
-        raise AskError(say('--of "{of}": there are {kinds}', of=of, kinds=", ".join(KINDS)))
+        raise AskError(say('--of "{of}": choose {kinds}', of=of, kinds=", ".join(KINDS)))
     to_s = time.time() if since_s is not None and until_s is None else until_s  # clocks may have run ahead
     with open_history(None if file is None else Path(file), writes=False) as kept:
         return Past(

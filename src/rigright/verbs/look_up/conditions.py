@@ -59,7 +59,7 @@ def read_condition(text: str, fields: tuple[ListingField, ...]) -> Condition:
     match = _CONDITION.match(text)
     if match is None or not match.group(3):
         raise AskError(
-            say('cannot read the condition "{text}"; write for example memory>=24GB or vendor=AMD', text=text)
+            say('cannot read the filter "{text}"; for example memory>=24GB or vendor=AMD', text=text)
         )
     field = find_field(match.group(1), fields)
     value = match.group(3)
@@ -81,7 +81,7 @@ def never_met(condition: Condition, records: Iterable[object]) -> Sentence | Non
         small[one] for one in difflib.get_close_matches(condition.text.casefold(), small, n=3, cutoff=0.5)
     ]
     return say(
-        'no record has {field} "{value}"; there are {values}',
+        'no record has {field} "{value}"; known: {values}',
         field=condition.field.key,
         value=condition.text,
         values=", ".join(near or [*words[:_MOST_SHOWN], *["..."] * (len(words) > _MOST_SHOWN)]),
@@ -104,7 +104,7 @@ def find_field(name: str, fields: tuple[ListingField, ...]) -> ListingField:
         return next(iter(starting.values()))
     raise AskError(
         say(
-            'there is no field "{name}"; there are {fields}',
+            'unknown field "{name}"; known: {fields}',
             name=name.strip(),
             fields=", ".join(starting or [min((field.key, *field.names), key=len) for field in fields]),
         )

@@ -27,7 +27,7 @@ def read_date(text: str) -> str:
         date(*[*parts, 1, 1][:3])
     except (TypeError, ValueError):
         raise AskError(
-            say('cannot read "{text}" as a date; write for example 2023 or 2023-06', text=text)
+            say('cannot read "{text}" as a date; for example 2023 or 2023-06', text=text)
         ) from None
     return written
 
@@ -141,4 +141,4 @@ def provenance() -> tuple[ListingField, ...]:
 
 def confidence_shown(confidence: str) -> Sentence:
     """How sure a row is, in words."""
-    return {"high": say("high"), "med": say("middling"), "low": say("low")}.get(confidence, say("unknown"))
+    return {"high": say("high"), "med": say("medium"), "low": say("low")}.get(confidence, say("unknown"))

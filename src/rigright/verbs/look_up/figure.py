@@ -43,7 +43,7 @@ def show(figure: Figure) -> str | Sentence:
 def number(figure: Figure) -> float:
     """The value of a figure that must be a number."""
     if not isinstance(figure.value, int | float):
-        raise DataError(say('"{value}" is no number', value=figure.value))
+        raise DataError(say('"{value}" is not a number', value=figure.value))
     return float(figure.value)
 
 

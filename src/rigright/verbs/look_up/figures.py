@@ -28,7 +28,7 @@ def compute(text: str) -> Figure:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration) as error:
         raise DataError(say('cannot compute "{text}": {why}', text=text, why=error)) from None
     if isinstance(found.value, float) and not math.isfinite(found.value):
-        raise DataError(say('"{value}" is no number', value=found.value))
+        raise DataError(say('"{value}" is not a number', value=found.value))
     return found
 
 

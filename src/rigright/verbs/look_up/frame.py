@@ -64,7 +64,7 @@ def find_kind(name: str) -> ListingKind:
     near = difflib.get_close_matches(wanted[:40], known, n=1)
     raise AskError(
         say(
-            'nothing of the kind "{name}" can be looked up; there are {kinds}',
+            'unknown kind "{name}"; known: {kinds}',
             name=name,
             kinds=", ".join([*near, *(one for one in known if one not in near)]),
         )
@@ -101,7 +101,7 @@ def look_up(
     words = (words,) if isinstance(words, str) else tuple(words)
     today = today or clock.today()
     if wish.limit is not None and wish.limit < 0:
-        raise AskError(say("the limit is 0 or more, not {limit}; 0 shows all", limit=wish.limit))
+        raise AskError(say("the limit must be 0 or more, got {limit}; 0 shows all", limit=wish.limit))
     kind = find_kind(name)
     asked = LookUpQuery(words=words, today=today, run_code=wish.run_code, input_shape=wish.input_shape)
     conditions = [read_condition(text, kind.fields) for text in wish.where]

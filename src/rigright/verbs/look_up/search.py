@@ -23,7 +23,7 @@ _APART = frozenset({"model"})  # opened by a whole name; what speaks of a word i
 def search(text: str, *, today: date | None = None) -> Findings:
     """What a word names, shown in full, and every other kind that speaks of it."""
     if len(text) > MOST_CHARS:
-        raise AskError(say("a name or a few words, please: these are {count} letters", count=len(text)))
+        raise AskError(say("query too long: {count} characters; use a name or a few words", count=len(text)))
     today = today or clock.today()
     hit = next(_hits(text, today), None)
     found = {
@@ -32,7 +32,7 @@ def search(text: str, *, today: date | None = None) -> Findings:
         if name not in _APART and (listing := _speaking(name, text, today=today)) is not None
     }
     if hit is None and not found:
-        raise AskError(say('nothing that is known speaks of "{text}"; see: rigright look-up', text=text[:80]))
+        raise AskError(say('nothing found for "{text}"; see: rigright look-up', text=text[:80]))
     return Findings(text=text, hit=hit, found=found)
 
 

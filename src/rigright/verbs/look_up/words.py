@@ -31,8 +31,8 @@ def matching(
     near = difflib.get_close_matches(lost[:60], known, n=4, cutoff=0.6)
     if near:
         shown = ", ".join(near)
-        raise AskError(say('nothing answers to "{text}"; the nearest are {near}', text=lost, near=shown))
-    raise AskError(say('nothing answers to "{text}"', text=" ".join(words)))
+        raise AskError(say('nothing matches "{text}"; closest: {near}', text=lost, near=shown))
+    raise AskError(say('nothing matches "{text}"', text=" ".join(words)))
 
 
 def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
@@ -63,7 +63,7 @@ def source_shown(record: object) -> Sentence:
 def doubt_notes(records: Iterable[object]) -> tuple[Shown, ...]:
     """What the question marks mean, where there are any."""
     if any(getattr(record, "confidence", "high") == "low" for record in records):
-        return (say("? recalled from memory or in conflict between sources; not confirmed"),)
+        return (say("? not verified: from memory, or sources disagree"),)
     return ()
 
 
@@ -77,5 +77,5 @@ def price_date_shown(as_of: str | None, today: date) -> Shown:
 def stale_notes(dates: Iterable[str | None], today: date) -> tuple[Shown, ...]:
     """What stale means, where a price is."""
     if any(is_stale(as_of, today) for as_of in dates):
-        return (say("stale: older than 180 days; look for today's price before you act on it"),)
+        return (say("stale: older than 180 days; check the current price"),)
     return ()

@@ -40,9 +40,9 @@ def measure(
 ) -> Measured:
     """What a command took; its streams, signals and exit code are its own."""
     if not command:
-        raise AskError(say('nothing is to be run; write the command behind "--": -- python train.py'))
+        raise AskError(say('no command given; add it after "--": -- python train.py'))
     if every_s < LEAST_EVERY_S:
-        raise AskError(say("every {time} s is too often; 0.02 s is the least", time=f"{every_s:g}"))
+        raise AskError(say("--every {time} s is too short; the minimum is 0.02 s", time=f"{every_s:g}"))
     ticks = Sampler(here())
     try:
         ticks.wake()
@@ -63,20 +63,20 @@ def measure(
     )
     notes: list[Sentence] = []
     if book.before.devices and not told.chips:
-        notes.append(say("the command used none of the accelerators"))
+        notes.append(say("the command did not use a GPU"))
     late_s = told.first_look_s or 0.0
     if late_s > LATE_S and told.chips:
         notes.append(
             say(
-                "the cards were first seen {time} after the start: what was drawn before, and memory that no "
-                "program is named for, is not counted",
+                "GPUs were first seen {time} after the start: earlier energy, and memory without a "
+                "process, are not counted",
                 time=show_seconds(late_s),
             )
         )
     elif any((one.busy_share or 0.0) > 0.1 for one in book.before.devices):
-        notes.append(say("an accelerator was busy before the command started: figures hold both"))
+        notes.append(say("a GPU was busy before the command started: results include that load"))
     if told.lasted_s < 10 * told.every_s:
-        notes.append(say("it ran for few samples; a shorter --every sees more"))
+        notes.append(say("short run with few samples; use a shorter --every"))
     measured = replace(told, notes=tuple(notes))
     measured = measured if planned is None else _held(measured, planned)
     return measured if save_as is None else _kept(measured, save_as, planned=planned)

@@ -21,7 +21,7 @@ def hold(measured: Measured, planned: PlannedRun) -> tuple[Held, ...]:
         each.append(
             Held(
                 name="memory",
-                label=say("memory of the fullest card"),
+                label=say("memory of the fullest GPU"),
                 unit="bytes",
                 planned=memory[0],
                 low=memory[1],
@@ -34,7 +34,7 @@ def hold(measured: Measured, planned: PlannedRun) -> tuple[Held, ...]:
         each.append(
             Held(
                 name="speed",
-                label=say("tokens a second, start and end of the command counted"),
+                label=say("tokens/s, including start-up and shutdown"),
                 unit="tok_per_s",
                 planned=speed[0],
                 low=speed[1],

@@ -31,7 +31,7 @@ def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[He
     if peak is not None:
         yield Held(
             name="peak power",
-            label=say("power of a card at most, against its rating"),
+            label=say("peak power per GPU vs rating"),
             unit="w",
             planned=found.tdp_w,
             low=float(drawn.low[0]),
@@ -43,16 +43,16 @@ def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[He
 def why_no_power(measured: Measured) -> Sentence:
     """What was missing for it."""
     if any(one.unit == "w" for one in measured.courses) and not measured.working_w:
-        return say("power is not held against the plan: no card was seen at work for long enough")
+        return say("power not compared with the plan: no GPU was busy long enough")
     if not measured.working_w:
-        return say("power is not held against the plan: the driver does not tell it")
-    return say("power is not held against the plan: these are not the cards that were planned")
+        return say("power not compared with the plan: not reported by the driver")
+    return say("power not compared with the plan: different GPUs than planned")
 
 
 def _held(drawn: Draw, watts: float) -> Held:
     return Held(
         name="power",
-        label=say("power of a card while it works"),
+        label=say("power per GPU under load"),
         unit="w",
         planned=float(drawn.value[0]),
         low=float(drawn.low[0]),

@@ -33,7 +33,7 @@ def save(measured: Measured, file: str, *, planned: PlannedRun | None) -> None:
             missing = ", ".join(name for name in row if name not in heads)
             raise DataError(
                 say(
-                    "{file} is a table of something else: it lacks the column {column}",
+                    "{file} is a different table: it lacks the column {column}",
                     file=path,
                     column=missing,
                 )
@@ -51,16 +51,14 @@ def save(measured: Measured, file: str, *, planned: PlannedRun | None) -> None:
 def check(file: str, *, planned: PlannedRun | None) -> None:
     """Refuse, before anything is run, what could not be saved after it."""
     if Path(file).suffix.lower() == ".csv" and planned is None:
-        raise AskError(
-            say("a run in a table says which model and layout it was: give --plan, or save to NAME.json")
-        )
+        raise AskError(say("a run in a table needs its model and layout: add --plan, or save to NAME.json"))
     check_place(file)
 
 
 def run_row(measured: Measured, planned: PlannedRun) -> dict[str, str]:
     """A measured run: what the plan says was run, and what it took."""
     if not measured.gpu_peak_bytes:
-        raise AskError(say("the command used no accelerator; nothing of it belongs in a table of runs"))
+        raise AskError(say("the command used no GPU; nothing to add to a table of runs"))
     if planned.wish.get("work") in _TRAINED:
         return _trained(measured, planned)
     # A row of a table of inference memory

@@ -119,11 +119,13 @@ def read_plan(file: str) -> PlannedRun:
         raw = sys.stdin.buffer.read(MOST_BYTES + 1) if file == STDIN else read_first(file, MOST_BYTES + 1)
     except FileNotFoundError:
         raise MissingError(
-            say("there is no plan {file}; `rigright plan ... --json > {file}` makes one", file=file)
+            say("no such plan: {file}; create it with `rigright plan ... --json > {file}`", file=file)
         ) from None
     except OSError as error:
         raise DataError(say("cannot read {file}: {why}", file=file, why=error.strerror or error)) from None
-    wrong = DataError(say("{file} is no plan; it is what `rigright plan ... --json` prints", file=file))
+    wrong = DataError(
+        say("{file} is not a plan; create one with `rigright plan ... --json > plan.json`", file=file)
+    )
     if len(raw) > MOST_BYTES:
         raise wrong
     try:

@@ -174,11 +174,11 @@ def _is(device: Device, told: str) -> bool:
 def _told(cards: list[Card]) -> Iterator[Sentence]:
     """What is planned with."""
     if all(card.free_bytes is None for card in cards):
-        yield say("how much memory is free was not observed; all of it is planned with")
+        yield say("free memory not reported; planning with all of it")
         return
     free, total = sum(card.room_bytes for card in cards), sum(card.program_bytes for card in cards)
     yield say(
-        "planned with what is free now: {free} of the {total} that programs can take",
+        "planned with the memory free now: {free} of {total} usable",
         free=show_bytes(free),
         total=show_bytes(total),
     )
@@ -191,38 +191,35 @@ def _no_cards() -> Sentence:
 def _left_out(gone: list[Device], strangers: list[Device]) -> Iterator[Sentence]:
     if gone:
         which = ", ".join(str(device.index) for device in gone)
-        yield say("card {which} does not answer and is left out: `rigright doctor`", which=which)
+        yield say("GPU {which} does not respond and is skipped: `rigright doctor`", which=which)
     if strangers:
         names = ", ".join(device.name or device.vendor for device in strangers)
-        yield say("not among the chips that are known, and left out: {names}", names=names)
+        yield say("unknown GPUs, skipped: {names}", names=names)
 
 
 def _cut(shown: list[Device]) -> Iterator[Sentence]:
     if any(device.slices and device.vendor == "amd" for device in shown):
-        yield say("AMD's cards here are cut: each part is planned with as a card of its own")
+        yield say("AMD GPUs here are partitioned: each partition is planned as one GPU")
     if any(device.slices and device.vendor != "amd" for device in shown):
-        yield say("a program sees one MIG instance: of each card its largest is planned with")
+        yield say("a program sees one MIG instance: planning with the largest per GPU")
 
 
 def _none(machine: Machine) -> AskError:
     """There are no cards: where to look, what to say."""
     if machine.origin != "live":
-        return AskError(say("{file} lists no accelerator", file=machine.origin))
+        return AskError(say("{file} lists no GPU", file=machine.origin))
     return AskError(
-        say(
-            'no accelerator was found here; name a machine: --on "1x rtx 4090", '
-            "and `rigright doctor` tells why a card may not be seen"
-        )
+        say('no GPU found on this machine; give one with --on "1x rtx 4090", or run `rigright doctor`')
     )
 
 
 def _unknown(machine: Machine, seen: list[Device]) -> AskError:
     names = ", ".join(dict.fromkeys(device.name or device.vendor for device in seen or machine.devices))
     if not seen:
-        return AskError(say("no card answers ({names}): `rigright doctor` tells why", names=names))
+        return AskError(say("no GPU responds ({names}): run `rigright doctor`", names=names))
     return AskError(
         say(
-            'the chip of {names} is not known: name one like it with --on, or a size: --on "rtx 4090"',
+            'unknown GPU {names}: give a similar one with --on, such as --on "rtx 4090"',
             names=names,
         )
     )

@@ -132,7 +132,7 @@ def _other_version(asked: str, pick: Pick) -> Sentence | None:
     if version is None or f"{pick.version}.".startswith(f"{version}."):
         return None
     return say(
-        "the plan or question names {asked}, which has no known set: this one is for {version}",
+        "no known combination for {asked}: this one is for {version}",
         asked=asked,
         version=pick.version,
     )
@@ -207,7 +207,7 @@ def _steps(
         )
         yield SetupStep(
             title=say("in PowerShell, `wsl --update` and `wsl --shutdown`"),
-            why=say("CUDA needs a recent WSL kernel, which apt does not bring"),
+            why=say("CUDA needs a recent WSL kernel, which apt does not provide"),
         )
     elif target.container not in {None, "none"}:
         way = None
@@ -229,5 +229,5 @@ def _steps(
 def write_file(path: str, text: str) -> None:
     """Write what was asked for; a file that is there is left as it is."""
     if Path(path).exists():
-        raise AskError(say("{file} is there already; name another file, or remove it first", file=path))
+        raise AskError(say("{file} already exists; use another file, or remove it first", file=path))
     save_text(path, text)

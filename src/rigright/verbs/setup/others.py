@@ -19,7 +19,7 @@ NEWEST = "latest"
 def on_jetson(target: Target) -> SetUp:
     """NVIDIA's own system for its modules: driver, CUDA and wheels come together."""
     told = say(
-        "software for {machine} comes with NVIDIA JetPack, whose versions are not known",
+        "software for {machine} comes with NVIDIA JetPack; its versions are unknown",
         machine=target.shown,
     )
     return SetUp(target=target, pick=None, unknown=(told,))
@@ -28,25 +28,25 @@ def on_jetson(target: Target) -> SetUp:
 def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...]) -> SetUp:
     """Other makers: what the tables tell, and what they do not."""
     if not target.vendors:
-        unknown = (say("no GPU found; name one, for example --on 4090"),)
+        unknown = (say("no GPU found; give one, for example --on 4090"),)
         return SetUp(target=target, pick=None, unknown=unknown)
     if target.os_id == WINDOWS:
         made = ", ".join(target.vendors)
-        told = say("what {name} needs on {vendor} GPUs on Windows is not known", name=name, vendor=made)
+        told = say("requirements of {name} on {vendor} GPUs on Windows are unknown", name=name, vendor=made)
         return SetUp(target=target, pick=None, unknown=(told,))
     if name != TORCH:
         made = ", ".join(target.vendors)
         return SetUp(
             target=target,
             pick=None,
-            unknown=(say("what {name} needs on {vendor} GPUs is not known", name=name, vendor=made),),
+            unknown=(say("requirements of {name} on {vendor} GPUs are unknown", name=name, vendor=made),),
         )
     pick = _other_torch(target.vendors[0])
     if pick is None:
         return SetUp(
             target=target,
             pick=None,
-            unknown=(say("which torch build fits {machine} is not known", machine=target.shown),),
+            unknown=(say("unknown which torch build fits {machine}", machine=target.shown),),
         )
     python = python_for(pick.python, system=None)
     manager = ways[0].manager if ways else None
@@ -58,10 +58,10 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
         *steps.verify_steps(pick, target.vendors),
     )
     chips = say(
-        "which GPUs the {index} wheels have kernels for is not known: verify before you rely on it",
+        "unknown which GPUs the {index} wheels support: verify before use",
         index=pick.build,
     )
-    driver = say("driver packages (amdgpu, ROCm; Intel) are not known: see the vendor's guide")
+    driver = say("driver packages (amdgpu, ROCm; Intel) are unknown: see the vendor's guide")
     lacks = way is None and not (target.seen and target.driver)
     unknown = (chips, *((driver,) if lacks else ())) if pick.index else ()
     return SetUp(target=target, pick=pick, python=python, steps=done, unknown=unknown)

@@ -44,9 +44,7 @@ def driver_steps(target: Target, way: DriverPackages, *, is_open: bool) -> Itera
     if signed is not None:
         yield SetupStep(
             title=say("kernel modules, built and signed by the distribution"),
-            why=say(
-                "they load under Secure Boot; where there is none for this kernel, the driver builds one"
-            ),
+            why=say("they load under Secure Boot; if none exists for this kernel, the driver builds one"),
             commands=(f"{way.install((signed,))} || {way.install(way.headers)}",),
             as_root=True,
         )

@@ -150,7 +150,7 @@ def unknown_of(
     elif not ways and target.virtual not in IN_WINDOWS:
         told = target.os_name or target.os_id
         yield say(
-            "driver packages for {system} ({arch}) are not known",
+            "driver packages for {system} ({arch}) are unknown",
             system=told,
             arch=target.arch or "x86_64",
         )
@@ -185,10 +185,10 @@ def without_package(
         if way is None:
             yield _no_driver(target, system)
         elif target.switched and not way.fabric_packages:
-            yield say("the fabric manager package on {system} is not known", system=system)
+            yield say("the fabric manager package on {system} is unknown", system=system)
     if toolkit is not None and steps.toolkit_way(ways, toolkit) is None:
         yield say(
-            "building it needs CUDA toolkit {version}, whose package for {system} is not known",
+            "building it needs CUDA toolkit {version}; its package for {system} is unknown",
             version=toolkit, system=system,
         )  # fmt: skip
 
@@ -197,9 +197,9 @@ def _no_driver(target: Target, system: str | Sentence) -> Sentence:
     chip, name = min(target.capabilities)
     last = last_branch(chip)
     if last is not None and not last.ended:
-        return say("driver packages for {chip} on {system} are not known", chip=name, system=system)
+        return say("driver packages for {chip} on {system} are unknown", chip=name, system=system)
     return say(
-        "no supported driver branch supports {chip}; the last one was {branch}, whose "
-"packages on {system} are not known",
+        "no maintained driver branch supports {chip}; the last one was {branch}, with "
+"unknown packages on {system}",
         chip=name, branch=last.branch if last else "?", system=system,
     )  # fmt: skip

@@ -39,7 +39,7 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
                     "driver from NVIDIA's download page: {driver} or newer",
                     driver=pick.least_driver or "?",
                 ),
-                why=say("the one Windows ships may be older, and no package manager has it"),
+                why=say("the driver shipped with Windows may be older; no package manager provides it"),
             ),
             SetupStep(
                 title=say("virtual environment with Python {python}", python=python),

@@ -46,7 +46,11 @@ def upgrade(
     """What to change first on this machine, or on one read from a file."""
     if not 1 <= machines <= MOST_MACHINES:
         raise AskError(
-            say("{count} is no number of machines; write 1 to {most}", count=machines, most=MOST_MACHINES)
+            say(
+                "{count} is not a valid number of machines; use 1 to {most}",
+                count=machines,
+                most=MOST_MACHINES,
+            )
         )
     machine = probe(source)
     case = case_of(machine, results=results_of(machine) if source is None else ())
@@ -129,12 +133,12 @@ def read_shares(text: str) -> dict[str, float]:
         if match is None or name not in known:
             raise AskError(
                 say(
-                    '"{text}" says no share of a cause; causes are {known}',
+                    'cannot read "{text}" as shares of causes; causes: {known}',
                     text=piece.strip(),
                     known=", ".join(known),
                 )
             )
         found[name] = float(match.group(2)) / 100
     if sum(found.values()) > 1.0 + 1e-9:
-        raise AskError(say('the shares in "{text}" come to more than all of the time', text=text))
+        raise AskError(say('the shares in "{text}" add up to more than 100 %', text=text))
     return found

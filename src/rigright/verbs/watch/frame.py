@@ -149,15 +149,16 @@ class Watch:
         notes: list[Sentence] = []
         if (tick.on_bus or 0) > len(tick.devices):
             notes.append(say(
-                "cards on the bus: {bus}, that drivers show here: {shown}; `rigright doctor` tells why",
+                "GPUs on the bus: {bus}, listed by drivers: {shown}; see `rigright doctor`",
                 bus=tick.on_bus, shown=len(tick.devices),
             ))  # fmt: skip
         if self._keeper is not None and self._keeper.problem is not None:
-            notes.append(say("nothing is kept: {why}", why=self._keeper.problem))
+            notes.append(say("history not recorded: {why}", why=self._keeper.problem))
         if not self._log.is_open:
             notes.append(
                 say(
-                    "the kernel log is closed to this user: of XIDs only what the driver tells; root sees all"
+                    "no permission to read the kernel log: only XIDs reported by the driver are shown; "
+                    "root sees all"
                 )
             )
         return MachineMoment(
@@ -217,5 +218,5 @@ def _served(wish: WatchWish, tally: MetricsTally) -> Served | None:
 
         return serve(tally, wish.serve, token_file=wish.token_file, dcgm_names=wish.dcgm_names)
     if wish.token_file is not None or wish.dcgm_names:
-        raise AskError(say("--token and --dcgm-names are for --serve"))
+        raise AskError(say("--token and --dcgm-names need --serve"))
     return None

@@ -52,7 +52,7 @@ def groups() -> tuple[str, ...]:
 def escaped(text: str) -> str:
     """A text in which systemd replaces nothing."""
     if any(not letter.isprintable() for letter in text):
-        raise AskError(say("{path} holds a letter that no unit can hold", path=ascii(text)))
+        raise AskError(say("{path} contains a character not allowed in a systemd unit", path=ascii(text)))
     return text.replace("%", "%%")
 
 

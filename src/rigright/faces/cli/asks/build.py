@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
-SUMMARY = say("a whole machine around the cards: parts to order; or your own list of parts, checked")
+SUMMARY = say("a complete machine around the GPUs: parts list; or check your own list")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -25,15 +25,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         metavar="FILE",
-        help=str(say("judge a list of parts, a part a line (cpu: ..., gpu: 2x RTX 4090); - is stdin")),
+        help=str(say("check a parts list, one part per line (cpu: ..., gpu: 2x RTX 4090); - is stdin")),
     )
     parser.add_argument(
         "--from",
         dest="from_file",
         metavar="PLAN.json",
-        help=str(say("the machine of a plan that `plan --json` wrote; - is stdin")),
+        help=str(say("the machine of a plan: output of `plan --json`; - is stdin")),
     )
-    parser.add_argument("--room", metavar="TEXT", help=str(say('what feeds it: "110V 15A", "220V 16A"')))
+    parser.add_argument("--room", metavar="TEXT", help=str(say('power circuit: "110V 15A", "220V 16A"')))
     add_options(parser, "plan")
 
 

@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=str(say("sample now for this long: 30s; 20s without a history")),
     )
     parser.add_argument(
-        "--since", metavar="TIME", help=str(say("use this much of the history that `watch` keeps: 1h"))
+        "--since", metavar="TIME", help=str(say("use this much of the history recorded by `watch`: 1h"))
     )
     parser.add_argument("--history", metavar="FILE", help=str(say("use this history instead of your own")))
     add_from(parser)

@@ -9,7 +9,7 @@ from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.machine_options import add_baseline, add_from
 
 STAGE = "machine"
-SUMMARY = say("what is wrong, slow or risky on a machine: evidence, fix, and how to verify the fix")
+SUMMARY = say("find what is wrong, slow or risky on a machine: evidence, fix, verification")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -26,26 +26,26 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="plan",
         metavar="PLAN.json",
-        help=str(say('what it will run: `plan --json` output, or GPUs such as "8x h100"')),
+        help=str(say('check for this plan: `plan --json` output, or GPUs such as "8x h100"')),
     )
     add_baseline(parser)
     parser.add_argument(
         "--before",
         metavar="FILE",
-        help=str(say("an earlier reading of the same machine: errors are judged by how fast they grow")),
+        help=str(say("an earlier reading of the same machine, to judge errors by their growth")),
     )
     parser.add_argument(
-        "--all", action="store_true", help=str(say("every finding in full, and all that is fine"))
+        "--all", action="store_true", help=str(say("show every finding in full, and passed checks"))
     )
     parser.add_argument(
         "--why",
         action="store_true",
-        help=str(say("with each finding what its check looks at, its thresholds and their sources")),
+        help=str(say("show what each check looks at, its thresholds and sources")),
     )
     parser.add_argument(
         "--fix-script",
         metavar="FILE",
-        help=str(say("write the fixes as a script to read; every command in it is commented out")),
+        help=str(say("write the fixes as a script, with every command commented out")),
     )
 
 

@@ -12,9 +12,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer, noted
 
 STAGE = "machine"
-SUMMARY = say(
-    "files that start what was planned: vllm, sglang, llama.cpp, deepspeed ...; or watch it: prometheus"
-)
+SUMMARY = say("launch files for a plan: vllm, sglang, llama.cpp, deepspeed ...; or monitoring: prometheus")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -26,49 +24,47 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", nargs="?", help=str(say("a model to plan for, with the options of `plan`; or --from"))
     )
-    plan = parser.add_argument_group(str(say("a plan that is there")))
-    plan.add_argument("--from", dest="plan_file", metavar="FILE", help=str(say("what `plan --json` printed")))
-    plan.add_argument("--number", type=int, default=1, metavar="N", help=str(say("which of its plans; 1")))
-    files = parser.add_argument_group(str(say("what is written")))
+    plan = parser.add_argument_group(str(say("an existing plan")))
+    plan.add_argument("--from", dest="plan_file", metavar="FILE", help=str(say("output of `plan --json`")))
+    plan.add_argument("--number", type=int, default=1, metavar="N", help=str(say("plan number; default 1")))
+    files = parser.add_argument_group(str(say("output")))
     files.add_argument(
         "--checkpoint",
         metavar="NAME",
-        help=str(say("the weights as the engine finds them: a hub id or a path")),
+        help=str(say("weights for the engine: a hub ID or a path")),
     )
     files.add_argument(
         "--script",
         default="train.py",
         metavar="FILE",
-        help=str(say("the training script to launch; train.py")),
+        help=str(say("training script to launch; default train.py")),
     )
-    files.add_argument(
-        "--out", metavar="FOLDER", help=str(say("write the files here; without it they are printed"))
-    )
+    files.add_argument("--out", metavar="FOLDER", help=str(say("write the files here; default: print them")))
     files.add_argument(
         "--check",
         metavar="COMMAND",
-        help=str(say("hold a server that runs against the plan: its command line, or the id of its process")),
+        help=str(say("compare a running server with the plan: its command line, or its PID")),
     )
     watched = parser.add_argument_group(str(say("monitoring")))
     watched.add_argument(
         "--watched",
         action="append",
         metavar="HOST:PORT",
-        help=str(say("where `watch --serve` answers; may be given again; 127.0.0.1:9477")),
+        help=str(say("address of `watch --serve`; repeatable; default 127.0.0.1:9477")),
     )
     watched.add_argument(
         "--alertmanager",
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help=str(say("whom to tell of alerts")),
+        help=str(say("where to send alerts")),
     )
     watched.add_argument(
         "--token-file",
         metavar="PATH",
-        help=str(say("the token that `watch --token` asks for, as Prometheus finds it")),
+        help=str(say("token file for `watch --token`, as a path on the Prometheus host")),
     )
-    watched.add_argument("--every", metavar="TIME", help=str(say("time between two scrapes; 15s")))
+    watched.add_argument("--every", metavar="TIME", help=str(say("scrape interval; default 15s")))
     add_options(parser, "plan")
 
 
@@ -137,13 +133,11 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
     said = said_in(options, "plan")
     if (options.plan_file is None) == (options.model is None):
         raise AskError(
-            say("say either a model or --from plan.json"),
+            say("give either a model or --from plan.json"),
             hint=say("rigright export {target} --from plan.json", target=options.target),
         )
     if options.plan_file is not None and said:
-        raise AskError(
-            say("--from holds a plan already: --{option} would change it", option=next(iter(said)))
-        )
+        raise AskError(say("--from already has a plan: --{option} would change it", option=next(iter(said))))
     if options.plan_file is not None:
         return read_plan(options.plan_file)
     return planned_for(options.model, options.target, said=said)
@@ -171,5 +165,5 @@ def _watched(options: argparse.Namespace) -> dict[str, str]:
 def _seconds(text: str) -> float:
     every_s = parse_seconds(text)
     if every_s < 1:
-        raise AskError(say("a scrape every {time} is too often; 1s is the least", time=text))
+        raise AskError(say("scrape interval {time} is too short; the minimum is 1s", time=text))
     return every_s

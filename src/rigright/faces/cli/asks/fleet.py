@@ -14,7 +14,7 @@ from rigright.faces.cli.machine_options import add_baseline
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
-SUMMARY = say("probe, doctor or bench on many machines at once: over ssh, Slurm, Ray or Kubernetes")
+SUMMARY = say("probe, doctor or bench many machines: over ssh, Slurm, Ray or Kubernetes")
 WHATS = ("probe", "doctor", "bench", "health", "files")
 BARE = "auto"  # a way whose value is left out
 _WAYS = {"hosts": "ssh", "slurm": "slurm", "ray": "ray", "kubernetes": "kubernetes", "from_folder": "folder"}
@@ -29,8 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=WHATS,
         help=str(
             say(
-                "probe, doctor or bench: ask every node; health: this node, for a scheduler; "
-                "files: what Slurm or Kubernetes need to ask by themselves"
+                "probe, doctor or bench: every node; health: this node, for a scheduler; files: "
+                "files for Slurm or Kubernetes"
             )
         ),
     )
@@ -41,7 +41,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _add_ways(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--hosts", metavar="HOSTS", help=str(say("over ssh: 'node[01-08],gpu9', or a file with one a line"))
+        "--hosts",
+        metavar="HOSTS",
+        help=str(say("over ssh: 'node[01-08],gpu9', or a file with one host per line")),
     )
     parser.add_argument(
         "--slurm",
@@ -55,36 +57,42 @@ def _add_ways(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--ray", metavar="ADDRESS", nargs="?", const=BARE, help=str(say("over Ray: host:port of its head"))
+        "--ray",
+        metavar="ADDRESS",
+        nargs="?",
+        const=BARE,
+        help=str(say("over Ray: host:port of the head node")),
     )
     parser.add_argument(
         "--kubernetes",
         metavar="LABELS",
         nargs="?",
         const=BARE,
-        help=str(say("from the logs of our pods, by kubectl; their labels, if not ours")),
+        help=str(say("from the logs of rigright pods, with kubectl; optional: their label selector")),
     )
     parser.add_argument(
         "--from",
         dest="from_folder",
         metavar="FOLDER",
-        help=str(say("from files that came by any other way: one file or folder per node")),
+        help=str(say("from files collected otherwise: one file or folder per node")),
     )
 
 
 def _add_asking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--only", metavar="CHECKS", help=str(say("doctor: these checks or groups, by commas"))
+        "--only", metavar="CHECKS", help=str(say("doctor: only these checks or groups, comma-separated"))
     )
     parser.add_argument(
         "--for",
         dest="plan",
         metavar="PLAN",
-        help=str(say('doctor: against a plan.json, or cards: "8x h100"')),
+        help=str(say('doctor: check for a plan.json, or GPUs: "8x h100"')),
     )
     add_baseline(parser)
-    parser.add_argument("--parts", metavar="PARTS", help=str(say("bench: these parts, by commas: gemm,ram")))
-    parser.add_argument("--full", action="store_true", help=str(say("bench: in full, not the quick run")))
+    parser.add_argument(
+        "--parts", metavar="PARTS", help=str(say("bench: only these parts, comma-separated: gemm,ram"))
+    )
+    parser.add_argument("--full", action="store_true", help=str(say("bench: full instead of quick")))
     parser.add_argument(
         "--accept",
         metavar="FOLDER",
@@ -94,28 +102,28 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--disk", metavar="FOLDER", help=str(say("accept: a folder on the disk to measure")))
     parser.add_argument("--timeout", metavar="TIME", help=str(say("timeout per node: 90s, 10min")))
     parser.add_argument("--parallel", metavar="N", help=str(say("nodes asked in parallel; default 32")))
-    parser.add_argument("--python", metavar="PATH", help=str(say("the Python on the nodes, 3.10 or newer")))
+    parser.add_argument("--python", metavar="PATH", help=str(say("Python on the nodes, 3.10 or newer")))
     parser.add_argument("--sudo", action="store_true", help=str(say("run as root through passwordless sudo")))
     parser.add_argument("--options", metavar="WORDS", help=str(say('for ssh or kubectl: "-p 2222 -i key"')))
-    parser.add_argument("--save", metavar="FOLDER", help=str(say("keep every answer, for --from")))
+    parser.add_argument("--save", metavar="FOLDER", help=str(say("save every answer, for --from")))
     parser.add_argument("--all", action="store_true", dest="everything", help=str(say("show full tables")))
 
 
 def _add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--drain", action="store_true", help=str(say("health: drain this node in Slurm on a sure fault"))
+        "--drain", action="store_true", help=str(say("health: drain this node in Slurm on a confirmed fault"))
     )
-    parser.add_argument("--node", metavar="NAME", help=str(say("health: what Slurm calls this node")))
+    parser.add_argument("--node", metavar="NAME", help=str(say("health: Slurm name of this node")))
     parser.add_argument(
         "--shell",
         action="store_true",
-        help=str(say("files: a script that reads a machine without Python, for `doctor --from`")),
+        help=str(say("files: a script that collects data on machines without Python, for `doctor --from`")),
     )
-    parser.add_argument("--image", metavar="IMAGE", help=str(say("files: the image that Kubernetes starts")))
+    parser.add_argument("--image", metavar="IMAGE", help=str(say("files: image for Kubernetes")))
     parser.add_argument(
-        "--metrics", action="store_true", help=str(say("files: metrics for Prometheus, instead of a probe"))
+        "--metrics", action="store_true", help=str(say("files: Prometheus metrics instead of a probe"))
     )
-    parser.add_argument("--nodes", metavar="N", help=str(say("files: nodes that the Job asks")))
+    parser.add_argument("--nodes", metavar="N", help=str(say("files: number of nodes for the Job")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -201,7 +209,7 @@ def _files(options: argparse.Namespace) -> Answer:
     from rigright.verbs.fleet.files import files
 
     if [options.slurm is None, options.kubernetes is None, not options.shell].count(False) != 1:
-        raise AskError(say("files for whom? say --slurm, --kubernetes or --shell"))
+        raise AskError(say("no target given: use --slurm, --kubernetes or --shell"))
     nodes = None if options.nodes is None else parse_count(options.nodes)
     kind: Literal["slurm", "kubernetes", "shell"] = "slurm" if options.shell is False else "shell"
     if options.kubernetes is not None:
@@ -244,8 +252,8 @@ def _way(options: argparse.Namespace) -> str:
         return told[0]
     flags = ", ".join(_FLAGS)
     if told:
-        raise AskError(say("one way to the nodes at a time, of {flags}", flags=flags))
-    raise AskError(say("which nodes? say it with one of {flags}", flags=flags))
+        raise AskError(say("use only one of {flags}", flags=flags))
+    raise AskError(say("no nodes given: use one of {flags}", flags=flags))
 
 
 def _words(text: str | None, option: str) -> tuple[str, ...]:
@@ -258,7 +266,7 @@ def _words(text: str | None, option: str) -> tuple[str, ...]:
 def _seconds(text: str) -> float:
     seconds = parse_seconds(text)
     if seconds < 1:
-        raise AskError(say("a node needs a second at least, not {text}", text=text))
+        raise AskError(say("the timeout must be at least 1s, got {text}", text=text))
     return seconds
 
 
@@ -267,7 +275,7 @@ def _parallel(text: str | None) -> int:
 
     count = PARALLEL if text is None else parse_count(text)
     if not 1 <= count <= 512:
-        raise AskError(say("between 1 and 512 nodes at once, not {count}", count=count))
+        raise AskError(say("parallel nodes must be 1 to 512, got {count}", count=count))
     return count
 
 

@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "machine"
-SUMMARY = say("what `watch` and `bench` kept: pictures, figures, events, export")
+SUMMARY = say("history recorded by `watch` and `bench`: charts, numbers, events, export")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -18,21 +18,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since", metavar="TIME", default="1h", help=str(say('how far back: 10min, 1h, 7d; or "all"'))
     )
-    parser.add_argument("--until", metavar="TIME", help=str(say("up to so long ago; by default until now")))
+    parser.add_argument(
+        "--until", metavar="TIME", help=str(say("end of the period, as time ago; default: now"))
+    )
     parser.add_argument(
         "--of",
         choices=("ticks", "bench", "machines", "events"),
         default="ticks",
-        help=str(say("moments of the machine, benchmarks, machines as they were, or events")),
+        help=str(say("ticks, bench, machines or events")),
     )
     parser.add_argument(
         "--every",
         metavar="TIME",
-        help=str(
-            say("with --csv or --json: each moment too, at most one in that time; 1s: all that were kept")
-        ),
+        help=str(say("with --csv or --json: also the samples, at most one per this interval; 1s: all")),
     )
-    parser.add_argument("--file", metavar="FILE", help=str(say("another history than this machine's")))
+    parser.add_argument("--file", metavar="FILE", help=str(say("use this history file")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -43,7 +43,7 @@ def answer(options: argparse.Namespace) -> Answer:
     back_s = None if options.since == "all" else parse_seconds(options.since)
     until_s = None if options.until is None else parse_seconds(options.until)
     if back_s is not None and until_s is not None and until_s >= back_s:
-        raise AskError(say("--until must be nearer to now than --since"))
+        raise AskError(say("--until must be more recent than --since"))
     every_s = None if options.every is None else parse_seconds(options.every)
     if every_s is None and options.form == "csv":
         every_s = 60.0 if back_s is None else max(back_s / MOST_ROWS, 1.0)

@@ -27,29 +27,29 @@ _FILTERS = {
 def add(parser: argparse.ArgumentParser) -> None:
     """What can be asked."""
     parser.add_argument(
-        "kind", nargs="?", help=str(say("chips, cpus, clouds, ...; any other word is searched in all kinds"))
+        "kind", nargs="?", help=str(say("chips, cpus, clouds, ...; other words are searched in all kinds"))
     )
-    parser.add_argument("words", nargs="*", help=str(say("a name as loose as you like: 4090, epyc 9554")))
+    parser.add_argument("words", nargs="*", help=str(say("a name, loosely written: 4090, epyc 9554")))
     parser.add_argument(
         "--where",
         action="append",
         default=[],
         metavar="FIELD>=VALUE",
-        help=str(say("a condition such as memory>=24GB or architecture~ada; may be given again")),
+        help=str(say("filter such as memory>=24GB or architecture~ada; repeatable")),
     )
-    parser.add_argument("--vendor", metavar="NAME", help=str(say("only of this vendor")))
+    parser.add_argument("--vendor", metavar="NAME", help=str(say("only this vendor")))
     parser.add_argument(
         "--segment", metavar="NAME", help=str(say("only consumer, workstation, datacenter, embedded or soc"))
     )
     parser.add_argument("--min-memory", metavar="SIZE", help=str(say("only with at least this memory")))
-    parser.add_argument("--since", metavar="DATE", help=str(say("only from this date on: 2023 or 2023-06")))
+    parser.add_argument("--since", metavar="DATE", help=str(say("only from this date: 2023 or 2023-06")))
     _add_models(parser)
     parser.add_argument(
-        "--sort", metavar="FIELD", help=str(say("order by a field: numbers from the largest, words from A"))
+        "--sort", metavar="FIELD", help=str(say("sort by a field: numbers descending, text ascending"))
     )
-    parser.add_argument("--reverse", action="store_true", help=str(say("the other way round")))
+    parser.add_argument("--reverse", action="store_true", help=str(say("reverse the order")))
     parser.add_argument("--limit", metavar="N", help=str(say("maximum rows; 0: all")))
-    parser.add_argument("--sources", action="store_true", help=str(say("show where each row is from")))
+    parser.add_argument("--sources", action="store_true", help=str(say("show the source of each row")))
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +112,7 @@ def _everywhere(text: str, options: argparse.Namespace) -> Answer:
     """A word without a kind: everything that is known is searched."""
     if any(getattr(options, name) for name in (*_FILTERS, "where", "sort", "shape")):
         raise AskError(
-            say('name a kind before a filter: rigright look-up chips "{text}" --where ...', text=text[:60])
+            say('give a kind before a filter: rigright look-up chips "{text}" --where ...', text=text[:60])
         )
     from rigright.report.pages import look_up as pages
     from rigright.verbs.look_up.search import search

@@ -15,14 +15,14 @@ from rigright.faces.cli.parser import Parser
 
 STAGE = "machine"
 STARTED_S = 0.3  # by then the command runs, and need not wait for what shows the answer
-SUMMARY = say("run your own command: its memory, work, power and time, against a plan too")
+SUMMARY = say("run your own command and measure memory, utilisation, power and time; compare with a plan")
 
 
 def add(parser: Parser) -> None:
     """The options of `measure`."""
     parser.takes_command = True
     parser.add_argument(
-        "--plan", metavar="FILE", help=str(say("hold it against this plan: what `plan --json` printed"))
+        "--plan", metavar="FILE", help=str(say("compare with this plan: output of `plan --json`"))
     )
     parser.add_argument(
         "--read",
@@ -31,15 +31,15 @@ def add(parser: Parser) -> None:
         default=[],
         help=str(say("a file the command writes, such as benchmark JSON: also compared with the plan")),
     )
-    parser.add_argument("--every", metavar="TIME", help=str(say("time between two samples; 0.2s")))
-    parser.add_argument("--steps", metavar="N", help=str(say("steps the command makes: then a step's time")))
+    parser.add_argument("--every", metavar="TIME", help=str(say("sampling interval; default 0.2s")))
+    parser.add_argument("--steps", metavar="N", help=str(say("number of steps, for the time per step")))
     parser.add_argument(
-        "--tokens", metavar="N", help=str(say("tokens it reads or writes: then tokens a second, joules each"))
+        "--tokens", metavar="N", help=str(say("number of tokens, for tokens/s and energy per token"))
     )
     parser.add_argument(
         "--save",
         metavar="FILE",
-        help=str(say("keep it: all as JSON, or as one more run in NAME.csv for `calibrate --from`")),
+        help=str(say("save: all as JSON, or append a run to NAME.csv for `calibrate --from`")),
     )
 
 

@@ -10,19 +10,19 @@ from rigright.faces.cli.answer import Answer
 from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
-SUMMARY = say("what is in this machine: cards, links, memory, disks, network, drivers; changes nothing")
+SUMMARY = say("inventory of this machine: GPUs, links, memory, disks, network, drivers; read-only")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `probe`."""
     add_from(parser)
-    parser.add_argument("--save", metavar="FILE", help=str(say("keep the record, for --from and --on")))
+    parser.add_argument("--save", metavar="FILE", help=str(say("save the record, for --from and --on")))
     parser.add_argument(
         "--bundle",
         metavar="FILE.tar.gz",
-        help=str(say("keep all that was read, without serials, addresses and names, to show to others")),
+        help=str(say("save everything that was read, without serials, addresses and names, for sharing")),
     )
-    parser.add_argument("--all", action="store_true", help=str(say("every disk, port and sensor")))
+    parser.add_argument("--all", action="store_true", help=str(say("show every disk, port and sensor")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -31,7 +31,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.probe import bundle, probe, save
 
     if options.bundle is not None and options.from_file is not None:
-        raise AskError(say("a bundle is made of this machine: leave --from out, or use --save"))
+        raise AskError(say("a bundle describes this machine: remove --from, or use --save"))
     bundled = None if options.bundle is None else bundle(options.bundle)
     machine = probe(options.from_file) if bundled is None else bundled.machine
     if options.save is not None:

@@ -35,7 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--os",
         dest="system",
         metavar="SYSTEM",
-        help=str(say('its operating system, if not detected: "ubuntu 24.04", "rocky 9", wsl')),
+        help=str(say('operating system, if not detected: "ubuntu 24.04", "rocky 9", wsl')),
     )
     parser.add_argument(
         "--framework", metavar="NAME", help=str(say("torch, tensorflow, jax, vllm, sglang, llama.cpp ..."))
@@ -45,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=_STDOUT,
         metavar="FILE",
-        help=str(say("an install script with each step explained; without FILE, printed")),
+        help=str(say("write an install script with each step explained; without FILE: print")),
     )
     parser.add_argument("--docker", nargs="?", const=_STDOUT, metavar="FILE", help=str(say("a Dockerfile")))
     parser.add_argument(
@@ -75,7 +75,7 @@ def answer(options: argparse.Namespace) -> Answer:
     # the one file that goes to the screen
     asked = [kind for kind in _FILES if getattr(options, kind) == _STDOUT]
     if len(asked) > 1:
-        raise AskError(say("only one file can go to the screen; name the others"))
+        raise AskError(say("only one file can be printed; give file names for the others"))
     shown = _text(asked[0], result, language=options.language) if asked else None
     for kind in _FILES:
         place = getattr(options, kind)

@@ -21,10 +21,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="SHARES",
         help=str(say('the bottleneck, if you know it: "disk=60%,compute=40%"; else it is diagnosed')),
     )
-    parser.add_argument(
-        "--machines", metavar="N", help=str(say("how many machines like this get the upgrade"))
-    )
-    parser.add_argument("--budget", metavar="MONEY", help=str(say("for all of them together: 8000usd, 5万")))
+    parser.add_argument("--machines", metavar="N", help=str(say("number of machines to upgrade")))
+    parser.add_argument("--budget", metavar="MONEY", help=str(say("total budget: 8000usd, 5万")))
     add_from(parser)
 
 

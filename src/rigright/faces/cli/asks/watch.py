@@ -17,38 +17,42 @@ if TYPE_CHECKING:
     from rigright.verbs.watch.frame import Watch
 
 STAGE = "machine"
-SUMMARY = say("the machine live: cards, host, programs, events; Prometheus metrics; history")
+SUMMARY = say("live view: GPUs, host, processes, events; Prometheus metrics; history")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `watch`."""
-    parser.add_argument("--every", metavar="TIME", default="1s", help=str(say("how often: 1s, 500ms, 10s")))
-    parser.add_argument("--for", dest="for_s", metavar="TIME", help=str(say("end after that time: 10min")))
-    parser.add_argument("--once", action="store_true", help=str(say("look once, and end")))
+    parser.add_argument(
+        "--every", metavar="TIME", default="1s", help=str(say("sampling interval: 1s, 500ms, 10s"))
+    )
+    parser.add_argument("--for", dest="for_s", metavar="TIME", help=str(say("stop after: 10min")))
+    parser.add_argument("--once", action="store_true", help=str(say("sample once and exit")))
     parser.add_argument(
         "--serve",
         nargs="?",
         const="9477",
         metavar="[HOST:]PORT",
-        help=str(say("Prometheus metrics at this address; on 127.0.0.1, port 9477 where none is said")),
+        help=str(say("serve Prometheus metrics at this address; default: 127.0.0.1:9477")),
     )
     parser.add_argument(
         "--token",
         metavar="FILE",
-        help=str(say("whoever reads the metrics must bear the token in this file; needed beyond 127.0.0.1")),
+        help=str(say("require the token in this file for metrics; mandatory beyond 127.0.0.1")),
     )
     parser.add_argument(
         "--dcgm-names",
         action="store_true",
-        help=str(say("the metrics under the names of NVIDIA's exporter too, for dashboards that are there")),
+        help=str(
+            say("also expose metrics under the names of NVIDIA's dcgm-exporter, for existing dashboards")
+        ),
     )
     parser.add_argument(
         "--unit",
         action="store_true",
-        help=str(say("print a unit of systemd that serves the metrics with these options, and end")),
+        help=str(say("print a systemd unit that serves metrics with these options")),
     )
     add_baseline(parser)
-    parser.add_argument("--no-history", action="store_true", help=str(say("keep nothing")))
+    parser.add_argument("--no-history", action="store_true", help=str(say("do not record history")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -61,7 +65,7 @@ def answer(options: argparse.Namespace) -> Answer:
     if options.unit:
         return _unit(options)
     if not options.once and options.form not in {"text", "json"}:
-        raise AskError(say("with --{form} watch looks once: add --once", form=options.form))
+        raise AskError(say("--{form} needs --once", form=options.form))
     is_live = not options.once and options.form != "json" and can_live()
     wish = WatchWish(
         every_s=parse_seconds(options.every),

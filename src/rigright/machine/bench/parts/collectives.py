@@ -51,13 +51,13 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Start a process for each rank; the first of them tells."""
     cards = accelerators(ask)
     if len(cards) == 1:
-        yield Skipped(part="", why=say("only one GPU: nothing to exchange with"))
+        yield Skipped(part="", why=say("only one GPU: nothing to communicate with"))
         return
     if not cards and ask.quick:
-        yield Skipped(part="", why=say("without cards it is left out of a quick run"))
+        yield Skipped(part="", why=say("skipped in a quick run without GPUs"))
         return
     if not cards and ask.cpus < 2:
-        yield Skipped(part="", why=say("only one thread: nothing to exchange with"))
+        yield Skipped(part="", why=say("only one thread: nothing to communicate with"))
         return
     count = len(cards) or 2
     job = {"count": count, "kind": cards[0].kind if cards else "cpu", "over": 1}

@@ -34,7 +34,7 @@ from rigright.machine.bench.storage import (
     room,
 )
 
-TITLE = say("the disk: random and sequential")
+TITLE = say("disk: random and sequential")
 GROUP = "disk"
 NEEDS = ("folder",)
 SHARE = 3.0
@@ -54,7 +54,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     place = place_of(folder)
     if place.in_memory:
         why = say(
-            "{folder} lies in memory ({kind}), not on a disk; name another with --disk",
+            "{folder} is in memory ({kind}), not on a disk; use --disk for another folder",
             folder=shown(ask),
             kind=place.kind,
         )

@@ -38,7 +38,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     served = models(endpoint)
     model = ask.model or next(iter(served), None)
     if model is None:
-        yield Skipped(part="", why=say("the server names no model; name one with --model"))
+        yield Skipped(part="", why=say("the server lists no model; use --model"))
         return
     until = Deadline.of(ask.spare_s)
     seed = random.SystemRandom().randrange(1, MOST_SEEDS)  # no prompt of an earlier run: none is cached

@@ -18,7 +18,7 @@ from rigright.machine.bench.figures import rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.storage import BLOCK, cool, fill, place_of, room
 
-TITLE = say("reading a large file: memory map and plain")
+TITLE = say("reading a large file: mmap and read()")
 GROUP = "disk"
 NEEDS = ("folder", "numpy")
 SHARE = 1.0

@@ -15,7 +15,7 @@ from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.figures import Settings, spread, taken
 from rigright.machine.bench.record import Result, Skipped
 
-TITLE = say("the network to another machine, or this machine's own loop")
+TITLE = say("network to another machine, or loopback")
 GROUP = "network"
 NEEDS = ()
 SHARE = 0.7

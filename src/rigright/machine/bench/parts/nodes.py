@@ -37,7 +37,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Meet the others, then measure together."""
     meeting = ask.meeting
     if meeting is None or meeting.me not in meeting.members:
-        yield Skipped(part="", why=say("this node is not among those that meet"))
+        yield Skipped(part="", why=say("this node is not part of the test"))
         return
     cards = accelerators(ask)
     mine = len(cards) or ON_CPU
@@ -48,7 +48,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
         counts = [int(store.get(f"cards {index}")) for index in range(len(meeting.members))]
     except (OSError, RuntimeError, ValueError) as error:
         why = brief(error)
-        yield Skipped(part="", why=say("the nodes did not meet: {why}", why=why))
+        yield Skipped(part="", why=say("the nodes could not connect: {why}", why=why))
         return
     # Gloo takes the address that the node's own name stands for, which on many is a loop
     ways = dict(port_to(meeting.address, meeting.port))

@@ -57,7 +57,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     until = Deadline.of(ask.spare_s)
     cards = accelerators(ask)
     if ask.quick and not cards:
-        yield Skipped(part="", why=say("without cards it is left out of a quick run"))
+        yield Skipped(part="", why=say("skipped in a quick run without GPUs"))
         return
     todo = tasks(cards[0] if cards else CPU, quick=ask.quick)
     for index, task in enumerate(todo):

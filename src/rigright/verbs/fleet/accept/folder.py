@@ -53,9 +53,9 @@ class Folder:
         for name, value in fresh.items():
             if begun.get(name) != value:
                 before, now = _shown(begun.get(name)), _shown(value)
-                why = say("{folder} was begun with {name}: {before}, now it is {now}",
+                why = say("{folder} was started with {name} {before}, now it is {now}",
                           folder=path, name=name, before=before, now=now)  # fmt: skip
-                raise AskError(why, hint=say("ask the same as before, or name another folder"))
+                raise AskError(why, hint=say("use the same options, or another folder"))
 
     def keep(self, stage: Stage, came: Came) -> None:
         """A node's answer."""

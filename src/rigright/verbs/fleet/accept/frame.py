@@ -58,7 +58,7 @@ def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = No
     """Ask the nodes of a fleet; what was asked before in the same folder is not asked again."""
     runner = shelf.take(RUNNERS, wish.over, bears="ask")
     if runner is None:
-        raise AskError(say("an acceptance asks nodes several times; reach them by --hosts, --slurm or --ray"))
+        raise AskError(say("acceptance queries nodes several times: use --hosts, --slurm or --ray"))
     way = Way(
         ask=RemoteRequest(patience_s=PATIENCE_S),
         where=wish.where,
@@ -204,7 +204,7 @@ class _Run:
             if not slow:
                 return
             loaded = self.wish.burn_s / USED if any(LOAD in parts for parts in slow.values()) else 0.0
-            shown = say("what was slow, once more")
+            shown = say("slow parts again")
             self._stage("again", slow, shown=shown, budget_s=BUDGET_S + loaded)
 
     def _ask(
@@ -273,8 +273,8 @@ class _Run:
         """Hold these meetings at once."""
         stages = {
             "pairs": say("in pairs"),
-            "trial": say("slow ones with fast ones"),
-            "halves": say("all together, and in halves"),
+            "trial": say("slow nodes paired with fast ones"),
+            "halves": say("all nodes together, then in halves"),
         }
         shown = stages[wishes[0].stage]
         of_job = {
@@ -306,7 +306,7 @@ def _met(wish: Met, heard: Sequence[NodeTold]) -> Met:
     unable = tuple(node for node, why in skips if why == NO_TORCH)
     if not figures:
         whys = sorted(skips, key=lambda one: one[1] != NO_TORCH)
-        why = whys[0][1] if whys else say("nothing came of it")
+        why = whys[0][1] if whys else say("no result")
         return replace(wish, why=why, unable=unable)
     wrong = 0.0
     with suppress(ValueError):

@@ -216,7 +216,7 @@ def _odd_sums(told: Mapping[str, NodeTold]) -> Iterator[tuple[str, Failing]]:
         if count > len(found) / 2:
             for name, result, total in found:
                 if total != most:
-                    seen = say("{part}, {what}: not the product that {count} cards of this chip get",
+                    seen = say("{part}, {what}: result differs from {count} GPUs of this model",
                                part=result.part, what=result.what, count=count)  # fmt: skip
                     yield name, _wrong(result, seen)
 
@@ -256,9 +256,9 @@ def _traits(told: Mapping[str, NodeTold], differs: Sequence[Differs]) -> Iterato
 def _figure(one: Suspect) -> Failing:
     against: dict[Source, Sentence] = {
         "baseline": say("its baseline"),
-        "cards": say("the other cards of this node"),
-        "peers": say("the nodes like it"),
-        "reference": say("what this hardware should reach"),
+        "cards": say("other GPUs of this node"),
+        "peers": say("identical nodes"),
+        "reference": say("reference for this hardware"),
     }
     result = one.result
     value, full = show_measured(result.value, result.unit), show_measured(one.full, result.unit)
@@ -272,7 +272,7 @@ def _figure(one: Suspect) -> Failing:
 
 def _shown(result: Result) -> Sentence | str:
     """What a figure is about, as one says it: a path alone says little."""
-    return say("the disk of {path}", path=result.on) if result.on.startswith("/") else result.on
+    return say("disk of {path}", path=result.on) if result.on.startswith("/") else result.on
 
 
 def _network(found: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing]]:
@@ -283,15 +283,15 @@ def _network(found: Pairings, met: Sequence[Met]) -> Iterator[tuple[str, Failing
             continue
         partner, full = trial.nodes[1], show_measured(found.full, "bytes_per_s")
         if trial.value is None:
-            seen = say("with {partner} too, which is fine with others: {why}",
-                       partner=partner, why=trial.why or say("they did not meet"))  # fmt: skip
+            seen = say("also with {partner}, which is fine with others: {why}",
+                       partner=partner, why=trial.why or say("could not connect"))  # fmt: skip
         else:
             value = show_measured(trial.value, "bytes_per_s")
             seen = say("{value} with {partner}, which is fine with others; other pairs: {full}",
                        value=value, partner=partner, full=full)  # fmt: skip
-        says = say("its network carries wrong values") if trial.wrong else say("its network is slow")
+        says = say("its network corrupts data") if trial.wrong else say("its network is slow")
         if trial.value is None:
-            says = say("it cannot work together with other nodes")
+            says = say("it cannot run together with other nodes")
         yield node, Failing(source="network", says=says, seen=seen)
 
 
@@ -301,23 +301,23 @@ def _left(
     """What is not known of a node."""
     one = known.told.get(name)
     if one is None or one.machine is None:
-        yield (None if one is None else one.trouble) or say("it was not asked yet")
+        yield (None if one is None else one.trouble) or say("not queried yet")
         return
     like = [other for node, other in known.told.items() if kind.get(node) == kind.get(name)]
     here = {result.part for result in one.results}
     parts = Counter(part for other in like for part in {result.part for result in other.results})
     for part in sorted(part for part, count in parts.items() if part not in here and count > len(like) / 2):
-        why = next((skip.why for skip in one.skipped if skip.part == part), say("nothing came of it"))
+        why = next((skip.why for skip in one.skipped if skip.part == part), say("no result"))
         yield say("{part} was not measured: {why}", part=part, why=why)
     if one.skipped and not one.results:
         yield say("nothing was measured: {why}", why=one.skipped[0].why)
     if name in once:
-        yield say("it was slow once, and was not measured again")
+        yield say("slow once, not measured again")
     if not whole:
-        yield say("the test was broken off")
+        yield say("the test was interrupted")
     mine = [met for met in known.met if name in met.nodes]
     others = [met for met in known.met if kind.get(met.nodes[0]) == kind.get(name)]
     unable = [met for met in mine if name in met.unable]
     nobody = mine if not any(met.value for met in others) else []
     for met in (*unable, *nobody)[:1]:
-        yield say("its network was not measured: {why}", why=met.why or say("nothing came of it"))
+        yield say("its network was not measured: {why}", why=met.why or say("no result"))

@@ -70,7 +70,7 @@ class _Cluster:
 
 @contextmanager
 def _cluster(way: Way) -> Iterator[_Cluster]:
-    absent = say("a fleet on Ray needs the extra `ray`: python -m pip install 'rigright[ray]'")
+    absent = say("fleet --ray needs the extra `ray`: python -m pip install 'rigright[ray]'")
     ray = joined(way.where or ANY, absent=absent, sends={"env_vars": KEEP_DEVICES})
     try:
         yield _Cluster(ray)

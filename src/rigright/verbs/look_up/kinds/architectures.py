@@ -19,7 +19,7 @@ def _find(asked: LookUpQuery) -> tuple[Features, ...]:
 
 KIND = ListingKind(
     record=Features,
-    summary=say("what chip architectures can do: number formats, attention kernels"),
+    summary=say("features of GPU architectures: number formats, attention kernels"),
     title=say("Chip architectures"),
     fields=(
         field("architecture", say("architecture"), "arch", listed=True, flexible=True),
@@ -41,6 +41,6 @@ KIND = ListingKind(
         *provenance(),
     ),
     find=_find,
-    notes=lambda _asked, kept: (say("y: in hardware; n: not there"), *doubt_notes(kept)),
+    notes=lambda _asked, kept: (say("y: in hardware; n: not supported"), *doubt_notes(kept)),
     sources=source_shown,
 )

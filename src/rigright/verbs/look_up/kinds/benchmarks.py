@@ -16,15 +16,15 @@ def _find(asked: LookUpQuery) -> tuple[Reference, ...]:
 def _kind_shown(kind: str) -> Sentence:
     return {
         "measured": say("measured"),
-        "least": say("least accepted"),
+        "least": say("minimum accepted"),
         "claim": say("a claim"),
     }.get(kind, say("unknown"))
 
 
 KIND = ListingKind(
     record=Reference,
-    summary=say("what healthy hardware reaches in benchmarks"),
-    title=say("Reference figures of benchmarks"),
+    summary=say("benchmark results of healthy hardware"),
+    title=say("Benchmark reference values"),
     fields=(
         field("what", say("benchmark"), listed=True, flexible=True),
         doubt(),
@@ -33,7 +33,7 @@ KIND = ListingKind(
         field("kind", say("kind"), show=_kind_shown, listed=True),
         field("chip", say("id")),
         field("n_chips", say("chips")),
-        field("value", say("figure in SI")),
+        field("value", say("value, SI")),
         field("unit", say("unit")),
         *provenance(),
     ),

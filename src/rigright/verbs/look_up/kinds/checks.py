@@ -44,8 +44,8 @@ def group(entry: Check) -> str:
 
 KIND = ListingKind(
     record=Check,
-    summary=say("checks of `doctor`: what each looks at, why, and its thresholds"),
-    title=say("Checks of the doctor"),
+    summary=say("checks of `doctor`: what each looks at, why, thresholds"),
+    title=say("Checks of doctor"),
     fields=(
         field("name", say("check"), listed=True),
         field("group", say("group"), law=group, listed=True),

@@ -58,8 +58,12 @@ _LISTED = (
     field("launch", say("launch"), "since", "year", listed=True),
 )
 _MEMORY = (
-    field("mem_usable_bytes", say("memory the driver reports"), show=lambda size: f"{size / MIB:,.0f} MiB"),
-    field("mem_program_bytes", say("memory a program gets"), show=lambda size: f"{size / GIB:.2f} GiB"),
+    field(
+        "mem_usable_bytes", say("memory reported by the driver"), show=lambda size: f"{size / MIB:,.0f} MiB"
+    ),
+    field(
+        "mem_program_bytes", say("memory available to programs"), show=lambda size: f"{size / GIB:.2f} GiB"
+    ),
     field("mem_confidence", say("these two are"), show=_seen),
     field("mem_source", say("source of these two"), flexible=True),
     field("mem_estimated", say("estimated from comparable chips")),
@@ -73,9 +77,9 @@ _RATES = (
     field("fp32_flops_per_s", say("FP32 TFLOP/s"), "fp32"),
     field("tf32_flops_per_s", say("TF32 TFLOP/s dense"), "tf32"),
     field("bf16_flops_per_s", say("BF16 TFLOP/s dense"), "bf16"),
-    field("fp16_acc32_flops_per_s", say("FP16 TFLOP/s dense, summed in FP32"), "fp16_acc32"),
+    field("fp16_acc32_flops_per_s", say("FP16 TFLOP/s dense, FP32 accumulate"), "fp16_acc32"),
     field("fp16_flops_per_s", say("FP16 TFLOP/s dense, fastest"), "fp16"),
-    field("fp8_acc32_flops_per_s", say("FP8 TFLOP/s dense, summed in FP32"), "fp8_acc32"),
+    field("fp8_acc32_flops_per_s", say("FP8 TFLOP/s dense, FP32 accumulate"), "fp8_acc32"),
     field("fp4_flops_per_s", say("FP4 TFLOP/s dense"), "fp4"),
     field("int8_ops_per_s", say("INT8 TOP/s dense"), "int8"),
     field("sparsity", say("2:4 sparsity doubles these")),
@@ -89,9 +93,9 @@ _BODY = (
     field("architecture", say("architecture"), "arch"),
     field("isa", say("compute capability"), "cc"),
     field("link", say("link between chips")),
-    field("link_one_way_bytes_per_s", say("link GB/s, one way")),
-    field("link_both_ways_bytes_per_s", say("link GB/s, both ways added")),
-    field("link_max_chips", say("chips in one link domain")),
+    field("link_one_way_bytes_per_s", say("link GB/s, per direction")),
+    field("link_both_ways_bytes_per_s", say("link GB/s, both directions")),
+    field("link_max_chips", say("GPUs per link domain")),
     field("pcie_gen", say("PCIe generation"), "pcie"),
     field("pcie_lanes", say("PCIe lanes")),
     field("form", say("form")),
@@ -99,7 +103,7 @@ _BODY = (
     field("length_m", say("length mm"), "length"),
     field("power_connectors", say("power connectors")),
     field("msrp_usd", say("launch price $"), "msrp"),
-    field("devices", say("devices a driver shows")),
+    field("devices", say("devices shown by the driver")),
     field("pci_ids", say("PCI ids")),
     field("pci_source", say("source of PCI IDs"), flexible=True),
 )
@@ -113,7 +117,7 @@ KIND = ListingKind(
     find=_find,
     named=_named,
     notes=lambda _asked, kept: (
-        say("rates are dense; 16-bit is what PyTorch reaches: bf16, or fp16 summed in fp32"),
+        say("dense rates; 16-bit: bf16, or fp16 with fp32 accumulation (as PyTorch uses)"),
         *doubt_notes(kept),
     ),
     sources=source_shown,

@@ -25,7 +25,7 @@ def _find(asked: LookUpQuery) -> tuple[Offer, ...]:
     wanted = {chip.id for chip in find_chips(rest)}
     found = tuple(offer for offer in of_provider if offer.chip in wanted)
     if not found:
-        raise AskError(say('no cloud in the table rents "{text}" out', text=" ".join(asked.words)))
+        raise AskError(say('no cloud in the table offers "{text}"', text=" ".join(asked.words)))
     return found
 
 
@@ -34,7 +34,7 @@ def _notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
     newest = max((as_of for as_of in dates if as_of), default=None)
     return (
         say(
-            "prices are dollars an hour as of their own dates, the newest {date}",
+            "prices in $/hour, each as of its own date; newest: {date}",
             date=price_date_shown(newest, asked.today),
         ),
         *stale_notes(dates, asked.today),
@@ -44,7 +44,7 @@ def _notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:
 
 KIND = ListingKind(
     record=Offer,
-    summary=say("what clouds rent out, with dated prices"),
+    summary=say("cloud instances, with dated prices"),
     title=say("Cloud instances"),
     fields=(
         field("instance", say("instance"), listed=True, flexible=True),
@@ -57,19 +57,19 @@ KIND = ListingKind(
             listed=True,
             flexible=True,
         ),
-        field("usd_per_h", say("$ an hour"), "price", "usd", listed=True),
-        field("usd_per_chip_h", say("$ a chip-hour"), "per_chip", listed=True),
+        field("usd_per_h", say("$/hour"), "price", "usd", listed=True),
+        field("usd_per_chip_h", say("$/chip-hour"), "per_chip", listed=True),
         field("as_of", say("as of"), "since", listed=True),
-        field("mem_bytes", say("memory of a chip GB"), "mem", "memory"),
+        field("mem_bytes", say("memory per GPU, GB"), "mem", "memory"),
         field("vcpus", say("vCPUs")),
         field("ram_bytes", say("RAM GB"), "ram"),
         field("nvme_bytes", say("local disk TB"), unit=Unit(TERA)),
         field("link", say("link between chips")),
         field("network_bytes_per_s", say("network Gbit/s"), "network", unit=Unit(GIGA / BITS)),
-        field("spot_usd_per_h", say("$ an hour, spot"), "spot"),
+        field("spot_usd_per_h", say("$/hour, spot"), "spot"),
         field("region", say("region")),
         field("currency", say("currency")),
-        field("native_per_h", say("an hour in that currency")),
+        field("native_per_h", say("per hour in that currency")),
         *(one for one in provenance() if one.key != "as_of"),
     ),
     find=_find,

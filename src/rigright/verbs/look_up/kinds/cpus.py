@@ -48,7 +48,7 @@ KIND = ListingKind(
         field("pcie_lanes", say("PCIe lanes in all")),
         field("mem_channels", say("memory channels"), "channels"),
         field("mem_type", say("memory type")),
-        field("mem_max_bytes", say("most memory GB"), "mem", "memory"),
+        field("mem_max_bytes", say("max. memory GB"), "mem", "memory"),
         field("ecc", say("ECC")),
         field("list_price_usd", say("list price $")),
         field("street_as_of", say("shop price as of")),

@@ -29,20 +29,20 @@ def _exact(name: str) -> Format | GgufMix | None:
 KIND = ListingKind(
     record=Format | GgufMix,
     summary=say("weight formats and GGUF mixes"),
-    title=say("Weight formats, the least loss of quality first"),
+    title=say("Weight formats, best quality first"),
     fields=(
         field("id", say("format"), listed=True),
         field("label", say("name"), listed=True, flexible=True),
-        field("bits_per_weight", say("bits a weight"), "bits", unit=Unit(written="{:.2f}"), listed=True),
-        field("loss_rank", say("loss rank"), "loss", listed=True),
+        field("bits_per_weight", say("bits per weight"), "bits", unit=Unit(written="{:.2f}"), listed=True),
+        field("loss_rank", say("quality rank"), "loss", listed=True),
         field("group=per_scale", say("group")),
-        field("parts", say("stored so")),
-        field("rules=n_rules", say("rules for single tensors")),
+        field("parts", say("as stored")),
+        field("rules=n_rules", say("per-tensor rules")),
     ),
     find=_find,
     named=lambda asked: _exact(" ".join(asked.words)),
     notes=lambda _asked, _kept: (
-        say("loss rank orders formats by measured loss of quality: 0 is none; equal ranks are alike"),
+        say("quality rank: by measured quality loss; 0 is lossless, equal ranks are equivalent"),
     ),
     sources=lambda form: form.source,
 )

@@ -17,7 +17,7 @@ def _find(asked: LookUpQuery) -> tuple[Platform, ...]:
 
 KIND = ListingKind(
     record=Platform,
-    summary=say("boards, servers and racks that hold cards"),
+    summary=say("boards, servers and racks for GPUs"),
     title=say("Platforms"),
     fields=(
         field("name", say("platform"), listed=True, flexible=True),
@@ -25,15 +25,15 @@ KIND = ListingKind(
         field("socket", say("socket"), listed=True, flexible=True),
         field("gpus", say("two-slot cards"), listed=True, right=True),
         field("lanes", say("lanes for cards"), listed=True, flexible=True),
-        field("mem_max_bytes", say("most memory GB"), "mem", "memory", listed=True),
+        field("mem_max_bytes", say("max. memory GB"), "mem", "memory", listed=True),
         field("price_usd", say("price $"), listed=True, right=True),
         field("id", say("id")),
         field("kind", say("kind")),
-        field("gpus_max", say("most cards")),
+        field("gpus_max", say("max. cards")),
         field("slots", say("slots")),
         field("mem_slots", say("memory slots")),
         field("psu_count", say("power supplies")),
-        field("psu_w", say("W of each")),
+        field("psu_w", say("W each")),
         field("system_w", say("whole machine W"), "power"),
         field("psu_redundancy", say("spare power supplies")),
         *provenance(),

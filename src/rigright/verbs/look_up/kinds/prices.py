@@ -62,7 +62,7 @@ def _find(asked: LookUpQuery) -> tuple[Seen, ...]:
     wanted = _wanted(" ".join(asked.words)) if asked.words else by_id().keys()
     found = [_seen(price, asked.today) for price in prices() if price.chip in wanted]
     if not found:
-        raise AskError(say('no price of "{text}" is known', text=" ".join(asked.words)))
+        raise AskError(say('no known price for "{text}"', text=" ".join(asked.words)))
     return tuple(sorted(found, key=lambda one: dated(one.as_of), reverse=True))
 
 
@@ -86,7 +86,7 @@ def _kind_shown(kind: str) -> Sentence:
 
 KIND = ListingKind(
     record=Seen,
-    summary=say("prices of chips, each with its date"),
+    summary=say("GPU prices with dates"),
     title=say("Prices of chips"),
     fields=(
         field("name", say("chip"), listed=True, flexible=True),

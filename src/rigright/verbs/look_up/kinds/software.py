@@ -82,7 +82,7 @@ def _find(asked: LookUpQuery) -> tuple[Release, ...]:
         and all(version_of(release.least_driver) <= version_of(driver) for driver in drivers)
     )
     if not found:
-        raise AskError(say('no software in the table answers to "{text}"', text=" ".join(asked.words)))
+        raise AskError(say('no software in the table matches "{text}"', text=" ".join(asked.words)))
     return found
 
 
@@ -106,7 +106,7 @@ def _is_driver(before: str, word: str) -> bool:
 
 def _capability_of(chip: Chip) -> Capability:
     if chip.compute_capability is None:
-        raise AskError(say("{chip} does not run CUDA; these tables hold CUDA software only", chip=chip.name))
+        raise AskError(say("{chip} does not run CUDA; these tables cover CUDA software only", chip=chip.name))
     return chip.compute_capability
 
 
@@ -170,16 +170,16 @@ def _cuda(release: Cuda) -> Release:
 
 def _notes(_asked: LookUpQuery, kept: tuple[Release, ...]) -> tuple[Shown, ...]:
     return (
-        say("driver: the least on Linux; a newer one runs it too"),
-        say("compute capability: what it has kernels for; +PTX also runs on newer chips"),
+        say("driver: minimum on Linux; newer ones also work"),
+        say("compute capability: included kernels; +PTX also runs on newer GPUs"),
         *doubt_notes(kept),
     )
 
 
 KIND = ListingKind(
     record=Release,
-    summary=say("CUDA, PyTorch, TensorFlow: what runs on which driver and chip"),
-    title=say("Software that goes together"),
+    summary=say("CUDA, PyTorch, TensorFlow: required drivers and supported GPUs"),
+    title=say("Compatible software"),
     fields=(
         field("product", say("product"), listed=True),
         field("version", say("version"), listed=True),

@@ -20,7 +20,7 @@ def _find(asked: LookUpQuery) -> tuple[Xid, ...]:
     if all(code.isdecimal() and len(code) <= _MOST_DIGITS for code in codes):
         missing = [code for code in codes if int(code) not in xids()]
         if missing:
-            raise AskError(say("XID {codes}: unused, or not known", codes=", ".join(missing)))
+            raise AskError(say("XID {codes}: unused or unknown", codes=", ".join(missing)))
         return tuple(xids()[int(code)] for code in codes)
     wanted = {word.lower() for word in asked.words}
     found = tuple(one for one in known if _speaks(one, wanted))

@@ -13,7 +13,7 @@ from plan_made import REJECTED, figure, memory, plan, planned, tuned
 
 from rigright.base.page import Bars
 from rigright.base.plain import dumps
-from rigright.base.words import say
+from rigright.base.words import say, tell
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import verb_parser
 from rigright.report.cells import width
@@ -25,6 +25,7 @@ from rigright.report.pages import plan as pages
 from rigright.report.pages import plan_data as data
 from rigright.report.screen import Screen
 from rigright.search.record import Supply
+from rigright.verbs.plan import plan as plan_verb
 
 TWO = planned(plan(), plan("rtx-4090", 4, reasons=()))
 
@@ -357,3 +358,12 @@ def test_an_image_model_is_planned_in_images():
     assert "$/1K images" in shown(result)
     assert not any(" simulate " in line for line in commands(result, details=True))
     assert "--context" not in commands(result)[0]
+
+
+@pytest.mark.parametrize(("budget", "told"), [(800.0, True), (50.0, False)])
+def test_a_budget_that_buys_the_card_but_no_computer_around_it_says_so(budget, told):
+    """Most people who ask for one card have a computer that it goes into."""
+    found = plan_verb("qwen3-8b", wish=PlanWish(work="chat", buy=True, budget_usd=budget))
+    line = tell(pages.verdict(found).said, language="en")
+    assert line.startswith("nothing meets every limit")
+    assert ("the card alone costs $" in line) is told

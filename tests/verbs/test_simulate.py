@@ -191,7 +191,7 @@ def test_workers_for_prompts_spare_users_the_gaps_that_prompts_tear():
 
 
 def test_what_binds_is_told():
-    assert str(played(rate_per_s=1).binds[0]) in {"no bottleneck", "GPU saturated"}
+    assert str(played(rate_per_s=1).binds[0]) == "no bottleneck", "it works all the time, and nobody waits"
     seats = simulate(
         "llama-3.1-8b", "1x h100", wish=ServingWish(max_seqs=4), load=PlayWish(**MADE, concurrency=64)
     )

@@ -97,6 +97,20 @@ def test_a_machine_bought_for_a_training_of_no_stated_size_says_for_what(capsys)
     assert "no --samples: assumed" in line_1(capsys, "plan", "resnet50", "--mode", "finetune", "--buy")
 
 
+def test_a_tuning_of_no_stated_size_is_one_run_on_a_rented_machine(capsys):
+    """Nobody buys a cluster for a fine-tuning that nobody sized."""
+    asked = ("plan", "llama-3.3-70b", "--mode", "finetune", "--method", "full")
+    line = line_1(capsys, *asked)
+    assert "no --tokens: chosen for one run over 102M tokens" in line
+    assert "done in" in line
+    assert "$" in line.partition("in total")[0]
+    assert main([*asked, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["plans"][0]
+    assert first["supply"]["how"] == "rent"
+    assert first["figures"]["usd_total"]["value"] < 2000
+    assert "chosen for one run" not in line_1(capsys, *asked, "--tokens", "100M")
+
+
 def test_a_comparison_names_the_card_that_may_run_out_of_memory(capsys):
     asked = ("compare", "4090", "5090", "--for", "llama-3.1-8b", "--mode", "finetune")
     assert line_1(capsys, *asked).endswith("memory may not be enough: RTX 4090")

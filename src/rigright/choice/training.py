@@ -16,7 +16,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.cost.training_setup import mixed_of
 from rigright.cost.training_towers import trunk_of
-from rigright.demand import Training, TrainingWish
+from rigright.demand import PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.running import how_runs
 from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
@@ -24,6 +24,7 @@ from rigright.facts.training import Recipe, Trainer, find_precision, find_traine
 METHODS = ("full", "lora", "qlora")
 CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
 SEQ_TOK, STEP_TOK = 2048, 2**17  # of a fine-tuning: tokens of a sample, and of a step
+TUNED_TOK = 50_000 * SEQ_TOK  # of one tuning where nobody says
 TUNED_CARDS = 64  # more cards than that are for pre-training
 LARGE_PARAMS = 20 * GIGA  # of a model that is tuned in full, from which on its tensors may be cut
 LONG_TOK = 16384  # sequences from here on may be cut over ranks
@@ -78,6 +79,17 @@ def recipe_of(arch: Arch) -> Recipe:
     size = params(arch)
     fitting = [one for one in recipes().values() if one.experts == experts and size >= one.least_params]
     return max(fitting, key=lambda one: one.least_params)
+
+
+def tokens_of(wish: PlanWish) -> int | None:
+    """Tokens of the whole training: those said, else of one usual tuning where any machine may be rented.
+
+    Who names a machine, a budget or buys has more than one run in mind, and says for how many.
+    """
+    if wish.train_tok is not None or wish.samples is not None:
+        return wish.train_tok
+    free = all(one is None for one in (wish.on, wish.owned, wish.buy, wish.budget_usd, wish.usd_per_h))
+    return TUNED_TOK if wish.work == "finetune" and free else None
 
 
 def seq_tok_of(arch: Arch, work: str) -> int:

@@ -9,8 +9,9 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
+from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
-from rigright.choice.training import METHODS, batch_of, seq_tok_of
+from rigright.choice.training import METHODS, batch_of, seq_tok_of, tokens_of
 from rigright.choice.training_notes import batch_notes, fullest_bytes, fullest_parts, training_notes
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate
@@ -49,7 +50,7 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
     seq = wish.seq_tok or seq_tok_of(arch, wish.work)
     cards = _cards(wish)
     batch = wish.global_batch or batch_of(arch, wish.work, seq_tok=seq, cards=cards)
-    tokens = wish.train_tok
+    tokens = tokens_of(wish)
     if tokens is None and wish.samples is not None:
         tokens = wish.samples * wish.epochs * seq
     notes = []
@@ -60,6 +61,9 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
                 parts=say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}"),
             )
         )
+    if tokens is not None and wish.train_tok is None and wish.samples is None:
+        told = f"{round(tokens / MEGA):,}M"
+        notes.append(say("no --tokens: chosen for one run over {tokens} tokens", tokens=told))
     if tokens is None:
         notes.append(say("no --tokens: time and total cost are not shown"))
     return replace(wish, seq_tok=seq, global_batch=batch, train_tok=tokens), tuple(notes)

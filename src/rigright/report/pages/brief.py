@@ -20,7 +20,9 @@ WHOLE_MONTHS = 3  # from which no fraction of a month is told
 BEYOND = "{asked} tokens exceed the model's context of {most}"
 IDLE = "{idle} of {cards} cards stay idle"
 CROWDED = "memory holds {batch} of {users} requests at the full context of {context}"
+ONE_RUN = "no --tokens: chosen for one run over {tokens} tokens"
 DECIDES = "whether it fits depends on {option}: {least} to {most} per GPU"
+ON_LINE_1 = frozenset({DECIDES, CROWDED, ONE_RUN})  # said there alone
 SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
@@ -110,7 +112,7 @@ def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     for note in notes:
         if isinstance(note, Sentence) and note.text == BEYOND:
             yield say("exceeds the model's context length")
-        elif isinstance(note, Sentence) and note.text in {IDLE, DECIDES, CROWDED}:
+        elif isinstance(note, Sentence) and note.text in {IDLE, *ON_LINE_1}:
             yield note
 
 
@@ -134,7 +136,11 @@ def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:
     for note in notes:
         if isinstance(note, Sentence) and note.text == ASSUMED:
             parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
-        elif not isinstance(note, Sentence) or note.text not in {DECIDES, CROWDED}:  # line 1 says that
+        elif not isinstance(note, Sentence) or note.text not in {
+            DECIDES,
+            CROWDED,
+            ONE_RUN,
+        }:  # line 1 says that
             others[note] = None
     told = with_commas(dict.fromkeys(parts))
     if told is not None:

@@ -198,9 +198,19 @@ def _missed(result: Planned, first: Plan) -> Sentence:
         )
     reasons = with_commas([_with_share(one.limit, one.reason, plan=first) for one in broken]) or ""
     if wish.on is None and wish.owned is None:
-        return say(
+        said = say(
             "nothing meets every limit; closest is {machine}: {reasons}", machine=machine, reasons=reasons
         )
+        cards, budget = first.supply.usd, wish.budget_usd
+        around = first.supply.host_usd is not None and first.supply.host_usd.value > 0
+        if cards is None or budget is None or cards.value > budget or not around or {*reached} != {"usd"}:
+            return said
+        # who has a computer with room for it needs no other
+        usd = show_money(cards.value, wish.currency)
+        alone = say("the card alone costs {usd}", usd=usd) if first.n_chips == 1 else say(
+            "the cards alone cost {usd}", usd=usd
+        )  # fmt: skip
+        return with_semicolons([said, alone]) or said
     return say("{machine} misses the limit: {reasons}", machine=machine, reasons=reasons)
 
 

@@ -165,7 +165,7 @@ def _simulated(
         ttft_s=_banded(case, "ttft_s", value=counted.ttft_s.mean),
         tpot_s=_banded(case, "tpot_s", value=counted.tpot_s.mean),
         output_tok_per_s=_banded(case, "output_tok_per_s", value=counted.output_tok_per_s),
-        binds=binds(counted, fleet),
+        binds=binds(counted, fleet, closed=load.trace is None and load.process == CLOSED),
         notes=place.notes,
     )
 
@@ -192,8 +192,8 @@ def _told(load: PlayWish, requests: Load) -> Sentence:
                rate=f"{load.rate_per_s:g}", kind=load.process, **told)  # fmt: skip
 
 
-def binds(counted: Tally, fleet: ReplicaFleet) -> tuple[Sentence, ...]:
-    """What holds the load back, or that nothing does."""
+def binds(counted: Tally, fleet: ReplicaFleet, *, closed: bool = True) -> tuple[Sentence, ...]:
+    """What holds the load back, or that nothing does: what arrives at a rate and hardly waits is not held."""
     found = []
     seats = fleet.shop.max_seqs * fleet.replicas
     waited = counted.queue_s.p90 > CROWDED * max(counted.ttft_s.p90, 1e-9)
@@ -210,7 +210,7 @@ def binds(counted: Tally, fleet: ReplicaFleet) -> tuple[Sentence, ...]:
         found.append(say("{count} requests refused: too long for the KV cache or the model",
                          count=f"{counted.refused:,}"))  # fmt: skip
     if not found:
-        is_full = counted.busy_share >= SATURATED
+        is_full = closed and counted.busy_share >= SATURATED
         found.append(say("GPU saturated") if is_full else say("no bottleneck"))
     return tuple(found)
 

@@ -8,6 +8,7 @@ from datetime import date
 import numpy as np
 import pytest
 
+from rigright.arch.sources.open import open_model
 from rigright.base.money import currencies
 from rigright.cost.money import host_usd
 from rigright.demand import PlanWish
@@ -233,3 +234,12 @@ def test_what_new_software_has_left_behind_is_sold_to_who_asks_for_it():
     assert left & asked
     assert known < asked
     assert [kind.chip.id for kind in kinds_of(PlanWish(chips=("tesla p40",)), counts=(1,))] == ["tesla-p40"]
+
+
+@pytest.mark.parametrize(("model", "budget"), [("qwen3-32b", 2000.0), ("llama-3.3-70b", 4000.0)])
+def test_a_budget_buys_no_better_weights_at_a_crawl(market, model, budget):
+    """Where some plan is half as fast as is enough (20 tok/s), the first is."""
+    found = find(open_model(model), PlanWish(work="chat", buy=True, budget_usd=budget), market=market)
+    rates = [1 / plan.figures["tpot_s"].value for plan in found.plans]
+    assert max(rates) > 10
+    assert rates[0] > 10

@@ -61,7 +61,8 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)
-        return _order(crowd, unusual, unsure, late, quality, slow, loss, tight, price)
+        crawls = slow > STEPS  # not half as fast as is enough: better weights are no comfort then
+        return _order(crowd, unusual, unsure, late, crawls, quality, slow, loss, tight, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     if wish.users is None and wish.rate_per_s is None:

@@ -81,7 +81,7 @@ def recipe_of(arch: Arch) -> Recipe:
     return max(fitting, key=lambda one: one.least_params)
 
 
-def tokens_of(wish: PlanWish) -> int | None:
+def tokens_of(wish: PlanWish) -> float | None:
     """Tokens of the whole training: those said, else of one usual tuning where any machine may be rented.
 
     Who names a machine, a budget or buys has more than one run in mind, and says for how many.

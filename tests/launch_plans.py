@@ -148,7 +148,14 @@ def _megatron(data: dict, dice: random.Random) -> None:
     chunks = dice.choice([count for count in (1, 1, 2, 3) if pp > 1 and pp * count <= layers] or [1])
     ep = dice.choice([count for count in (1, 2, 4, 8) if experts % count == 0 and tp * dp * cp % count == 0])
     one["n_chips"], one["n_nodes"] = tp * pp * dp * cp, 1
-    one["layout"] |= {"tp": tp, "pp": pp, "dp": dp, "cp": cp, "ep": ep, "sequence_parallel": tp > 1}
+    one["layout"] |= {
+        "tp": tp,
+        "pp": pp,
+        "dp": dp,
+        "cp": cp,
+        "ep": ep,
+        "sequence_parallel": tp > 1 and dice.random() < 0.8,
+    }
     offload = "none" if fsdp else dice.choice(("none", "none", "optimizer-cpu"))
     one["work"] |= {
         "method": "full",

@@ -81,7 +81,7 @@ def test_deepseek_is_told_with_its_latents_its_experts_and_its_uneven_stages():
         ({"compiled": True}, "with --compiled"),
         ({"model": "google/gemma-2-9b"}, "gemma2 family"),
         ({"schedule": "gpipe", "layout": {"pp": 2, "dp": 4}}, "--schedule gpipe"),
-        ({"sharding": "fsdp", "layout": {"pp": 2, "dp": 4}}, "fsdp over pipeline parallel"),
+        ({"sharding": "fsdp", "layout": {"pp": 2, "dp": 4}}, "fsdp and pipeline parallelism"),
         ({"seq_tok": 2050, "layout": {"cp": 2, "dp": 4}}, "2050 tokens over 2 context ranks"),
     ],
 )

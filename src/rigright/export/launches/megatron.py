@@ -36,7 +36,7 @@ def command(launch: Launch) -> Words:
         ("pretrain_gpt.py",),
         *_shape(arch, seq_tok=launch.training.seq_tok),
         *_experts(arch),
-        *_layout(launch, layers=len(arch.trunk.layers)),
+        *_layout(launch, arch),
         *_steps(launch),
         ("--tokenizer-type", "HuggingFaceTokenizer"),
         ("--tokenizer-model", launch.model),
@@ -157,9 +157,11 @@ def _experts(arch: Arch) -> Words:
     )
 
 
-def _layout(launch: Launch, *, layers: int) -> Words:
+def _layout(launch: Launch, arch: Arch) -> Words:
     """Ranks of each kind of parallelism, and what of the states each holds."""
-    trained = launch.training
+    trained, layers = launch.training, len(arch.trunk.layers)
+    # experts are not trained over tensor ranks without it
+    mixed = any(layer.ffn and layer.ffn.experts for layer in arch.trunk.layers)
     chunks = trained.virtual_stages if launch.pp > 1 else 1
     stages = launch.pp * chunks
     even = layers % stages == 0
@@ -167,7 +169,7 @@ def _layout(launch: Launch, *, layers: int) -> Words:
     copies = launch.nodes if trained.sharding == "hsdp" and launch.dp % launch.nodes == 0 else 1
     return given(
         ("--tensor-model-parallel-size", launch.tp),
-        ("--sequence-parallel", launch.sequence_parallel and launch.tp > 1),
+        ("--sequence-parallel", launch.tp > 1 and (launch.sequence_parallel or mixed)),
         ("--pipeline-model-parallel-size", launch.pp),
         ("--num-virtual-stages-per-pipeline-rank", chunks if chunks > 1 and even else None),
         ("--pipeline-model-parallel-layout", None if even else _stages(layers, stages)),
@@ -285,7 +287,7 @@ def _refused(launch: Launch) -> Iterator[tuple[Sentence, Sentence]]:
             launch.pp > 1 and trained.schedule not in {"1f1b", "interleaved"},
             say("use 1f1b or interleaved"),
         ),
-        say("with {sharding} over pipeline stages", sharding=trained.sharding): (
+        say("with {sharding} and pipeline parallelism", sharding=trained.sharding): (
             _fsdp(launch) and launch.pp > 1,
             say("use --sharding zero1"),
         ),

@@ -30,6 +30,7 @@ if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
 
 
 LONGEST_S, LONGEST_LIVE_S = 420, 1200  # a test that hangs fails by itself, and does not hold up the others
+LONGEST_ENGINES_S = 3600  # thousands of files through the parsers of all engines
 
 
 def _too_long(_number: int, _frame: object) -> None:
@@ -42,8 +43,8 @@ def pytest_runtest_protocol(item):
     if not hasattr(signal, "SIGALRM"):
         return (yield)
     signal.signal(signal.SIGALRM, _too_long)
-    is_long = item.get_closest_marker("live") or os.environ.get("RIGRIGHT_ENGINES")
-    signal.alarm(LONGEST_LIVE_S if is_long else LONGEST_S)
+    longest = LONGEST_LIVE_S if item.get_closest_marker("live") else LONGEST_S
+    signal.alarm(LONGEST_ENGINES_S if os.environ.get("RIGRIGHT_ENGINES") else longest)
     try:
         return (yield)
     finally:

@@ -78,7 +78,7 @@ def test_a_model_nobody_knows_is_guessed_from_its_size_and_says_so():
 def test_what_is_missing_is_told():
     with pytest.raises(AskError, match="gpu is empty"):
         predict(row(gpu=None))
-    with pytest.raises(AskError, match="names no model"):
+    with pytest.raises(AskError, match="has neither a model"):
         predict(row(model=None))
     assert "using ResNet-50" in str(predict(row(model="nobodys_net_9"))[0].why)
     with pytest.raises(AskError, match="unknown processor"):

@@ -156,7 +156,7 @@ def test_a_price_file_that_is_not_there():
         (
             "llama-3.1-8b",
             {"prompt_tok": 4096, "output_tok": 4096, "context_tok": 4096},
-            "exceed the context",
+            "do not fit in a context",
         ),
         ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "--buy and --cloud cannot be combined"),
         ("llama-3.1-8b", {"users": 0}, "above zero"),

@@ -183,7 +183,7 @@ def test_risks_of_a_rented_machine_are_those_of_its_rent():
     data = made.to_dict()
     way = next(one for one in data["cost"]["ways"] if one["kind"] == "rent")
     low, high = (show_money(way["total_usd"][end], "USD") for end in ("low", "high"))
-    assert f"money: {low} to {high} over the years" in data["risks"]
+    assert f"cost: {low} to {high} over the period" in data["risks"]
     assert any(risk.startswith("rent for 3 years, aws") and "costs less" in risk for risk in data["risks"])
     assert "--" not in "".join(data["risks"])
 

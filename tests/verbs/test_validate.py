@@ -180,7 +180,7 @@ def test_a_vocabulary_of_250_is_250_thousand(write):
 def test_more_stages_than_layers_are_layers_of_a_stage(write):
     shape = "layers=8,hidden=1024,heads=8,kv_heads=8,ffn=4096,vocab=32000,gated=no"
     row = GOOD | {"arch": "", "shape": shape, "pp": "16", "n_chips": "16", "framework": "Megatron-LM"}
-    assert "fewer layers than pipeline parallel" in str(peak(validate(write(row)).rows[0]).why)
+    assert "fewer layers than pipeline stages" in str(peak(validate(write(row)).rows[0]).why)
 
 
 def test_a_card_that_holds_what_is_needed_is_never_overfilled(write):

@@ -96,7 +96,7 @@ def test_parts_are_named_loosely_and_measured_in_their_own_order():
 
 
 def test_a_part_that_is_not_there_is_told_with_those_that_are():
-    with pytest.raises(AskError, match=r'no part "gem"; there are gemm'):
+    with pytest.raises(AskError, match=r'unknown part "gem"; known: gemm'):
         pick(["gem"], BenchWish())
 
 

@@ -53,7 +53,7 @@ class Clocked:
 @pytest.fixture(scope="module")
 def clocked():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "Child", Clocked)
+        patch.setattr(session, "BenchChild", Clocked)
         patch.setattr(session, "torch_python", lambda *_, **__: "/python")
         patch.setattr(asking.time, "monotonic", lambda: Clocked.now_s)
         yield Clocked

@@ -42,7 +42,7 @@ class Played:
 
 @pytest.fixture
 def played(monkeypatch):
-    monkeypatch.setattr(session, "Child", Played)
+    monkeypatch.setattr(session, "BenchChild", Played)
     monkeypatch.setattr(session, "torch_python", lambda *_, **__: "/other/python")
     Played.asked, Played.ends, Played.closed, Played.interrupts = (), (), 0, None
     return Played

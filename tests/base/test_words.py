@@ -98,7 +98,7 @@ VERBS = (  # and other words that end in s, and stand behind a value that counts
     "is has does as its this was gets holds needs gives says takes draws lies runs comes bears weighs "
     "works starts stands stays splits knows lacks lists makes means misses names explains feeds describes "
     "decides carries contradicts binds asks keeps hides shows turns trains transcribes replaces serves "
-    "generates exists leaves gathers fills looks both results wheels weights collectives kernels ways "
+    "generates exists leaves gathers fills looks both wheels weights collectives kernels ways "
     "Windows cases prompts less faults measurements states programs fans always plus slows baseboards "
     "matches across differs supports contains sends describes returns allows exceeds produces "
     "reaches handles expands uses"

@@ -303,7 +303,7 @@ def test_own_runs_stand_in_the_users_settings(tmp_path, monkeypatch):
 def test_a_file_of_own_runs_that_cannot_be_read_is_named(tmp_path, block):
     with (
         store.use(anchors_file(tmp_path / "mine.toml", ONE, block)),
-        pytest.raises(store.DataError, match=r"mine\.toml: anchor 2"),
+        pytest.raises(store.DataError, match=r"mine\.toml: cannot read anchor 2"),
     ):
         store.anchors()
 

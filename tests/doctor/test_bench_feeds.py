@@ -164,10 +164,10 @@ def test_wrong_values_lead_the_page_and_the_json():
     made = benched(WRONG)
     told = plain(made, "en")
     assert (told["wrong"], told["slow"], told["results"][0]["verdict"]) == (1, 0, "wrong")
-    assert any("7 values came out wrong" in note for note in told["results"][0]["notes"])
+    assert any("7 wrong values" in note for note in told["results"][0]["notes"])
     verdict = page(made)
     assert verdict.tone == "bad"
-    assert "data corruption: 1 figure came with wrong values" in tell(verdict.title, "en")
+    assert "data corruption: 1 result with wrong values" in tell(verdict.title, "en")
     assert "数据损坏：1 项结果数值错误" in tell(verdict.title, "zh")
 
 

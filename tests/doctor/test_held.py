@@ -256,7 +256,7 @@ def test_other_programs_on_the_card_are_noted():
 
 def test_wrong_values_are_noted():
     one = result("nccl_tests", "all_reduce 64 MiB", 1e9, on="gpu all", settings=(("wrong", "3"),))
-    assert "3 values came out wrong" in str(judged(one, machine(2)).notes[0])
+    assert "3 wrong values" in str(judged(one, machine(2)).notes[0])
 
 
 # ---- the rest of the machine

@@ -71,7 +71,7 @@ Nvidia driver version: 580.95.05
             ("gpu_answers", "fault", "gpu 7"),
         ),
         ("Failed to initialize NVML: Driver/library version mismatch\n", ("gpu_driver", "fault", None)),
-        ("NVIDIA-SMI has reason it couldn't communicate with the NVIDIA driver.", ("gpu_driver", "fault", None)),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", ("gpu_driver", "fault", None)),
         ("No devices were found\n", ("gpu_driver", "fault", None)),
         (LSPCI.format(lanes=8, told="(downgraded)", revision="a1"), ("pcie_width", "warning", "0000:19:00.0")),
         (LSPCI.format(lanes=16, told="", revision="ff"), ("gpu_answers", "fault", "0000:19:00.0")),

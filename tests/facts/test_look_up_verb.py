@@ -96,7 +96,7 @@ def test_words_sort_from_a():
 def test_a_limit_says_how_many_there_are():
     text = render(page(found("chips", limit=3)), Screen(width=100))
     assert "3 of " in text
-    assert "nothing meets" in render(page(found("chips", where=("memory>9000GB",))), Screen(width=100))
+    assert "nothing matches" in render(page(found("chips", where=("memory>9000GB",))), Screen(width=100))
 
 
 def test_prices_carry_dates_and_go_stale():

@@ -219,7 +219,7 @@ def test_each_part_is_a_card_to_plan_with(tmp_path):
     assert 23 * GIB < one.chip.mem_usable_bytes < 25 * GIB
     whole = one.chip.link_both_ways_bytes_per_s * 8
     assert whole == pytest.approx(896e9, rel=0.1)  # seven links of 128 GB/s
-    assert any("cut" in note.text for note in node.notes)
+    assert any("partitioned" in note.text for note in node.notes)
 
 
 def test_parts_whose_memory_nobody_tells_have_equal_shares():

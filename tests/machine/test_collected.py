@@ -158,7 +158,7 @@ def test_cards_without_a_driver_are_found_as_on_the_machine_itself(tmp_path):
     ("said", "title"),
     [
         (
-            'echo "NVIDIA-SMI has reason it couldn\'t communicate with the NVIDIA driver."; exit 9',
+            'echo "NVIDIA-SMI has failed because it couldn\'t communicate with the NVIDIA driver."; exit 9',
             "NVIDIA driver is not working",
         ),
         (

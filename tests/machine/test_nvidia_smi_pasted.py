@@ -194,7 +194,7 @@ def test_of_a_table_printed_twice_the_first_counts():
     ("said", "error"),
     [
         (
-            "NVIDIA-SMI has reason it couldn't communicate with the NVIDIA driver. Make sure ...",
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure ...",
             "the kernel's nvidia module is not loaded",
         ),
         (

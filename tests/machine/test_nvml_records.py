@@ -177,7 +177,7 @@ def test_what_a_user_may_not_see_is_said_with_the_command_that_shows_it():
     fields_, unseen = machine("half_denied")
     assert {card.programs for card in fields_["devices"]} == {None}
     told = {(one.what, str(one.why), one.see) for one in unseen}
-    why = "no permission: no permission: the driver does not show it to this user"
+    why = "no permission: the driver does not show it to this user"
     assert ("devices.programs.compute", why, "sudo nvidia-smi -q -d PIDS") in told
     assert ("devices.power.energy_j", why, "sudo nvidia-smi -q") in told
 

@@ -73,7 +73,7 @@ def test_a_recorded_machine_without_nvidia_says_nothing(tmp_path):
     ("said", "meant"),
     [
         (
-            "NVIDIA-SMI has reason it couldn't communicate with the NVIDIA driver.",
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
             "the kernel's nvidia module is not loaded",
         ),
         (

@@ -23,7 +23,7 @@ def test_the_first_answer_is_no_and_says_by_how_much(ask):
     assert answer.startswith(("✗ does not fit: needs ", "[x] does not fit: needs "))
     need, have = map(float, re.findall(r"([\d.]+) GiB", answer)[:2])
     assert 2 < need - have < 7
-    assert said.row("free")[-1].startswith("-")
+    assert said.row("remaining")[-1].startswith("-")
     assert "assumed: " in said.out
 
 
@@ -33,7 +33,7 @@ def test_what_is_proposed_next_does_fit(ask):
     said = ask(f"{again} --details")
     assert " runs Qwen2.5-7B in " in said.lines[0]
     assert "what to change" not in said.out
-    assert float(said.row("free")[-1]) >= 0
+    assert float(said.row("remaining")[-1]) >= 0
 
 
 def test_the_column_of_a_card_adds_up(ask):

@@ -145,8 +145,8 @@ def test_a_format_that_a_chip_cannot_run_is_refused_with_those_it_can(ask, form,
     said = ask(f"plan llama-3.1-8b --on {chip} --weights {form}")
     assert said.code == 2
     assert f"does not run {form} weights" in said.err
-    assert "supported there" in said.err
-    offered = said.err.split("supported there")[1].strip().split(", ")
+    assert "supported there: " in said.err
+    offered = said.err.split("supported there: ")[1].strip().split(", ")
     assert form not in offered
     again = ask(f"plan llama-3.1-8b --on '8x {chip}' --weights {offered[0]}")
     assert again.code == 0, again.err

@@ -104,7 +104,7 @@ def test_what_is_no_answer_is_told(scripted, answer, error):
 
 def test_what_a_server_says_when_it_fails_is_passed_on_in_short(scripted):
     said = b"out of memory " * 1000
-    with pytest.raises(DataError, match="answers 503: out of memory") as caught:
+    with pytest.raises(DataError, match="returned 503: out of memory") as caught:
         speak(scripted(completions=b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n" + said))
     assert len(str(caught.value)) < 400
 

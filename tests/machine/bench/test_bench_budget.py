@@ -147,7 +147,7 @@ def test_any_other_word_is_told_with_names_that_are_there(word):
     try:
         found = pick([word], BenchWish())
     except AskError as error:
-        told = str(error).rpartition("there are ")[2].split(", ")
+        told = str(error).rpartition("known: ")[2].split(", ")
         assert set(told) <= set(known())
         assert told
         return

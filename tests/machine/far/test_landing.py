@@ -177,7 +177,7 @@ def test_whoever_breaks_off_leaves_nothing_running(scratch, tmp_path):
         stop=stop,
         env=scratch,
     )
-    assert talked.ended == "interrupted"
+    assert talked.ended == "broken off"
     assert emptied(tmp_path), "what was unpacked is still there"
 
 

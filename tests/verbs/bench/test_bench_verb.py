@@ -281,8 +281,8 @@ def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
     once = [replace(figure("checkpoint", what, 2e9, on="cpu"), repeats=1) for what in ("a", "b")]
     for figures, told in (
         ((many,), None),
-        ((many, *once), "varies is not known: checkpoint\n"),
-        ((many, once[0], replace(once[1], repeats=5)), "varies is not known: checkpoint a\n"),
+        ((many, *once), "variation unknown: checkpoint\n"),
+        ((many, once[0], replace(once[1], repeats=5)), "variation unknown: checkpoint a\n"),
     ):
         monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
         code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")

@@ -110,7 +110,7 @@ def test_noise_of_a_login_is_no_answer_and_no_trouble(far):
         ("echo 'Connection closed by 10.0.0.1 port 22' >&2; exit 255", "connection closed by the node"),
         ("echo 'bash: quota exceeded, $9 \x1b[31mred' >&2; exit 1", "quota exceeded"),
         ("exit 7", "exit code 7"),
-        ("echo 'rigright-no-python Python 3.9.2'; exit 3", "Python 3.9.2 on the node, 3.10 needed"),
+        ("echo 'rigright-no-python Python 3.9.2'; exit 3", "Python 3.9.2 on the node, 3.10 or newer needed"),
         ("echo 'rigright-no-python sh: python3: not found'; exit 3", "no Python 3.10"),
         ("echo rigright-late; exit 1", "--timeout"),
         ("kill -9 $$", "without an answer"),

@@ -164,7 +164,7 @@ def test_a_history_that_cannot_be_is_told_of_and_the_watch_goes_on(start, tmp_pa
     (tmp_path / "home").write_text("a file, not a folder")
     process = start("--json --every 200ms")
     told = ticks(process, lambda one: one["notes"], least=2)
-    assert "nothing is kept" in told["notes"][0]
+    assert "history not recorded" in told["notes"][0]
     assert ended(process) == 0
 
 
@@ -197,9 +197,9 @@ def scraped(address, want):
         ("--every 1ms", 2, "--every: between"),
         ("--serve nowhere", 2, "--serve"),
         ("--serve 0.0.0.0:0", 2, "--token"),
-        ("--token x", 2, "for --serve"),
+        ("--token x", 2, "need --serve"),
         ("--serve 0 --token /no/such/file", 4, "/no/such/file"),
-        ("--csv", 2, "add --once"),
+        ("--csv", 2, "needs --once"),
     ],
 )
 def test_a_wrong_wish_is_told_of(start, line, code, told):

@@ -1,4 +1,4 @@
-"""A share of the mutants of `mutants.py`: 400 in each run of the suite, 20,000 among the live tests."""
+"""A share of the mutants of `mutants.py`: 150 in each run of the suite, 20,000 among the live tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from rigright.base.errors import DataError
 
-SHARE, LIVE = 400, 20_000
+SHARE, LIVE = 150, 20_000
 
 
 def fuzzed(inputs, workers):

@@ -1,18 +1,51 @@
-# made by scripts/docs from the parsers; do not edit
+# made by scripts/docs from the parsers and the records; do not edit
 from collections.abc import Sequence
 from os import PathLike
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from rigright.base.errors import AskError as AskError
 from rigright.base.errors import DataError as DataError
 from rigright.base.errors import MissingError as MissingError
 from rigright.base.errors import RigError as RigError
+from rigright.doctor.baseline import Baseline
+from rigright.doctor.examine import Examined
 from rigright.faces.python import Reply
+from rigright.machine.record import Machine
+from rigright.report.pages.baseline import HeldAgainst
+from rigright.report.pages.export import Exported, HeldFlags
+from rigright.report.pages.files import PrintedFiles
+from rigright.report.pages.health import NodeHealth
+from rigright.report.pages.prices import Forgotten
+from rigright.verbs.assembled import Assembled, CheckedList
+from rigright.verbs.bench.benched import BenchRun, PartList
+from rigright.verbs.calibrate.calibrated import Anchored
+from rigright.verbs.comparing.compared import Compared
+from rigright.verbs.completion import Completion
+from rigright.verbs.costed import Costed
+from rigright.verbs.decided import Decided
+from rigright.verbs.diagnosed import BottleneckReport
+from rigright.verbs.fitted import Fitted
+from rigright.verbs.fleet.accept.accepted import Accepted
+from rigright.verbs.fleet.nodes import Fleet
+from rigright.verbs.measure.measured import Measured
+from rigright.verbs.planning.planned import Planned
+from rigright.verbs.priced import Priced, PriceList
+from rigright.verbs.serving.explained import Explained
+from rigright.verbs.setup.set_up import SetUp
+from rigright.verbs.simulate.simulated import Simulated
+from rigright.verbs.sweep.swept import Swept
+from rigright.verbs.training.trained import Trained
+from rigright.verbs.upgrade.upgraded import Upgraded
+from rigright.verbs.validate.validation import Validation
 from rigright.verbs.watch.frame import watch as watch
+from rigright.verbs.watch.watched import Past
 
 Texts: TypeAlias = str | float | PathLike[str] | Sequence[str | float | PathLike[str]]
 
 __version__: str
+
+class BaselineReply(Reply[Baseline | HeldAgainst]):
+    def __getattr__(self, name: str) -> Any: ...
 
 def baseline(
     *,
@@ -21,7 +54,11 @@ def baseline(
     bench: Texts | None = None,
     from_: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> BaselineReply: ...
+
+class BenchReply(Reply[BenchRun | PartList]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def bench(
     *parts: Texts,
     quick: bool | None = None,
@@ -41,7 +78,11 @@ def bench(
     baseline: Texts | None = None,
     list: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> BenchReply: ...
+
+class BuildReply(Reply[Assembled | CheckedList]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def build(
     what: Texts | None = None,
     *,
@@ -111,7 +152,10 @@ def build(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> BuildReply: ...
+
+class CalibrateReply(Reply[Anchored], Anchored): ...
+
 def calibrate(
     *,
     from_: Texts | None = None,
@@ -148,7 +192,10 @@ def calibrate(
     sharding: Texts | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> CalibrateReply: ...
+
+class CompareReply(Reply[Compared], Compared): ...
+
 def compare(
     *things: Texts,
     for_: Texts | None = None,
@@ -210,13 +257,19 @@ def compare(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> CompareReply: ...
+
+class CompletionReply(Reply[Completion], Completion): ...
+
 def completion(
     shell: Texts,
     *,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> CompletionReply: ...
+
+class CostReply(Reply[Costed], Costed): ...
+
 def cost(
     what: Texts | None = None,
     *,
@@ -293,7 +346,10 @@ def cost(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> CostReply: ...
+
+class DiagnoseReply(Reply[BottleneckReport], BottleneckReport): ...
+
 def diagnose(
     *,
     for_: Texts | None = None,
@@ -301,7 +357,10 @@ def diagnose(
     history: Texts | None = None,
     from_: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> DiagnoseReply: ...
+
+class DoctorReply(Reply[Examined], Examined): ...
+
 def doctor(
     *,
     only: Texts | None = None,
@@ -313,7 +372,11 @@ def doctor(
     why: bool | None = None,
     fix_script: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> DoctorReply: ...
+
+class ExplainReply(Reply[Explained | Trained]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def explain(
     model: Texts,
     *,
@@ -370,7 +433,11 @@ def explain(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> ExplainReply: ...
+
+class ExportReply(Reply[Exported | HeldFlags]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def export(
     target: Texts,
     model: Texts | None = None,
@@ -446,7 +513,10 @@ def export(
     aim: Texts | None = None,
     plans: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> ExportReply: ...
+
+class FitReply(Reply[Fitted], Fitted): ...
+
 def fit(
     machine: Texts | None = None,
     *,
@@ -465,7 +535,11 @@ def fit(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> FitReply: ...
+
+class FleetReply(Reply[Fleet | Accepted | NodeHealth | PrintedFiles]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def fleet(
     what: Texts,
     *,
@@ -496,7 +570,10 @@ def fleet(
     metrics: bool | None = None,
     nodes: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> FleetReply: ...
+
+class HistoryReply(Reply[Past], Past): ...
+
 def history(
     *,
     since: Texts | None = None,
@@ -505,7 +582,11 @@ def history(
     every: Texts | None = None,
     file: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> HistoryReply: ...
+
+class LookUpReply(Reply[Any]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def look_up(
     kind: Texts | None = None,
     *words: Texts,
@@ -527,7 +608,11 @@ def look_up(
     sources: bool | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> LookUpReply: ...
+
+class McpReply(Reply[Any]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def mcp(
     *,
     http: Texts | None = None,
@@ -535,7 +620,10 @@ def mcp(
     list: bool | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> McpReply: ...
+
+class MeasureReply(Reply[Measured], Measured): ...
+
 def measure(
     *,
     plan: Texts | None = None,
@@ -545,7 +633,10 @@ def measure(
     tokens: Texts | None = None,
     save: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> MeasureReply: ...
+
+class PlanReply(Reply[Planned], Planned): ...
+
 def plan(
     model: Texts,
     *,
@@ -613,7 +704,11 @@ def plan(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> PlanReply: ...
+
+class PricesReply(Reply[Priced | PriceList | Forgotten]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def prices(
     what: Texts,
     *names: Texts,
@@ -622,7 +717,10 @@ def prices(
     prices: Texts | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> PricesReply: ...
+
+class ProbeReply(Reply[Machine], Machine): ...
+
 def probe(
     *,
     from_: Texts | None = None,
@@ -630,7 +728,10 @@ def probe(
     bundle: Texts | None = None,
     all: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> ProbeReply: ...
+
+class ReportReply(Reply[Decided], Decided): ...
+
 def report(
     what: Texts,
     *,
@@ -697,7 +798,10 @@ def report(
     plans: Texts | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> ReportReply: ...
+
+class SetupReply(Reply[SetUp], SetUp): ...
+
 def setup(
     *,
     for_: Texts | None = None,
@@ -709,7 +813,10 @@ def setup(
     docker: bool | Texts | None = None,
     requirements: bool | Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> SetupReply: ...
+
+class SimulateReply(Reply[Simulated], Simulated): ...
+
 def simulate(
     model: Texts | None = None,
     *,
@@ -761,7 +868,10 @@ def simulate(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> SimulateReply: ...
+
+class SweepReply(Reply[Swept], Swept): ...
+
 def sweep(
     grid: Texts,
     *,
@@ -771,7 +881,10 @@ def sweep(
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> SweepReply: ...
+
+class UpgradeReply(Reply[Upgraded], Upgraded): ...
+
 def upgrade(
     *,
     bound: Texts | None = None,
@@ -779,7 +892,10 @@ def upgrade(
     budget: Texts | None = None,
     from_: Texts | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> UpgradeReply: ...
+
+class ValidateReply(Reply[Validation], Validation): ...
+
 def validate(
     *files: Texts,
     predictions: Texts | None = None,
@@ -816,7 +932,11 @@ def validate(
     anchors: Texts | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> ValidateReply: ...
+
+class WebReply(Reply[Any]):
+    def __getattr__(self, name: str) -> Any: ...
+
 def web(
     *,
     serve: Texts | None = None,
@@ -824,4 +944,4 @@ def web(
     hub: bool | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
-) -> Reply: ...
+) -> WebReply: ...

@@ -77,6 +77,13 @@ def timeless(thing):
     return [timeless(one) for one in thing] if isinstance(thing, list) else thing
 
 
+def kinds_of(verb):
+    """The records that editors are told to expect."""
+    tree = ast.parse((Path(rig.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+    replies = {one.name: one.bases[0].slice for one in tree.body if isinstance(one, ast.ClassDef)}
+    return ast.unparse(replies[f"{verb.title()}Reply"]).split(" | ")
+
+
 @pytest.mark.parametrize("line", SAME)
 def test_the_data_are_what_json_prints(line, files, capsys):
     import shlex
@@ -87,6 +94,7 @@ def test_the_data_are_what_json_prints(line, files, capsys):
     found = SAME[line](*(files[name] for name in names))
     assert timeless(found.to_dict()) == timeless(printed)
     assert code in {0, 10, 20}
+    assert line.startswith("look-up") or type(found.record).__name__ in kinds_of(line.split()[0])
     assert str(found).splitlines()[0] in found.to_html() or repr(found)[:9] == "<rigright"
 
 

@@ -49,6 +49,8 @@ plan = rig.plan("qwen3-8b", on="4090", users=8, ttft="1s", used=True)
 sides = rig.compare("4090", "5090", for_="llama-3.1-8b")
 reveal_type(sides)
 reveal_type(plan.pictures)
+reveal_type(rig.probe().devices[0].name)
+plan.wattage
 rig.plan("qwen3-8b", bugdet=3)
 rig.plan("qwen3-8b", used="yes")
 """
@@ -83,9 +85,11 @@ def test_a_type_checker_knows_options_and_answers(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(TYPED, encoding="utf-8")
     done = ran(sys.executable, "-m", "mypy", "--strict", "--config-file=", script)
-    assert 'Revealed type is "rigright.faces.python.Reply"' in done.stdout
+    assert 'Revealed type is "rigright.CompareReply"' in done.stdout
+    assert 'Revealed type is "str | None"' in done.stdout
     assert 'Revealed type is "tuple[rigright.faces.python.Picture, ...]"' in done.stdout
     wrong = [line for line in done.stdout.splitlines() if "error:" in line]
-    assert len(wrong) == 2, done.stdout
-    assert 'keyword argument "bugdet"' in wrong[0]
-    assert 'Argument "used" to "plan" has incompatible type "str"' in wrong[1]
+    assert len(wrong) == 3, done.stdout
+    assert '"PlanReply" has no attribute "wattage"' in wrong[0]
+    assert 'keyword argument "bugdet"' in wrong[1]
+    assert 'Argument "used" to "plan" has incompatible type "str"' in wrong[2]

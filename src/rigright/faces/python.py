@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say, tell
@@ -21,24 +21,26 @@ if TYPE_CHECKING:
     from rigright.base.page import Bars, Page, Plot, Strips
     from rigright.report.screen import Screen
 
-ERRORS = ("AskError", "DataError", "MissingError", "RigError")
+R = TypeVar("R")  # the record of an answer
 FRAMES = ("pandas", "polars")
 TEXTS = "Texts"  # a word, a number, a path, or several: as the command line would be told
 _NUMBER = re.compile(r"-?(?:\d{1,30}|\d{1,3}(?:,\d{3}){1,9})(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?")
 
 
-class Reply:
+class Reply(Generic[R]):
     """An answer in every form; any attribute that is not one of these is the record's own."""
 
-    def __init__(self, verb: str, *, page: Page, sheet: Page, data: Any, language: str, record: Any) -> None:
+    def __init__(self, verb: str, *, page: Page, sheet: Page, data: Any, language: str, record: R) -> None:
         self.record = record
         self._verb, self._page, self._sheet, self._data, self._language = verb, page, sheet, data, language
 
-    def __getattr__(self, name: str) -> Any:
-        """What the record holds."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self.record, name)
+    if not TYPE_CHECKING:  # there, the stub of the package says what a record holds
+
+        def __getattr__(self, name: str) -> Any:
+            """What the record holds."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return getattr(self.record, name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *dir(self.record)]
@@ -138,10 +140,10 @@ def _numbers(cells: list[str]) -> list[Any]:
     return [kind(cell.replace(",", "")) if cell else None for cell in cells]
 
 
-def function(verb: str) -> Callable[..., Reply]:
+def function(verb: str) -> Callable[..., Reply[Any]]:
     """The function of one verb."""
 
-    def asked(*words: object, **options: object) -> Reply:
+    def asked(*words: object, **options: object) -> Reply[Any]:
         read = question.read(verb, words, named=options)
         with answering(verb.replace("_", "-"), read) as answer:
             page = answer.page()
@@ -158,7 +160,7 @@ def function(verb: str) -> Callable[..., Reply]:
     asked.__name__ = asked.__qualname__ = verb
     asked.__module__ = "rigright"
     asked.__doc__ = f"{parser.description}\n\n{_as_arguments(parser.format_help())}"
-    setattr(asked, "__signature__", _signature(verb))  # noqa: B010 - mypy knows no such attribute
+    setattr(asked, "__signature__", signature(verb))  # noqa: B010 - mypy knows no such attribute
     return asked
 
 
@@ -175,7 +177,7 @@ def _named(found: re.Match[str]) -> str:
     return f"  {f'{name}_' if iskeyword(name) else name}={value or True}".ljust(len(found[0]))
 
 
-def _signature(verb: str) -> Any:
+def signature(verb: str) -> Any:
     """The arguments for `help` and for editors."""
     from inspect import Parameter, Signature
 
@@ -205,36 +207,3 @@ def _kind(action: Any) -> str:
     if action.nargs == 0:
         return "bool"
     return f"bool | {TEXTS}" if action.nargs == "?" else TEXTS
-
-
-def stub() -> str:
-    """The signatures of all verbs, for type checkers and editors: `rigright/__init__.pyi`."""
-    from rigright.base import shelf
-
-    lines = [
-        "# made by scripts/docs from the parsers; do not edit",
-        "from collections.abc import Sequence",
-        "from os import PathLike",
-        "from typing import TypeAlias",
-        "",
-        *(f"from rigright.base.errors import {name} as {name}" for name in ERRORS),
-        "from rigright.faces.python import Reply",
-        "from rigright.verbs.watch.frame import watch as watch",
-        "",
-        f"{TEXTS}: TypeAlias = str | float | PathLike[str] | Sequence[str | float | PathLike[str]]",
-        "",
-        "__version__: str",
-        "",
-    ]
-    for verb in shelf.names("rigright.faces.cli.asks"):
-        if verb == "watch":  # which goes on: see above
-            continue
-        told: list[str] = []
-        starred = False
-        for one in _signature(verb).parameters.values():
-            starred = starred or one.kind is one.VAR_POSITIONAL
-            if one.kind is one.KEYWORD_ONLY and not starred:
-                told, starred = [*told, "*"], True
-            told.append(f"{one}".replace("'", ""))
-        lines += [f"def {verb}(", *(f"    {one}," for one in told), ") -> Reply: ..."]
-    return "\n".join(lines) + "\n"

@@ -53,7 +53,7 @@ def paper(planned, tmp_path_factory):
 def test_line_1_says_what_to_do_and_what_it_costs(paper, planned):
     line = str(paper).splitlines()[0]
     total = paper.to_dict()["cost"]["ways"][0]["total_usd"]["value"]
-    assert f"Buy 2x RTX 3090 for Qwen3-32B: $2,880; ${float(f'{total:.3g}'):,.0f} over 3 years" in line
+    assert f"Buy 2x RTX 3090 for Qwen3-32B: $2,920; ${float(f'{total:.3g}'):,.0f} over 3 years" in line
     assert paper.fits
     assert planned["plans"][0]["figures"]["usd"]["value"] == pytest.approx(2880, rel=0.1)
 

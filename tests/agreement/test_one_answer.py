@@ -13,6 +13,7 @@ from questions import THOROUGH, Asked, bounded, market, plain, seeds
 
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError
+from rigright.choice.work import is_home
 from rigright.cost.memory_kv import generates
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import verb_parser
@@ -118,10 +119,14 @@ def typed(planned: Planned, first: Plan) -> Explained:
 
 
 def compared(asked: Asked, first: Plan) -> Iterator[str]:
-    """What `compare` says otherwise; of a card alone it asks how few will do, so their number is said."""
+    """What `compare` says otherwise beside a machine of the same sort, so that the work is the same.
+
+    Of a card alone it asks how few will do, so their number is said.
+    """
     machine = asked.wish.on or ""
     counted = machine if machine[0].isdigit() else f"1x {machine}"
-    things = (counted, "7x h200")
+    home = is_home([card.chip for card in asked.node.cards])
+    things = (counted, "7x rtx 3050 8gb" if home else "7x h200")
     beside = compare(things, model=asked.model, wish=replace(asked.wish, on=None)).contenders[0].plan
     if beside is None or (beside.work, beside.layout) != (first.work, first.layout):
         yield f"compare: {None if beside is None else beside.work} / {first.work}"

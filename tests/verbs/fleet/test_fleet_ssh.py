@@ -340,7 +340,7 @@ def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     argv = ("ssh", *ssh.MANNER, *server.options(), "--", server.host, start_line(python=sys.executable))
     said = parcel(RemoteRequest(patience_s=90, bench=bench))
     talked = talk(argv, said=said, heard=lambda _: None, patience_s=90, stop=stop)
-    assert talked.ended == "interrupted"
+    assert talked.ended == "broken off"
     assert unpacked, "it never began"
     until = time.monotonic() + 10
     while time.monotonic() < until and left_behind() - before:

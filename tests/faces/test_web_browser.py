@@ -295,22 +295,29 @@ def test_what_was_emptied_stays_empty(served, seen):
     seen.until("!!document.querySelector('#answer h1')")
 
 
+def shows(view):
+    """The page has turned to a view, and answered."""
+    current = f"document.querySelector('#views [aria-current]')?.getAttribute('href') === './#{view}'"
+    return f"location.hash.startsWith('#{view}') && {current} && {DONE}"
+
+
 def test_back_and_the_views_lead_to_questions_as_they_were_left(served, seen):
     seen.open(f"{served}#explain?model=qwen3-8b&on=rtx+4090&context=4k&lang=en")
-    seen.until(f"{DONE} && document.readyState === 'complete'")  # before, an address takes another's place
+    seen.until(f"{shows('explain')} && document.readyState === 'complete'")
     left = seen.run(STATE)
-    for leave in ("document.querySelector('nav a[href*=cost]').click()", "location.hash = 'fit?lang=en'"):
-        seen.run(leave)
-        seen.until(f"!location.hash.startsWith('#explain') && {DONE}")
+    seen.run("document.querySelector('nav a[href*=cost]').click()")
+    seen.until(shows("cost"))
+    seen.run("location.hash = 'fit?lang=en'")
+    seen.until(shows("fit"))
     seen.run("setTimeout(() => history.back())")
-    seen.until(f"location.hash.startsWith('#cost') && {DONE}")
+    seen.until(shows("cost"))
     seen.run("setTimeout(() => history.back())")
-    seen.until(f"location.hash === {json.dumps(left['hash'])} && {DONE}")
+    seen.until(f"location.hash === {json.dumps(left['hash'])} && {shows('explain')}")
     assert seen.run(STATE) == left
     seen.run("location.hash = 'myths?lang=en'")
-    seen.until(f"location.hash.startsWith('#myths') && {DONE}")
+    seen.until(shows("myths"))
     seen.run("document.querySelector('nav a[href*=explain]').click()")
-    seen.until(f"location.hash.startsWith('#explain') && {DONE}")
+    seen.until(shows("explain"))
     assert seen.run(STATE) == left
 
 

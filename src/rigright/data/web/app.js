@@ -60,7 +60,7 @@ const address = () => `#${view}?${query({ lang: spoken() })}`;
 
 function keep() {
   left[view] = `./#${view}?${query()}`;
-  history.replaceState(null, "", address());
+  if (location.hash !== address()) history.replaceState(null, "", address()); // it would cancel a step back under way
   document.title = `${brief(values) || t(VIEWS[view])} - rigright`;
 }
 

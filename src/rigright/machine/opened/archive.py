@@ -102,7 +102,7 @@ def _of_zip(raw: bytes, *, name: str) -> Iterator[tuple[str, bytes, bool]]:
                     found = file.read(min(MOST_OF_ONE, left))
                 left -= len(found)
                 yield member.filename, found, len(found) == member.file_size
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError) as error:
         raise DataError(say("cannot read {file}: {why}", file=name, why=error)) from None
 
 

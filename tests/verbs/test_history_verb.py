@@ -91,7 +91,7 @@ def test_a_time_may_be_cut_out(file):
     assert span.since_s == NOW_S - 700
     past = history(since_s=NOW_S + 10, file=str(file))
     assert past.span.n_moments == 0
-    assert "no history for that period" in str(pages.page(past).parts[0].said)
+    assert "no history for that period" in str(pages.page(past).title)
 
 
 @given(st.lists(st.tuples(st.floats(0.5, 4), st.floats(0, 1)), min_size=2, max_size=60))

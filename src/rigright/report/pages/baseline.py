@@ -23,19 +23,17 @@ def page(machine: Machine, baseline: Baseline) -> Page:
     """The page for people."""
     names = {trait.key: trait.name for trait in TRAITS}
     file = shlex.quote(baseline.file)
+    title = say(
+        "{file}: {traits} settings and {figures} benchmark results",
+        file=baseline.file, traits=len(baseline.traits), figures=len(baseline.figures),
+    )  # fmt: skip
     parts: list[Part] = [
-        Line(
-            said=say(
-                "{file}: {traits} settings and {figures} benchmark results",
-                file=baseline.file, traits=len(baseline.traits), figures=len(baseline.figures),
-            ),
-            tone="good",
-        ),
+        Line(said=machine_name(machine)),
         Table(
             columns=(Column(head=say("setting")), Column(head=say("value"), flexible=True)),
             rows=tuple((names[key], " / ".join(values)) for key, values in baseline.traits),
         ),
-    ]  # fmt: skip
+    ]
     if baseline.figures:
         parts.append(
             Table(
@@ -57,7 +55,7 @@ def page(machine: Machine, baseline: Baseline) -> Page:
             items=(*commands, f"rigright fleet doctor --hosts nodes.txt --baseline {file}"), title=say("next")
         )
     )
-    return Page(title=machine_name(machine), parts=tuple(parts))
+    return Page(title=title, parts=tuple(parts), tone="good")
 
 
 def check_page(result: Examined, baseline: Baseline) -> Page:
@@ -72,7 +70,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
     else:
         said = say("all {seen} settings match {file}", seen=seen, file=baseline.file)
     tone: Tone = "bad" if result.exit_code == EXIT_FAULT else "warn" if odd or slow or not seen else "good"
-    parts: list[Part] = [Line(said=said, tone=tone)]
+    parts: list[Part] = [Line(said=machine_name(result.case.machine))]
     if odd:
         heads = (say("setting"), say("here"), say("baseline"))
         parts.append(
@@ -95,7 +93,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
             all=len(baseline.figures),
         )
         parts.append(Line(said=told, tone="dim"))
-    return Page(title=machine_name(result.case.machine), parts=tuple(parts))
+    return Page(title=said, parts=tuple(parts), tone=tone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 
 from rigright.base import telling
 from rigright.base.page import Column, Page, Points, Table
@@ -14,7 +15,9 @@ from rigright.facts.launching import FlagHeld
 def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
     """The files that were written, or could be."""
     if written:
-        return Page(title=say("written"), parts=(Points(items=written),))
+        folder = str(PurePath(written[0]).parent)
+        title = say("{count} files written to {folder}", count=len(written), folder=folder)
+        return Page(title=title, parts=(Points(items=written),), tone="good")
     columns = (Column(head=say("file")), Column(head=say("lines"), right=True))
     rows = tuple((name, str(text.count("\n"))) for name, text in files.items())
     return Page(title=say("files"), parts=(Table(columns=columns, rows=rows),))

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from rigright.base import telling
-from rigright.base.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table
+from rigright.base.page import Column, Commands, Line, Page, Part, Shown, Strip, Strips, Table, Tone
 from rigright.base.units import KILO, show_bytes, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.history.store import SeenMachine
@@ -37,12 +37,12 @@ _OF_MANY = ("busy_share", "power_w")
 def page(past: Past) -> Page:
     """The page for people."""
     parts, title = _PARTS[past.of](past)
+    tone: Tone = "plain"
     if not parts:
-        parts = [
-            Line(said=say("no history for that period"), tone="warn"),
-            Commands(items=("rigright watch",), title=say("next")),
-        ]
-    return Page(title=title, parts=(*parts, Line(said=say("kept in {path}", path=past.path), tone="dim")))
+        title, tone = say("no history for that period"), "warn"
+        parts = [Commands(items=("rigright watch",), title=say("next"))]
+    parts = [*parts, Line(said=say("kept in {path}", path=past.path), tone="dim")]
+    return Page(title=title, parts=tuple(parts), tone=tone)
 
 
 def sheet(past: Past) -> Page:

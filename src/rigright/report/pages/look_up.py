@@ -16,13 +16,19 @@ MOST_COMMANDS = 3  # commands a page of findings ends with
 
 def page(result: Listing) -> Page:
     """One record in full, or many as a table."""
-    kind = result.kind
-    if len(result.records) == 1 or kind.full:
-        parts = [part for record in result.records for part in _one(kind, record)]
+    kind, count = result.kind, len(result.records)
+    if count == 1 or kind.full:
+        parts = [part for record in result.records for part in _one(kind, record, titled=count > 1)]
     else:
         parts = [_table(kind, result.records)] if result.records else []
     notes = tuple(Line(said=note, tone="dim") for note in result.notes)
-    return Page(title=kind.title, parts=(*_count(result), *parts, *notes, *_sources(result)))
+    title = _heading(kind.title, result)
+    if count == 1:
+        title = say("{kind}: {name}", kind=kind.title, name=_shown(kind.fields[0], result.records[0]))
+    elif not result.total:
+        title = say("{kind}: nothing matches these filters", kind=kind.title)
+    parts += [*notes, *_sources(result)]
+    return Page(title=title, parts=tuple(parts), tone="plain" if result.total else "warn")
 
 
 def findings_page(found: Findings) -> Page:
@@ -52,10 +58,11 @@ def _commands(items: tuple[str, ...]) -> tuple[Part, ...]:
     return (Commands(items=items[:MOST_COMMANDS]),) if items else ()
 
 
-def _heading(name: str, one: Listing) -> Shown:
+def _heading(name: Shown, one: Listing) -> Shown:
+    """What is listed, and how many."""
     if one.total > len(one.records):
         return say("{kind}: {shown} of {total}", kind=name, shown=len(one.records), total=one.total)
-    return name
+    return say("{kind}: {total}", kind=name, total=one.total)
 
 
 def _quoted(text: str) -> str:
@@ -92,16 +99,6 @@ def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]
     return {name: tell(summary, language) for name, summary in summaries.items()}
 
 
-def _count(result: Listing) -> tuple[Part, ...]:
-    """How many there are, where not all are shown or none is."""
-    if not result.total:
-        return (Line(said=say("nothing matches these filters"), tone="warn"),)
-    if len(result.records) < result.total:
-        said = say("{shown} of {total}", shown=len(result.records), total=result.total)
-        return (Line(said=said, tone="dim"),)
-    return ()
-
-
 def _table(kind: ListingKind, records: tuple[Any, ...]) -> Table:
     """The fields that fit beside each other; a column that would stay empty is left out."""
     columns, cells = [], []
@@ -116,12 +113,12 @@ def _table(kind: ListingKind, records: tuple[Any, ...]) -> Table:
     return Table(columns=tuple(columns), rows=rows, tones=tones)
 
 
-def _one(kind: ListingKind, record: Any) -> tuple[Part, ...]:
+def _one(kind: ListingKind, record: Any, *, titled: bool) -> tuple[Part, ...]:
     """Every field that is known, one under another, then what the kind adds."""
     known = [(field.head, _shown(field, record)) for field in kind.fields if field.read(record) is not None]
     first, rest = known[0], known[1:]
     table = Table(
-        title=first[1],
+        title=first[1] if titled else None,
         columns=(Column(head=""), Column(head="", flexible=True)),
         rows=tuple((head, cell) for head, cell in rest if cell not in {"", UNKNOWN}),
     )

@@ -117,7 +117,12 @@ def _none(machine: Machine) -> Line:
         return Line(said=say("on the bus: {cards}; driver not queried", cards=held))
     if machine.events is not None and machine.system.kernel is None:
         return Line(said=say("{count} faults in the kernel log", count=len(machine.events)))
-    return Line(said=say("no GPU found"), tone="warn")
+    none = (
+        say("no GPU found")
+        if machine.is_capture
+        else say("everything runs on the CPU; see `rigright doctor`")
+    )
+    return Line(said=none, tone="warn")
 
 
 def _name(device: Device) -> str:

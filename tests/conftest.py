@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["rows", "examples"]
+pytest_plugins = ["rows", "examples", "reworded", "golden_pages"]
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test waits for a hub that may not be there
 os.environ["RIGRIGHT_PLUGINS"] = "0"  # what else is installed here changes no answer

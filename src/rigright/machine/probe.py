@@ -9,6 +9,7 @@ from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import RigError
+from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.machine.nic_ways import with_nics
 from rigright.machine.possible import possible
@@ -32,7 +33,7 @@ def probe(world: World, *, patience_s: float = PATIENCE_S, origin: str = "live")
         )
         for package, name in parts
     ]
-    until = time.monotonic() + patience_s
+    until = time.monotonic() + patience(patience_s, world.env)
     for thread in threads:
         thread.start()
     for thread in threads:

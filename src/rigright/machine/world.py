@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rigright.base.errors import MissingError
+from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.ending import send
@@ -154,7 +155,7 @@ def _started(argv: tuple[str, ...], env: Mapping[str, str], *, patience_s: float
     except (OSError, ValueError):
         return None
     try:
-        out, err = process.communicate(timeout=patience_s)
+        out, err = process.communicate(timeout=patience(patience_s, env))
         code = process.returncode
     except subprocess.TimeoutExpired:
         send(process)

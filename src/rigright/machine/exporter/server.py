@@ -13,6 +13,7 @@ from threading import Event as Flag
 from threading import Thread
 
 from rigright.base.errors import AskError, MissingError
+from rigright.base.patience import patience
 from rigright.base.units import KIB
 from rigright.base.words import say
 
@@ -133,7 +134,7 @@ class MetricsServer:
         self._running = Flag()
         self._thread = Thread(target=self._work, daemon=True, name="metrics")
         self._thread.start()
-        self._running.wait(_PATIENCE_S)
+        self._running.wait(patience(_PATIENCE_S))
 
     @property
     def address(self) -> str:
@@ -144,7 +145,7 @@ class MetricsServer:
         """Hang up on everybody."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(patience(_PATIENCE_S))
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -174,7 +175,7 @@ class MetricsServer:
             else:
                 answer = await self._answered(reader)
             writer.write(answer)
-            await asyncio.wait_for(writer.drain(), _PATIENCE_S)
+            await asyncio.wait_for(writer.drain(), patience(_PATIENCE_S))
         except (OSError, TimeoutError, asyncio.CancelledError, ValueError):
             pass
         finally:
@@ -186,7 +187,7 @@ class MetricsServer:
 
     async def _answered(self, reader: asyncio.StreamReader) -> bytes:
         try:
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _PATIENCE_S)
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), patience(_PATIENCE_S))
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return _answer(400, b"no request that this server understands\n")
         request = _request(head)

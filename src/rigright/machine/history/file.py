@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.files import is_file, is_there
+from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import say
 
@@ -71,7 +72,7 @@ def opened(path: Path, *, writes: bool, patience_s: float = PATIENCE_S) -> sqlit
     if is_there(path) and not is_file(path):
         raise _foreign(path)  # a pipe would be waited for
     with told(path):
-        connection = _connected(path, writes=writes, patience_s=patience_s)
+        connection = _connected(path, writes=writes, patience_s=patience(patience_s))
         try:
             _checked(connection, path, writes=writes)
         except BaseException:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rigright.base.patience import patience
 from rigright.machine.nvml.codes import DIED, HUNG, SLOW
 from rigright.machine.nvml.process import Gone, Hung, Process
 from rigright.machine.nvml.readings import plans
@@ -57,6 +58,10 @@ class Asking:
         """Of the child that lives now."""
         return None if self._process is None else self._process.pid
 
+    def patience(self, wait_s: float) -> float:
+        """A wait as long as the child's environment has it."""
+        return patience(wait_s, self._env)
+
     def ready(self, until_s: float) -> bool:
         """Have a child whose library is open; else `trouble` says why there is none."""
         if self._process is not None:
@@ -78,7 +83,7 @@ class Asking:
     def _open(self, process: Process, until_s: float) -> None:
         self._process = process
         process.say(plans())
-        until_s = min(until_s, self._clock() + START_S)
+        until_s = min(until_s, self._clock() + self.patience(START_S))
         told = process.hear(until_s - self._clock())
         while "at" in told:
             told = process.hear(until_s - self._clock())
@@ -121,7 +126,7 @@ class Asking:
         try:
             process.say({**request, "aloud": True})
             while True:
-                most_s = max(patience_s, HANDLE_S) if at[1] == "handle" else patience_s
+                most_s = max(patience_s, self.patience(HANDLE_S)) if at[1] == "handle" else patience_s
                 told = process.hear(min(most_s, until_s - self._clock()))
                 if "at" in told:
                     at = (int(told["at"][0]), str(told["at"][1]))

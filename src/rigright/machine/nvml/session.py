@@ -38,13 +38,13 @@ class Session:
         self, env: Mapping[str, str], *, patience_s: float = PATIENCE_S, activity: bool = False
     ) -> None:
         self._asking = Asking(env)
-        self._patience_s, self._activity = patience_s, activity
+        self._patience_s, self._activity = self._asking.patience(patience_s), activity
         self._world = World(root=Path(env.get(ROOT) or "/"), env=env, is_live=True)
         self._held = Held()
         self._keepers: dict[int, TickKeeper] = {}
         self._owners: dict[int, str | None] = {}
         self._rest_s, self._until_s = _REST_S, 0.0
-        self._wake_s = START_S  # for the driver to start, until it is known how long it takes
+        self._wake_s = self._asking.patience(START_S)  # for the driver to start, until its time is known
         self._turn = 0  # whose rare readings are due next
         self._owed, self._asked_s = 0.0, 0.0  # how many devices are behind with them, since when
         self._fresh: int | None = None  # the child that knows all rare readings
@@ -81,7 +81,7 @@ class Session:
         from rigright.machine.nvml.whole import read_whole
 
         with self._lock:
-            whole = read_whole(self._asking, patience_s=min(self._patience_s, _CALL_S))
+            whole = read_whole(self._asking, patience_s=min(self._patience_s, self._asking.patience(_CALL_S)))
             return read_of(whole, self._asking, owner=lambda pid: owner_of(self._world, pid))
 
     def tick(self) -> tuple[DeviceTick, ...]:
@@ -166,9 +166,8 @@ class Session:
             return self._unread()
         started_s = time.monotonic()
         self._fresh = self._asking.pid
-        answer = self._asking.aloud(
-            request, patience_s=self._patience_s / 4, until_s=started_s + _SLOW_S + self._patience_s
-        )
+        until_s = started_s + self._asking.patience(_SLOW_S) + self._patience_s
+        answer = self._asking.aloud(request, patience_s=self._patience_s / 4, until_s=until_s)
         if answer.culprit is not None:
             device, reading = answer.culprit
             if device == SYSTEM:

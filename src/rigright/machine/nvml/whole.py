@@ -37,8 +37,8 @@ def read_whole(
 ) -> NvmlReading:
     """Ask for everything; after each fault go on with a new child, without the call at fault."""
     whole = NvmlReading()
-    until_s = clock() + WHOLE_S
-    last_s = until_s - _ENOUGH_S
+    until_s = clock() + asking.patience(WHOLE_S)
+    last_s = until_s - asking.patience(_ENOUGH_S)
     left: list[int] | None = None
     while left != [] and clock() < last_s and asking.ready(until_s):
         left = list(range(asking.system.get("count") or 0)) if left is None else left

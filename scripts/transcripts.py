@@ -29,6 +29,9 @@ LOCALES = {ENGLISH: "C.UTF-8", CHINESE: "zh_CN.UTF-8"}
 WARM = (  # asked before the forks, so that what they all need is loaded once
     ("explain", "qwen3-8b", "--on", "2x 4090"),
     ("plan", "qwen3-8b", "--on", "rtx 4090"),
+    ("compare", "3090", "4090", "--for", "qwen3-8b"),
+    ("build", "2x rtx 4090"),
+    ("cost", "rtx 4090"),
     ("doctor", "--from", "docs/examples/two-4090.json"),
 )
 

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["rows", "examples", "reworded", "golden_pages"]
-
-os.environ["HF_HUB_OFFLINE"] = "1"  # no test waits for a hub that may not be there
-os.environ["RIGRIGHT_PLUGINS"] = "0"  # what else is installed here changes no answer
+pytest_plugins = ["hermetic", "rows", "examples", "reworded", "golden_pages", "pulse", "forked"]
 
 # who starts the tests in the background may have made them deaf to Ctrl-C; what they start shall hear it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -49,13 +46,6 @@ def pytest_runtest_protocol(item):
         return (yield)
     finally:
         signal.alarm(0)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """Half as many again as cores: many a test waits for what hangs."""
-    cores = os.cpu_count() or 1
-    return cores + cores // 2
 
 
 @pytest.fixture(scope="session")

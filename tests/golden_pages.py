@@ -1,7 +1,7 @@
-"""Golden pages: what a verb prints, to the letter, in `tests/golden/VERB.LANGUAGE.txt`; `make golden` writes them anew.
+"""Golden pages: what a verb prints, to the letter, in `tests/golden/`; `make golden` writes them anew.
 
-They are the only tests that a better word may turn red (`--reworded` shows it): whoever changes a sentence reads
-the difference of these files, and commits it.
+They are the only tests that a better word may turn red (`--reworded` shows it): whoever changes a sentence
+reads the difference of these files, and commits it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ def golden(request):
         if request.config.getoption("golden"):
             file.write_text(text, encoding="utf-8")
         assert file.exists(), f"{file.name} is not there yet: make golden"
-        assert text == file.read_text(encoding="utf-8"), f"{file.name} reads otherwise now; if better: make golden"
+        assert text == file.read_text(encoding="utf-8"), (
+            f"{file.name} has changed; if it is better: make golden"
+        )
 
     return check

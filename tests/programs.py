@@ -1,7 +1,7 @@
-"""`rigright` as a program of its own, without starting Python: a fork of this process, where everything is loaded.
+"""`rigright` as a program of its own, without starting Python: a fork of this process.
 
-It has its own environment, folder, streams and exit code, as any program has, and costs a thirtieth of one that
-starts. What is about the start itself (the interpreter, signals while it loads) starts a real one.
+It has its own environment, folder, streams and exit code, as any program has, and costs a thirtieth of one
+that starts. What is about the start itself (the interpreter, signals while it loads) starts a real one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def _answer(words, env, cwd, files) -> None:
         for number, file in enumerate(files):
             os.dup2(file.fileno(), number)
         sys.stdin, sys.stdout, sys.stderr = (
-            io.TextIOWrapper(io.FileIO(number, mode, closefd=False), "utf-8", errors, line_buffering=number == 2)
+            io.TextIOWrapper(
+                io.FileIO(number, mode, closefd=False), "utf-8", errors, line_buffering=number == 2
+            )
             for number, mode, errors in ((0, "r", "strict"), (1, "w", "strict"), (2, "w", "backslashreplace"))
         )
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
@@ -91,7 +93,9 @@ def _main():
 
 def _ended(pid: int, wait_s: float) -> int:
     """Its exit code; what does not end is killed."""
-    with os.fdopen(os.pidfd_open(pid) if hasattr(os, "pidfd_open") else os.open(os.devnull, os.O_RDONLY)) as handle:
+    with os.fdopen(
+        os.pidfd_open(pid) if hasattr(os, "pidfd_open") else os.open(os.devnull, os.O_RDONLY)
+    ) as handle:
         if hasattr(os, "pidfd_open") and not select.select([handle], [], [], wait_s)[0]:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -101,4 +105,10 @@ def _ended(pid: int, wait_s: float) -> int:
 
 def folder_env(folder: Path, **more) -> dict[str, str]:
     """A small environment: a home of its own in this folder, plain English, nothing of ours but the path."""
-    return {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8", "RIGRIGHT_PLUGINS": "0", **more}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "RIGRIGHT_PLUGINS": "0",
+        **more,
+    }

@@ -1,7 +1,7 @@
-"""`--reworded`: every English sentence of the program is spelt otherwise, so that what hangs on its letters fails.
+"""`--reworded`: every English sentence is spelt otherwise, so that a test that hangs on its letters fails.
 
-A better word is then a change of one place: of all tests only the golden pages may fail in this run. Values in
-`{braces}`, numbers, commands, names and short words stay as they are, and so does the length of a line.
+A better word is then a change of one place: of all tests only the golden pages may fail in this run. Values
+in `{braces}`, numbers, commands, names and short words stay as they are, and so does the length of a line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def respelt(text: str) -> str:
 class Respelt(dict):
     """A table that has every sentence."""
 
-    def get(self, text, default=None):
+    def get(self, text, _=None):
         return respelt(text)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["hermetic", "rows", "examples", "reworded", "golden_pages", "pulse", "forked"]
+pytest_plugins = ["hermetic", "rows", "examples", "reworded", "golden_pages", "restated", "pulse", "forked"]
 
 # who starts the tests in the background may have made them deaf to Ctrl-C; what they start shall hear it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 WORDS = re.compile(r"{[^{}]*}|`[^`]*`|'[^']*'|\"[^\"]*\"|--\S+|\S*[./_=]\S*|\b[a-z]{4,}\b")
 PLAIN = re.compile(r"[a-z]{4,}")
 TURNED = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
@@ -30,8 +32,16 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    says = "letters: compares files with the letters of sentences, so that it has no place in `--reworded`"
+    config.addinivalue_line("markers", says)
     if config.getoption("reworded"):
         from rigright.base import words
 
         true = words.sentences
         words.sentences = lambda language: Respelt() if language == words.ENGLISH else true(language)
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if config.getoption("reworded") and item.get_closest_marker("letters"):
+            item.add_marker(pytest.mark.skip(reason="its subject is the letters themselves"))

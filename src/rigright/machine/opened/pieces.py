@@ -77,8 +77,10 @@ class Pieces:
             return
         if text.strip():
             self.seen.append(len(text))
-        known = [self._add_section(section) for section in sections(text)]
-        if not any(known) and not alone:
+        known = [section.head for section in sections(text) if self._add_section(section)]
+        for head in known:  # the words around an answer that was read
+            self.unread.pop(head, None)
+        if not known and not alone:
             self.unread.setdefault(member.name)
 
     def _add_section(self, section: Section) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from rigright.base.bounded import bounded_json_at
 
 MOST_SECTIONS = 2000
 _PROGRAMS = "|".join(
@@ -67,6 +70,9 @@ _HEADS = "|".join(
 )
 _HEAD = re.compile(rf"^[ \t]{{0,4}}(?:{_HEADS})[ \t]*$", re.MULTILINE)
 _KNOWN = re.compile(_COMMAND)
+_DOCUMENT = re.compile(r"^(?:\{[ \t]*\n\s{0,40}\"|\[[ \t]*\n\s{0,40}\{)", re.MULTILINE)  # over several lines
+_OF_JOURNAL = '"__REALTIME_TIMESTAMP"'
+_MOST_DOCUMENTS = 256
 _BEFORE = re.compile(r"(?:sudo|time)\s+(?:-\w\s+)*")
 
 
@@ -115,5 +121,23 @@ def named(said: str, *, prose: bool = False) -> str:
 
 def _add(found: list[Section], head: str, *, text: str) -> None:
     bare = re.sub(r"^\*\*\* ls: .*$", "", text, flags=re.MULTILINE) if "*** ls: " in text else text
-    if bare.strip() or head:
-        found.append(Section(head=head, text=bare.strip("\n")))
+    parts = [part for part in _around_documents(bare) if part.strip()]
+    if parts or head:
+        found += [Section(head=head, text=part.strip("\n")) for part in parts or [""]]
+
+
+def _around_documents(text: str) -> Iterator[str]:
+    """A text cut at each JSON document in it, among prose or behind another; a journal stays whole."""
+    done = 0
+    documents = _DOCUMENT.finditer(text) if _OF_JOURNAL not in text else iter(())
+    for match, _ in zip(documents, range(_MOST_DOCUMENTS), strict=False):
+        if match.start() < done:
+            continue
+        try:
+            _, end = bounded_json_at(text, match.start())
+        except ValueError:
+            continue
+        yield text[done : match.start()]
+        yield text[match.start() : end]
+        done = end
+    yield text[done:]

@@ -23,7 +23,9 @@ _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _FINER = re.compile(r"(?<=\.\d{6})\d+")
-_KERNELS = re.compile(r"NVRM: |nvidia-nvswitch\d*: |[a-z][\w-]{1,20} [0-9a-f]{4}:[0-9a-f]{2}:")
+_KERNELS = re.compile(
+    r"(?:kernel: )?(?:NVRM: |nvidia-nvswitch\d*: |[a-z][\w-]{1,20} [0-9a-f]{4}:[0-9a-f]{2}:)"
+)
 _OWN_STAMP = re.compile(
     rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )
@@ -41,7 +43,11 @@ def text_of(raw: bytes, *, name: str) -> str:
         text = _ESCAPES.sub("", text)
     if "\x08" in text:
         text = _OVERSTRUCK.sub("", text)
-    text = unwrapped(_RUN_ON.sub(r"\1\n", text))
+    return _set_out(unwrapped(_set_out(_RUN_ON.sub(r"\1\n", text))))
+
+
+def _set_out(text: str) -> str:
+    """The text without the margin that all its lines share."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text
 
@@ -75,7 +81,9 @@ def _stamped(at: str, line: str) -> str:
     """The line under its own stamp; what the kernel said without one under that which was set before it."""
     if _OWN_STAMP.match(line):
         return line
-    return f"{_FINER.sub('', at)} container kernel: {line}" if _KERNELS.match(line) else line
+    if not _KERNELS.match(line):
+        return line
+    return f"{_FINER.sub('', at)} container kernel: {line.removeprefix('kernel: ')}"
 
 
 def _of_json(match: re.Match[str]) -> str:

@@ -133,7 +133,7 @@ def _stamped(line: str, now_s: float | None) -> Line:
         match = form.match(line)
         if match is not None:
             return read(match, now_s)
-    return None, None, line
+    return None, None, line.removeprefix("kernel: ")
 
 
 def _iso(stamp: str) -> float | None:

@@ -4,14 +4,26 @@ PYTHON = .venv/bin/python
 # keep compiled modules for all test workers and for the programs that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: test test-live test-engines fuzz lint check bench docs site ready clean
+.PHONY: test test-live nightly golden reworded test-engines fuzz lint check bench docs site ready clean
 
 test: ready
-	$(PYTHON) -m pytest -n auto --dist worksteal
+	$(PYTHON) -m pytest -n auto
 
-# tests that need Debian packages (installed only as root), Slurm, ssh, Ray, Prometheus or time, and property tests with more examples
+# tests that need Debian packages (installed only as root), Slurm, ssh, Ray, Prometheus or time, and what restates files
 test-live: ready
-	RIGRIGHT_LIVE=1 RIGRIGHT_HYPOTHESIS=thorough $(PYTHON) -m pytest -n auto --dist worksteal -m "live or hypothesis"
+	RIGRIGHT_LIVE=1 $(PYTHON) -m pytest -n auto -m live
+
+# all of it in its full amount: every example, mutant, look of the page and byte of the flood; an hour
+nightly: ready
+	RIGRIGHT_LIVE=1 RIGRIGHT_NIGHTLY=1 RIGRIGHT_HYPOTHESIS=thorough $(PYTHON) -m pytest -n auto -m "live or not live"
+
+# write the golden pages anew: read the difference, then commit it
+golden: ready
+	$(PYTHON) -m pytest --golden tests/faces/test_golden.py
+
+# only the golden pages may fail here: a better word is no test commit
+reworded: ready
+	$(PYTHON) -m pytest -n auto --reworded
 
 # every exported file through the real parsers of the engines, each in its own venv; minutes, and gigabytes the first time
 test-engines: ready

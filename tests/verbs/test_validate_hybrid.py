@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rigright.verbs.validate.frame import validate as validate_verb
+from sampled_tables import THOROUGH, part_of_file, whole_when_thorough
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "measured" / "new"
 HEADER = (
@@ -30,9 +31,9 @@ def told(tmp_path, **values):
     return {row.id: row.predictions[0] for row in validate_verb(str(path)).rows}
 
 
-def runs(name):
-    """Rows by id, each with the one figure that it measures."""
-    found = validate_verb(str(SHARED / name)).rows
+def runs(name, folder, **of):
+    """A part of the rows by id, each with the one figure that it measures."""
+    found = validate_verb(part_of_file(SHARED / name, folder, **of)).rows
     return {row.id: row.predictions[0] for row in found if row.predictions}
 
 
@@ -51,14 +52,16 @@ def test_memory_that_is_too_small_reads_from_the_disk(tmp_path):
 def test_an_unknown_engine_is_named(tmp_path):
     row = told(tmp_path)["d"]
     assert row.predicted
-    assert 'engine "nothing": using llama.cpp' in str(row.why)
+    assert '"nothing"' in str(row.why)
+    assert "llama.cpp" in str(row.why)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured runs are not here")
-def test_published_runs_are_met():
-    rows = runs("hybrid.csv").values()
+@whole_when_thorough
+def test_published_runs_are_met(tmp_path):
+    rows = runs("hybrid.csv", tmp_path, every=4, by=("source", "metric")).values()
     assert sum(row.predicted is not None for row in rows) > 0.95 * len(rows)
-    for metric, most in (("decode_tok_s_per_user", 0.2), ("prefill_tok_s", 0.36)):
+    for metric, most in (("decode_tok_s_per_user", 0.2 if THOROUGH else 0.22), ("prefill_tok_s", 0.36)):
         held = [row for row in rows if row.metric == metric and row.predicted and row.measured]
         off = [abs(row.error) for row in held]
         inside = np.mean([row.low <= row.measured <= row.high for row in held])
@@ -67,12 +70,19 @@ def test_published_runs_are_met():
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured runs are not here")
-def test_processors_that_no_fit_saw_are_met():
-    rows = runs("llmfit_runs.csv")
+@whole_when_thorough
+def test_processors_that_no_fit_saw_are_met(tmp_path):
+    seen = ("AMD Ryzen 7 7840HS", "Intel(R) Xeon(R) CPU E5-2680")
+    of = {
+        "every": 3,
+        "by": ("cpu", "metric"),
+        "keep": lambda row: row["cpu"].startswith(seen) and not row["chip"],
+    }
+    rows = runs("llmfit_runs.csv", tmp_path, **of)
     with (SHARED / "llmfit_runs.csv").open(encoding="utf-8") as file:
-        alone = {row["id"]: row["cpu"] for row in csv.DictReader(file) if row["cpu"] and not row["chip"]}
-    for cpu in ("AMD Ryzen 7 7840HS", "Intel(R) Xeon(R) CPU E5-2680"):
-        mine = [row for name, row in rows.items() if alone.get(name, "").startswith(cpu) and row.predicted]
+        cpus = {row["id"]: row["cpu"] for row in csv.DictReader(file)}
+    for cpu in seen:
+        mine = [row for name, row in rows.items() if cpus[name].startswith(cpu) and row.predicted]
         off = [abs(row.error) for row in mine if row.metric == "decode_tok_s_per_user"]
-        assert len(off) > 20
+        assert len(off) > (20 if THOROUGH else 6)
         assert np.median(off) < 0.15, cpu

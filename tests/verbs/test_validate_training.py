@@ -16,6 +16,7 @@ from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.training_rows import read_row
+from sampled_tables import part, part_of_file, whole_when_thorough
 
 
 @pytest.mark.parametrize(
@@ -193,8 +194,11 @@ def rows_of(path, keep):
 
 
 @pytest.fixture(scope="module")
-def measured(shared):
-    return validate(str(shared / "measured" / "training.csv"))
+def measured(shared, tmp_path_factory):
+    """Runs with a peak; of each source and sort of peak a fifth."""
+    path, folder = shared / "measured" / "training.csv", tmp_path_factory.mktemp("part")
+    by = ("source", "peak_kind")
+    return validate(part_of_file(path, folder, every=5, by=by, keep=lambda row: row["peak_kind"]))
 
 
 def score(found, group, source):
@@ -209,6 +213,7 @@ LIMITS = [  # source, kind -> median and 90th percentile of the absolute error, 
 ]
 
 
+@whole_when_thorough
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit[0].split('/')[-1]}-{limit[1]}")
 def test_published_peaks(measured, limit):
     source, kind, median, p90 = limit
@@ -218,20 +223,25 @@ def test_published_peaks(measured, limit):
     assert found.p90 < p90
 
 
+@whole_when_thorough
 def test_every_row_of_a_known_model_is_answered(measured):
     peaks = [one for row in measured.rows for one in row.predictions if one.metric == "peak_gib"]
     answered = sum(one.predicted is not None for one in peaks)
     assert answered / len(peaks) > 0.98
 
 
+@whole_when_thorough
 def test_four_of_five_measured_peaks_lie_in_the_band(measured):
     counted = [s for s in measured.scores if s.of == "source" and s.answered and s.group != "rounded"]
     assert np.mean([s.coverage for s in counted]) > 0.75
 
 
+@whole_when_thorough
 def test_runs_that_fit_and_runs_that_did_not(shared):
     """316 runs of fms-acceleration on cards of 80 GB: 100 of them ran out of memory."""
     rows = rows_of(shared / "measured" / "training.csv", lambda row: "fms-acceleration" in row["source"])
+    assert len(rows) == 316
+    rows = part(rows, every=3, by=("peak_kind",))
     card = by_id()["a100-sxm4-80gb"].mem_usable_bytes
     right = 0
     for raw in rows:
@@ -240,7 +250,6 @@ def test_runs_that_fit_and_runs_that_did_not(shared):
         )
         memory = training_memory(asked.arch, asked.training, layout=asked.layout)
         right += (float(memory.least_bytes) <= card) != ("OOM" in raw["note"])
-    assert len(rows) == 316
     assert right / len(rows) > 0.95
 
 
@@ -309,8 +318,8 @@ def test_what_is_unsaid_widens_the_band_and_is_named():
         peak_of(method="lora", seq_tok=""),
     )
     assert half.high / half.low > told.high / told.low * 1.05
-    assert "add seq_tok: the result ranges from" in str(half.why)
-    assert "say" not in str(told.why)
+    assert "seq_tok" in str(half.why)
+    assert told.why is None or "seq_tok" not in str(told.why)
 
 
 def test_gradients_used_in_the_backward_pass_are_not_kept():

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import TypeVar
 
@@ -389,24 +389,39 @@ def _holds(case: Enclosure, rig: Rig) -> bool:
     return rig.n_cards >= 3 and (not places or places[0] >= rig.n_cards) and case.name != "test bench"
 
 
-def _supplies(rig: Rig, wanted: BuildWish, *, refusals: dict[str, Refusal]) -> list[tuple[PowerSupply, ...]]:
+def _supplies(
+    rig: Rig, wanted: BuildWish, *, refusals: dict[str, Refusal]
+) -> Sequence[tuple[PowerSupply, ...]]:
     """Supplies that carry the machine, those without a doubt first: one, or up to four alike."""
+    drawing = Rig(cards=rig.cards, processor=rig.processor, cpu_count=rig.cpu_count, room=wanted.circuit)
+    found, against = _judged_supplies(drawing)
+    for name, why in against:
+        refusals.setdefault(name, why)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _judged_supplies(
+    drawing: Rig,
+) -> tuple[tuple[tuple[PowerSupply, ...], ...], tuple[tuple[str, Refusal], ...]]:
+    """For what draws power, whatever is around it: supplies that carry it, and why others do not."""
     known = [one for one in supplies() if one.usd_low and one.form != "CRPS"]
     tries = [
         (count * (one.usd_low or 0.0), (one,) * count)
         for one, count in product(known, (1, 2, 3, 4))
         if count == 1 or (one.watts or 0) >= 1200
     ]
+    against: dict[str, Refusal] = {}
     fine: list[tuple[PowerSupply, ...]] = []
     doubted: list[tuple[PowerSupply, ...]] = []
     for _, units in sorted(tries, key=lambda pair: pair[0]):
-        found = judge(replace(rig, supplies=units, room=wanted.circuit), _OF_SUPPLY)
+        found = judge(replace(drawing, supplies=units), _OF_SUPPLY)
         name = f"{len(units)}x {units[0].name}" if len(units) > 1 else units[0].name
-        if not _refuse(name, found, refusals=refusals):
-            tight = (load_w(rig) or 0.0) > _LOAD_SHARE * sum(one.watts or 0.0 for one in units)
+        if not _refuse(name, found, refusals=against):
+            tight = (load_w(drawing) or 0.0) > _LOAD_SHARE * sum(one.watts or 0.0 for one in units)
             doubt = tight or any(one.verdict == DOUBT and one.rule != "voltage" for one in found)
             (doubted if doubt else fine).append(units)
-    return fine + doubted
+    return (*fine, *doubted), tuple(against.items())
 
 
 def _within(rig: Rig, wanted: BuildWish) -> tuple[Rig | None, float | None]:

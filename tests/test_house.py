@@ -94,7 +94,7 @@ def refuse(rule, offenders, sentence):
 
 def edges():
     for module in house.modules().values():
-        for target in house.imports(module):
+        for target in house.imports(module.name):
             yield module, target
 
 
@@ -134,9 +134,7 @@ def test_pages_read_records_and_ask_no_verb():
 def is_verb(name):
     """Whether a module bears a function of its own name, or the one of its folder."""
     own = name.rpartition(".")[2]
-    return own == "frame" or any(
-        isinstance(node, ast.FunctionDef) and node.name == own for node in house.modules()[name].tree.body
-    )
+    return own == "frame" or any(named == own for named in house.modules()[name].found.functions_at_top)
 
 
 def test_no_circle_of_modules():
@@ -193,12 +191,8 @@ def test_parameters_after_the_second_are_named():
 
 def test_no_lumber_rooms():
     names = [(module.path, module.name.rpartition(".")[2]) for module in house.modules().values()]
-    names += [
-        (module.path, node.name)
-        for module in house.modules().values()
-        for node in house.nodes(module)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef)
-    ]
+    names += [(module.path, name) for module in house.modules().values() for name, _ in module.found.classes]
+    names += [(one.where, one.name) for one in house.functions()]
     bad = [f"{path} {name}" for path, name in names if set(words_of(name)) & FORBIDDEN_NAMES]
     refuse("name", bad, f"Say what it is instead of {sorted(FORBIDDEN_NAMES)}:")
 
@@ -208,7 +202,7 @@ def words_of(name):
 
 
 def test_every_module_says_what_it_is():
-    mute = [module.path for module in house.modules().values() if not ast.get_docstring(module.tree)]
+    mute = [module.path for module in house.modules().values() if not re.match(r"r?\"\"\"\S", module.source)]
     refuse("docstring", mute, "A module's docstring says in one line what stands in it:")
 
 
@@ -218,7 +212,7 @@ def test_each_file_of_a_shelf_bears_the_agreed_names(shelf):
     for module in house.modules().values():
         folder, _, file = module.path.rpartition("/")
         if folder == shelf and file != "__init__.py":
-            missing = SHELVES[shelf] - house.assigned(module)
+            missing = SHELVES[shelf] - module.found.names_at_top
             offenders += [f"{module.path} lacks {name}" for name in missing]
     refuse("shelf", offenders, f"Every file in {shelf}/ bears {sorted(SHELVES[shelf])}:")
 
@@ -226,11 +220,10 @@ def test_each_file_of_a_shelf_bears_the_agreed_names(shelf):
 def test_numbers_that_a_pattern_catches_have_an_end():
     """`int` refuses 5,000 digits; a pattern that catches them hands a stranger's text an internal error."""
     offenders = [
-        f"{module.path}:{node.lineno} {node.value[:60]!r}"
+        f"{module.path}:{line} {text[:60]!r}"
         for module in house.modules().values()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if re.search(r"\((?:\?P<\w+>)?(?:\\d|\[0-9\])[+*]\)", node.value)
+        for line, text in module.found.texts
+        if re.search(r"\((?:\?P<\w+>)?(?:\\d|\[0-9\])[+*]\)", text)
     ]
     refuse("digits", offenders, "Say how many digits at most, as in (\\d{1,18}):")
 
@@ -273,7 +266,7 @@ def test_only_units_converts():
         f"{module.path}:{node.lineno} {ast.unparse(node)}"
         for module in house.modules().values()
         if module.path != "base/units.py"
-        for node in house.nodes(module)
+        for node in module.found.numbers
         if is_scale(node)
     ]
     offenders = [place for place in offenders if ("units", place.split(":")[0]) not in EXCEPTIONS]
@@ -310,11 +303,7 @@ def test_nothing_foreign_is_run_or_unpickled():
             if name in FORBIDDEN_IMPORTS
         ]
         offenders += [
-            f"{module.path} {node.func.id}()"
-            for node in house.nodes(module)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in FORBIDDEN_CALLS
+            f"{module.path} {called}()" for _, called in module.found.calls if called in FORBIDDEN_CALLS
         ]
     refuse("hostile", offenders, "Foreign bytes are hostile, and only a face prints:")
 
@@ -325,15 +314,15 @@ PARSERS = {"json.load", "json.loads", "json.JSONDecoder", "tomllib.load", "tomll
 def test_foreign_text_is_parsed_within_bounds():
     """Depth, digits, size and finite numbers are seen to in one place: `base/bounded.py`."""
     offenders = [
-        f"{module.path} line {node.lineno}: {ast.unparse(node.func)}"
+        f"{module.path} line {line}: {called}"
         for module in house.modules().values()
-        for node in house.nodes(module)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in PARSERS
+        for line, called in module.found.calls
+        if called in PARSERS
     ]
     offenders += [
         f"{module.path} line {node.lineno}: from {node.module}"
         for module in house.modules().values()
-        for node in house.nodes(module)
+        for node in module.found.imports
         if isinstance(node, ast.ImportFrom)
         and {f"{node.module}.{name.name}" for name in node.names} & PARSERS
     ]
@@ -343,9 +332,8 @@ def test_foreign_text_is_parsed_within_bounds():
 def test_records_are_frozen():
     offenders = []
     for module in house.modules().values():
-        for node in house.nodes(module):
-            if isinstance(node, ast.ClassDef):
-                offenders += [f"{module.path}:{node.name}" for one in node.decorator_list if thaws(one)]
+        for name, decorators in module.found.classes:
+            offenders += [f"{module.path}:{name}" for one in decorators if thaws(one)]
     refuse("frozen", offenders, "A record is @dataclass(frozen=True, slots=True, kw_only=True):")
 
 
@@ -365,8 +353,8 @@ def test_costs_never_ask_whether_they_are_given_one_or_many():
         f"{module.path}:{node.lineno} {ast.unparse(node)[:80]}"
         for module in house.modules().values()
         if module.room == "cost"
-        for node in house.nodes(module)
-        if isinstance(node, ast.Call) and asks_for_kind(node)
+        for node in module.found.kinds
+        if asks_for_kind(node)
     ]
     refuse("cost", offenders, "One path for numbers and arrays; np.where instead of asking:")
 

@@ -50,7 +50,8 @@ VALUES_COME_LATER = {}
 def calls():
     """Each call of `say` and each bare `Sentence(...)`: (path, call)."""
     for module in house.modules().values():
-        for node in ast.walk(module.tree):
+        spoken = re.search(r"\b(?:say|Sentence)\(", module.source)
+        for node in ast.walk(module.tree) if spoken else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"say", "Sentence"}:
                 yield module.path, node
 

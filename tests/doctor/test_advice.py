@@ -37,10 +37,11 @@ def asked():
     """Each finding that code asks for: (subject, finding) -> what each call hands over."""
     found = {}
     for module in house.modules().values():
-        functions = [node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef)]
+        tree = module.tree if "advise" in module.source else ast.Module([])
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         for function, node in ((one, call) for one in functions for call in calls_of(one)):
             of_steps = node.func.id == "advised_step"
-            for name in names_in(node.args[0]) or chosen(function) or chosen(module.tree):
+            for name in names_in(node.args[0]) or chosen(function) or chosen(tree):
                 key = (SHARED, name) if of_steps else tuple(name.split("."))
                 values = {word.arg for word in node.keywords if word.arg}
                 open_ended = len(node.args) > 1 or any(word.arg is None for word in node.keywords)

@@ -81,6 +81,8 @@ class Deal:
                     raise self.session.Failed(self.session.shouldfail)
                 if self.session.shouldstop:
                     raise self.session.Interrupted(self.session.shouldstop)
+            if self.left:
+                raise self.session.Failed(f"{len(self.left)} tests did not run: too many workers ended")
         finally:
             for line, worker in self.at.items():
                 os.kill(worker.pid, signal.SIGKILL)

@@ -79,7 +79,7 @@ class Meter:
 
 def folder_of(path: Path) -> str:
     """The folder right below tests/, or the file that stands there."""
-    return path.relative_to(HERE).parts[0]
+    return path.relative_to(HERE).parts[0] if path.is_relative_to(HERE) else path.name
 
 
 def kept() -> dict[str, float]:

@@ -1,0 +1,64 @@
+"""The workers themselves: no test is lost, whatever a test does to its worker."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from programs import rigright
+
+HERE = Path(__file__).parent
+TESTS = """
+import ctypes, os, pytest
+
+@pytest.mark.parametrize("n", range(40))
+def test_fine(n, capsys, tmp_path):
+    print("line", n)
+    assert capsys.readouterr().out == f"line {n}\\n"
+    assert list(tmp_path.iterdir()) == []
+
+def test_wrong():
+    print("before it failed")
+    assert [1, 2] == [1, 3]
+
+def test_leaves():
+    os._exit(0)
+
+def test_breaks():
+    ctypes.string_at(0)
+
+def test_skipped():
+    pytest.skip("why")
+"""
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forks")
+
+
+@pytest.mark.parametrize("workers", [0, 3])
+def test_a_worker_that_ends_fails_its_test_and_no_other_is_lost(tmp_path, workers):
+    gone = [] if workers else ["--deselect", "test_x.py::test_leaves", "--deselect", "test_x.py::test_breaks"]
+    (tmp_path / "test_x.py").write_text(TESTS, encoding="utf-8")
+    words = (
+        *(sys.executable, "-m", "pytest", "-p", "pulse", "-p", "forked", "-p", "no:randomly"),
+        *("-p", "no:cacheprovider", "-n", str(workers), "-c", os.devnull, "--rootdir", str(tmp_path)),
+        *(*gone, str(tmp_path / "test_x.py")),
+    )
+    env = {**os.environ, "PYTHONPATH": str(HERE)}
+    done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    failed = 3 if workers else 1
+    assert re.search(rf"{failed} failed, 40 passed, 1 skipped", done.stdout), done.stdout + done.stderr
+    assert "before it failed" in done.stdout
+    assert done.returncode == 1
+
+
+def test_a_fork_is_a_program_of_its_own(tmp_path):
+    before = Path.cwd(), dict(os.environ)
+    asked = rigright("plan", "nosuch", env={"PATH": "/bin", "LC_ALL": "zh_CN.UTF-8"}, cwd=tmp_path)
+    assert (asked.code, asked.out) == (2, "")
+    assert re.search("[\u4e00-\u9fff]", asked.err)
+    assert (Path.cwd(), dict(os.environ)) == before
+    assert rigright("plan", "-", stdin="not a model").code != 0

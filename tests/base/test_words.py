@@ -47,13 +47,16 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
 VALUES_COME_LATER = {}
 
 
+@cache
 def calls():
     """Each call of `say` and each bare `Sentence(...)`: (path, call)."""
-    for module in house.modules().values():
-        spoken = re.search(r"\b(?:say|Sentence)\(", module.source)
-        for node in ast.walk(module.tree) if spoken else ():
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"say", "Sentence"}:
-                yield module.path, node
+    return [
+        (module.path, node)
+        for module in house.modules().values()
+        if re.search(r"\b(?:say|Sentence)\(", module.source)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"say", "Sentence"}
+    ]
 
 
 def literal(call):

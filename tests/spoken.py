@@ -1,4 +1,4 @@
-"""What a sentence says beside its words: the values that fill it, which stay when somebody finds better ones."""
+"""What a sentence says beside its words: the values that fill it, which stay when its words get better."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ def pairs(said: object) -> Iterator[tuple[str, object]]:
     if isinstance(said, Sentence):
         for name, value in said.values:
             yield from pairs(value) if isinstance(value, Sentence) else [(name, value)]
+
+
+def pairs_whole(said: object) -> Iterator[tuple[str, object]]:
+    """The same, and each sentence inside it whole before its own values."""
+    if isinstance(said, Sentence):
+        for name, value in said.values:
+            yield name, value
+            yield from pairs_whole(value)
 
 
 def values(*said: object) -> dict[str, str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import replace
 
 import pytest
 from plan_made import REJECTED, plan
 
+import spoken
+from rigright.base.page import Line, Plot, Table
 from rigright.base.plain import dumps
 from rigright.demand import PlanWish
 from rigright.report.cells import width
@@ -15,6 +19,7 @@ from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.text import render
 from rigright.report.pages import compare as pages
+from rigright.report.pages.plan_table import heads
 from rigright.report.screen import Screen
 from rigright.verbs.comparing.compared import Compared, Contender, Pass, Roof, winners
 
@@ -49,8 +54,30 @@ def shown(result, *, details=False, **screen):
     return render(pages.page(result, details=details), Screen(**{"width": 100, **screen}))
 
 
+def answer(result):
+    """Line 1: its mark, and for each name what is claimed of it."""
+    page = pages.page(result)
+    return page.tone, spoken.shown(page.title)
+
+
+def columns(result):
+    (table,) = [part for part in pages.page(result).parts if isinstance(part, Table)]
+    named = {head.head: head.name for head in heads(result.wish)}
+    return {
+        named.get(column.head): [row[place] for row in table.rows]
+        for place, column in enumerate(table.columns)
+    }
+
+
+def rows(result):
+    page = pages.page(result, details=True)
+    (table,) = [part for part in page.parts if isinstance(part, Table)]
+    return {row[0]: row[1:] for row in table.rows}
+
+
 def test_line_one_is_ratios():
-    assert shown(BOTH).splitlines()[0] == "✓ RTX 4090: 2.4x faster"
+    assert answer(BOTH) == ("good", ["RTX 4090", "2.4"])
+    assert shown(BOTH).startswith("✓ RTX 4090: 2.4x ")
 
 
 def test_a_share_of_the_power_is_a_fraction():
@@ -59,56 +86,58 @@ def test_a_share_of_the_power_is_a_fraction():
         contender("5090", plan=plan("rtx-5090", 1)),
         contender("m4", plan=plan("rtx-4090", 1, figures=figures)),
     )
-    assert shown(both).splitlines()[0] == "✓ RTX 4090: 2.4x faster, a ninth of the power"
+    assert answer(both) == ("good", ["RTX 4090", "2.4"])
+    claims = dict(spoken.pairs_whole(pages.page(both).title))
+    assert claims["part"] == pages.FRACTIONS[9]
 
 
 def test_under_unlike_loads_nothing_is_called_faster():
     both = compared(contender("5090"), contender("4090", plan=plan("rtx-4090", 1, users=64.0, figures=FAST)))
-    assert shown(both).splitlines()[0] == "✓ RTX 4090: 2.4x the throughput"
+    assert answer(both) == answer(BOTH)
+    claim, usual = (dict(spoken.pairs_whole(pages.page(one).title))["claims"] for one in (both, BOTH))
+    assert usual == pages._claim("faster", 99 / 41)
+    assert claim == pages._claim("throughput", 99 / 41) != usual
 
 
 def test_prices_to_buy_and_to_rent_stand_apart():
     rented = plan("rtx-4090", 1, how="rent", figures={**FAST, "usd_per_h": FAST["usd_per_h"]})
-    lines = shown(compared(contender("5090"), contender("cloud", plan=rented)), width=120).splitlines()
-    (head,) = [line for line in lines if line.startswith("machine")]
-    assert head.index("buy, $") < head.index("rent, $/hour")
-    row = next(line for line in lines if line.startswith("1x RTX 4090"))
-    assert row[head.index("buy, $") : head.index("buy, $") + 6].strip() == ""
+    told = columns(compared(contender("5090"), contender("cloud", plan=rented)))
+    assert list(told).index("usd") < list(told).index("usd_per_h")
+    assert told["usd"] == ["7,900", ""]
+    assert told["usd_per_h"] == ["", "0.41"]
 
 
 def test_the_best_of_a_row_is_marked_and_what_is_alike_is_not():
-    rows = shown(BOTH, details=True).splitlines()
-    (rate,) = [row for row in rows if row.startswith("output tok/s")]
-    assert "* 99" in rate
-    assert "*" not in next(row for row in rows if row.startswith("TPOT"))
+    told = rows(BOTH)
+    assert told[pages.HEADS["output_tok_per_s"]] == ("41 (35-47)", "* 99 (90-110)")
+    assert not any("*" in cell for cell in told[pages.HEADS["tpot_s"]])
 
 
 def test_the_roofline_shows_each_roof_and_both_its_passes():
-    written = shown(BOTH, details=True)
-    for line in (
-        "A RTX 5090: 200 TFLOP/s dense",
-        "B RTX 4090",
-        "a decode on A",
-        "2 prefill on B",
-    ):
-        assert line in written
-    assert "<svg" in render_html(pages.page(BOTH, details=True), Screen())
+    page = pages.page(BOTH, details=True)
+    (plot,) = [part for part in page.parts if isinstance(part, Plot)]
+    assert [(curve.letter, *spoken.shown(curve.name)[:2]) for curve in plot.curves] == [
+        ("A", "RTX 5090", "200"),
+        ("B", "RTX 4090", "200"),
+    ]
+    assert [(spot.letter, spot.curve) for spot in plot.spots] == [("a", 0), ("1", 0), ("b", 1), ("2", 1)]
+    assert "<svg" in render_html(page, Screen())
 
 
 def test_one_that_cannot_stands_apart_with_its_reason():
     result = compared(
         contender("5090"), contender("1060", plan=None, fits=False, broken=(REJECTED,), roof=None)
     )
-    written = shown(result)
-    assert written.startswith("! misses the limits: 1060")
-    assert "✗ 1060: licence is x" in written
+    assert answer(result) == ("warn", ["1060"])
+    (miss,) = [part for part in pages.page(result).parts if isinstance(part, Line) and part.tone == "bad"]
+    assert spoken.values(miss.said) == {"label": "1060", "own": "x", "asked": "y"}
+    assert "✗ 1060: " in shown(result)
 
 
 def test_none_that_can_is_said():
     lost = contender("1060", plan=None, fits=False, broken=(REJECTED,), roof=None)
-    assert "none of these can run model" in shown(
-        compared(lost, contender("1050", plan=None, fits=False, roof=None))
-    )
+    none = compared(lost, contender("1050", plan=None, fits=False, roof=None))
+    assert answer(none) == ("bad", ["model"])
 
 
 @pytest.mark.parametrize("cells", [20, 50, 80])
@@ -127,6 +156,6 @@ def test_a_script_reads_plans_winners_and_roofs():
 
 
 def test_a_spreadsheet_holds_the_table():
-    lines = render_csv(pages.page(BOTH), Screen()).splitlines()
-    assert lines[0].startswith('machine,tok/s,"TTFT, s"')
-    assert lines[1].startswith("2x RTX 5090,41,")
+    head, *rows = csv.reader(io.StringIO(render_csv(pages.page(BOTH), Screen())))
+    assert head[1:3] == ["tok/s", "TTFT, s"]
+    assert [row[:2] for row in rows] == [["2x RTX 5090", "41"], ["1x RTX 4090", "41"]]

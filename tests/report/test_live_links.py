@@ -84,16 +84,16 @@ def test_a_driver_that_is_not_asked_at_each_moment_shows_links_as_they_were_prob
     assert table(Recent(), {}, [tick]) == {}
 
 
-@pytest.fixture
-def watched(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory):
     """Three readings of eight cards that compute, with a link down, one that counts errors, a cut card."""
-    monkeypatch.setattr(session, "RARE_S", 1e-9)
     done = {"gpm": {"sm": 87.5, "tensor": 52.25, "dram": 64, "nvlink_rx": 2048, "nvlink_tx": 1024}}
-    play = Driver.play({"like": "nvlink_down", "each": done}, tmp_path)
+    play = Driver.play({"like": "nvlink_down", "each": done}, tmp_path_factory.mktemp("played"))
     slice_ = {"slices__0__gi": 1, "slices__0__name": "NVIDIA H100 MIG 3g.40gb", "slices__0__gpm__sm": 40}
     play.change(1, mig__now=1, slices__0__uuid="MIG-1", programs__0__gi=1, **slice_)
     recent = Recent()
-    with Session({**os.environ, **play.env}, activity=True) as live:
+    with pytest.MonkeyPatch.context() as patch, Session({**os.environ, **play.env}, activity=True) as live:
+        patch.setattr(session, "RARE_S", 1e-9)
         for n in range(3):
             if n == 2:
                 play.change(3, fabric__state=2)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
 import pytest
 
+from desk import machine, probed
 from rigright.base.page import Strips
 from rigright.base.words import say
 from rigright.doctor.binding.causes import causes
@@ -19,7 +21,6 @@ from rigright.faces.cli.front import verbs
 from rigright.faces.cli.main import main, verb_parser
 from rigright.machine.device import Device
 from rigright.machine.host import Memory
-from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import System
@@ -31,9 +32,9 @@ from rigright.report.screen import Screen
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.measure.measured import Course, Measured
 from rigright.verbs.probe import save
-from rigright.verbs.setup.frame import SetupWish, setup
+from rigright.verbs.setup.frame import _SILENT, SetupWish, setup
 from rigright.verbs.watch.frame import Watch, WatchWish
-from scenes import scene
+from spoken import same, values
 
 SWAPPY = Machine(
     devices=(Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"),),
@@ -57,8 +58,11 @@ def examined(**asked):
 
 def test_a_single_finding_stands_apart_from_the_verdict():
     first, verdict, *_ = examined().split("\n\n")
-    assert first == "! vm.swappiness is 90; 10 suits a GPU host"
-    assert verdict == "this machine: 1x NVIDIA H100 80GB HBM3; 1 warning"
+    found = examine(case_of(SWAPPY), ("swappiness",))
+    assert first == f"! {found.findings[0][1].title}"
+    assert "vm.swappiness is 90; 10 " in first
+    assert "1x NVIDIA H100 80GB HBM3; 1 " in verdict
+    assert "\n" not in verdict
 
 
 def test_lines_that_go_on_stay_together():
@@ -141,7 +145,7 @@ def test_a_small_flow_is_told_in_its_own_size():
     told = render(
         measure_page.page(measured(course("disk write", "bytes_per_s", 2_500_000.0))), Screen(width=90)
     )
-    assert "at most 2.5 MB/s" in told
+    assert " 2.5 MB/s" in told
     assert "e-0" not in told
 
 
@@ -163,17 +167,16 @@ def test_what_is_one_file_is_printed_as_it_is(capsys):
 @pytest.mark.parametrize(("name", "bus", "shown"), [("one_of_eight_missing", 8, 7), ("hung_driver", 8, 0)])
 def test_watch_tells_of_a_card_that_no_driver_shows(name, bus, shown, tmp_path, monkeypatch):
     """A page that lists seven cards of eight as ok, and no more, says that all is well."""
-    world = scene(name, tmp_path)
     monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
-    with Watch(WatchWish(every_s=1.0, keep=False), world=world) as moments:
-        notes = [str(note) for note in moments.look(2.0).notes]
-    assert any(note.startswith(f"GPUs on the bus: {bus}, listed by drivers: {shown};") for note in notes)
+    with Watch(WatchWish(every_s=1.0, keep=False), world=machine(name)) as moments:
+        notes = [values(note) for note in moments.look(2.0).notes]
+    assert {"bus": str(bus), "shown": str(shown)} in notes
 
 
 def test_watch_is_quiet_where_all_cards_are_there(tmp_path, monkeypatch):
     monkeypatch.setenv("RIGRIGHT_HOME", str(tmp_path))
-    with Watch(WatchWish(every_s=1.0, keep=False), world=scene("healthy_8xh100", tmp_path)) as moments:
-        assert not [note for note in moments.look(5.0).notes if "on the bus" in str(note)]
+    with Watch(WatchWish(every_s=1.0, keep=False), world=machine("healthy_8xh100")) as moments:
+        assert not [note for note in moments.look(5.0).notes if "bus" in values(note)]
 
 
 @pytest.mark.parametrize(
@@ -183,18 +186,18 @@ def test_watch_is_quiet_where_all_cards_are_there(tmp_path, monkeypatch):
 def test_setup_knows_cards_that_no_driver_shows(name, cards, told, tmp_path):
     """Who needs a driver most is sent here by the doctor, and must not be told that there is no card."""
     file = tmp_path / "box.json"
-    save(probe(scene(name, tmp_path)), str(file))
+    save(probed(name), str(file))
     found = setup(SetupWish(from_file=str(file)))
     assert str(found.target.shown) == cards
     assert [f"{major}.{minor}" for (major, minor), _ in found.target.capabilities] == [told]
     assert found.steps
     assert found.already is None, "a driver that shows no card is not right as it is"
-    assert any("have no driver" in str(note) for note in found.notes)
+    assert _SILENT in found.notes
 
 
 def test_a_card_that_is_lost_has_no_name_in_setup(tmp_path):
     file = tmp_path / "box.json"
-    save(probe(scene("lost_gpu", tmp_path)), str(file))
+    save(probed("lost_gpu"), str(file))
     assert str(setup(SetupWish(from_file=str(file))).target.shown) == "7x H100 SXM5 80GB"
 
 
@@ -204,26 +207,21 @@ def bound(share):
     return Bound(cause=cause, share=share, evidence=evidence, seen=True)
 
 
-@pytest.mark.parametrize(
-    ("share", "told"), [(0.6, "by 2.5x at most"), (0.9, "by 10x at most"), (0.97, ""), (1.0, "")]
-)
+@pytest.mark.parametrize(("share", "told"), [(0.6, "2.5x"), (0.9, "10x"), (0.97, ""), (1.0, "")])
 def test_what_the_counters_cannot_tell_is_not_reckoned_from_them(share, told):
     diagnosis = Diagnosis(lasted_s=9.0, moments=9, idle=0, busy_share=share, bounds=(bound(share),))
     result = BottleneckReport(
         source=say("{text}", text="now"), judgement=Judgement(diagnosis=diagnosis), ticks=()
     )
     text = render(diagnose_page.page(result), Screen(width=100))
-    assert ("removing this bottleneck" in text) == bool(told)
-    assert told in text
+    assert re.findall(r"\b[\d.]+x\b", text) == ([told] if told else [])
 
 
-def test_a_question_that_kills_is_not_told_as_one_that_hangs(tmp_path):
-    (one,) = [
-        finding
-        for _, finding in examine(case_of(probe(scene("aborts", tmp_path))), ("gpu_answers",)).findings
-    ]
+def test_a_question_that_kills_is_not_told_as_one_that_hangs():
+    (one,) = [finding for _, finding in examine(case_of(probed("aborts")), ("gpu_answers",)).findings]
     assert one.about == "gpu 2"
-    assert "crashes the process" in str(one.title)
+    hung = [one for _, one in examine(case_of(probed("hung")), ("gpu_answers",)).findings]
+    assert not any(same(one.title, other.title) for other in hung)
     assert str(one.evidence[0].shows).startswith("links.crc_flit: ")
 
 

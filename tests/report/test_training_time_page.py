@@ -15,6 +15,7 @@ from rigright.report.pages.training_time import BOUNDS, NAMES, speed_facts, step
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.training.speed import LINKS, PARTS, bound_of
 from rigright.verbs.training.trained import StepUse
+from spoken import values
 
 MODEL = "meta-llama/Llama-3.1-8B"
 
@@ -39,11 +40,9 @@ def explain(on="8x h100", model=MODEL, **wish):
 
 
 def test_one_screen_tells_a_step_its_rate_and_mfu_with_low_and_high():
-    rows = {str(name): (value, band) for name, value, band in step_rows(step())}
-    assert rows["step, s"] == ("2.0", "1.6-2.5")
-    assert rows["tok/s per GPU"] == ("4,100", "3,280-5,120")
-    assert rows["MFU, %"][0] == "42"
-    assert rows["1B tokens, hours"][0] == "8.5"
+    assert [row[1:] for row in step_rows(step())] == [
+        ("2.0", "1.6-2.5"), ("4,100", "3,280-5,120"), ("42", ""), ("8.5", ""),
+    ]  # fmt: skip
 
 
 def test_the_table_has_a_row_a_part_and_the_step_at_the_end():
@@ -55,7 +54,7 @@ def test_the_table_has_a_row_a_part_and_the_step_at_the_end():
 
 
 def test_a_billion_tokens_take_so_long():
-    assert any("8.48 h" in str(fact) or "8.5 h" in str(fact) for fact in speed_facts(step()))
+    assert any(values(fact).get("time") in {"8.48 h", "8.5 h"} for fact in speed_facts(step()))
 
 
 def test_every_part_and_bound_has_words_in_both_languages():
@@ -96,12 +95,7 @@ def test_explaining_a_training_tells_its_time():
     assert sum(named.values()) == pytest.approx(found.step.step_s.value, rel=0.02)
     plain = pages.plain(found, "en")
     assert plain["time"]["tok_per_s"] == pytest.approx(found.step.tok_per_s, rel=1e-4)
-    tables = [
-        str(part.title)
-        for part in pages.page(found, details=True).parts
-        if isinstance(part, Table) and part.title
-    ]
-    assert "time of one step" in tables
+    assert time_table(found.step) in pages.page(found, details=True).parts
 
 
 def test_boxes_of_four_pay_for_the_network_sooner():
@@ -137,4 +131,6 @@ def test_why_tells_where_each_part_of_the_time_comes_from():
     told = {one.part for one in found.reasons}
     assert {f"{name}_s" for name, _ in found.step.parts_s} <= told
     tables = [part for part in pages.page(found, why=True).parts if isinstance(part, Table)]
-    assert any(str(part.title) == "why" for part in tables)
+    assert any(
+        {NAMES[name] for name, _ in found.step.parts_s} <= {row[0] for row in table.rows} for table in tables
+    )

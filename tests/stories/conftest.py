@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -29,6 +30,23 @@ class Said:
     @property
     def data(self):
         return json.loads(self.out)
+
+    @property
+    def flat(self):
+        """All of it as one line, as if no screen had broken it."""
+        return " ".join(self.out.split())
+
+    @property
+    def mark(self):
+        """The mark before the answer."""
+        first = self.out.split(maxsplit=1)[0]
+        return {"[ok]": "✓", "[!]": "!", "[x]": "✗"}.get(first, first)
+
+    @property
+    def is_error(self):
+        """An error in one line, and at most one more of what to type; and nothing else."""
+        lines = self.err.splitlines()
+        return not self.out and 1 <= len(lines) <= 2 and all(re.match(r"\w+: \S", line) for line in lines)
 
     def row(self, start):
         """The words of the first line that starts so."""

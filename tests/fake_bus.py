@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 
 from fake_trees import files, here, link, over, write
+from fake_trees import folder as tree_folder
 
 MIB = 2**20
 GTS = {1: "2.5 GT/s PCIe", 2: "5.0 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
@@ -91,9 +92,9 @@ def _function(root, address, *, one, all_of_them):
     files(root, f"{folder}/power", runtime_status="suspended" if one.get("power") == "D3cold" else "active")
     if one.get("driver"):
         link(root, f"{folder}/driver", f"/sys/bus/pci/drivers/{one['driver']}")
-        (root / f"sys/bus/pci/drivers/{one['driver']}").mkdir(parents=True, exist_ok=True)
+        tree_folder(root, f"/sys/bus/pci/drivers/{one['driver']}")
     if one.get("iommu") is not None:
-        (root / f"sys/kernel/iommu_groups/{one['iommu']}").mkdir(parents=True, exist_ok=True)
+        tree_folder(root, f"/sys/kernel/iommu_groups/{one['iommu']}")
         link(root, f"{folder}/iommu_group", f"/sys/kernel/iommu_groups/{one['iommu']}")
     link(root, f"/sys/bus/pci/devices/{address}", folder)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fake_dmi
-from fake_trees import files, here, link, write
+from fake_trees import files, here, link, place_of, write
+from fake_trees import folder as tree_folder
 
 KB = 2**10
 
@@ -176,8 +177,7 @@ def disks(root, told):
 def _bus_place(root, address):
     if address is None:
         return "/sys/devices/virtual"
-    at = root / "sys/bus/pci/devices" / address
-    return "/" + str(at.resolve().relative_to(root.resolve())) if at.exists() else "/sys/devices/virtual"
+    return place_of(root, f"/sys/bus/pci/devices/{address}") or "/sys/devices/virtual"
 
 
 def mounts(root, told):
@@ -217,7 +217,7 @@ def net(root, told):
         counts = {"rx_errors": 0, "tx_errors": 0, "rx_dropped": 0, "rx_packets": 10**6, "tx_packets": 10**6}
         files(root, f"{folder}/statistics", **(counts | one.get("errors", {})))
         if one.get("wifi"):
-            (root / f"{folder}/wireless".lstrip("/")).mkdir(parents=True)
+            tree_folder(root, f"{folder}/wireless")
         if one.get("pci"):
             link(root, f"{folder}/device", above)
         if one.get("bond"):

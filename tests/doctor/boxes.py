@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 from rigright.base.units import GIB, MEGA
+from rigright.base.words import say
+from rigright.doctor import examine as examining
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.record import Finding
+from rigright.doctor.record import Check, Finding, NotSeen
 from rigright.machine.device import (
     Clocks,
     Device,
@@ -160,6 +163,27 @@ def xid(code, *, card=2, pid=4242, ago_s=3600.0, text=""):
     pci = f"0000:{0x19 + card:02x}:00"
     line = text or f"NVRM: Xid (PCI:{pci}): {code}, pid={pid}, name=python, some words"
     return Event(kind="xid", text=line, at_s=NOW_S - ago_s, pci=pci, code=code, pid=pid, program="python")
+
+
+@cache
+def _breaks():
+    """How a check that raises is told of."""
+
+    def raises(_case):
+        raise ZeroDivisionError
+
+    (told,) = examining._one(Check(name="raises", title=say("{it}", it=""), look=raises), None).verdicts
+    return told.why.text
+
+
+def broken(checked):
+    """Each check that broke rather than said something, and why."""
+    return [
+        (one.check, str(verdict.why))
+        for one in checked
+        for verdict in one.verdicts
+        if isinstance(verdict, NotSeen) and verdict.why.text == _breaks()
+    ]
 
 
 def findings(machine, *only, wanted=None, results=()):

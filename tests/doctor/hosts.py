@@ -5,14 +5,12 @@ Only what a fault touches is grown and read again; the rest is the healthy machi
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from boxes import NOW_S, UP_S, h100, over, rtx4090
 
-from fake_trees import planted, told
+from fake_trees import remembered, told
 from healthy_hosts import DESKTOP_GPUS, HOSTS, SERVER_GPUS
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Finding
@@ -36,12 +34,11 @@ CARDS = {"server": (h100, SERVER_GPUS), "desktop": (rtx4090, DESKTOP_GPUS)}
 @cache
 def healthy(name):
     """What each part reads of a healthy machine."""
-    with tempfile.TemporaryDirectory() as folder:
-        world = planted(Path(folder), HOSTS[name]())
-        return {part: part.read(world) for part in PARTS}
+    world = remembered(HOSTS[name]())
+    return {part: part.read(world) for part in PARTS}
 
 
-def hardware_of(folder, host):
+def hardware_of(host):
     """The machine of a host, without its cards."""
     reads = dict(healthy(host["like"]))
     changed = set(host)
@@ -49,12 +46,12 @@ def hardware_of(folder, host):
     if touched:
         wanted = set().union(*(PARTS[part] for part in touched), EVERYTHING)
         grown = {name: piece for name, piece in told(host).items() if name in wanted}
-        world = planted(folder, grown)
+        world = remembered(grown)
         reads |= {part: part.read(world) for part in touched}
     return joined(list(reads.values()))
 
 
-def machine_of(folder, host, *, cards=None, system=None):
+def machine_of(host, *, cards=None, system=None):
     """The machine of a host; `cards` maps the index of a card to what is other with it, or to None: gone."""
     make, places = CARDS[host["like"]]
     lanes = {"server": 16, "desktop": 8}[host["like"]]
@@ -65,9 +62,7 @@ def machine_of(folder, host, *, cards=None, system=None):
         if changes.get(index, {}) is not None
     ]
     outside = {"host": "box", "now_s": NOW_S, "up_s": UP_S, "virtual": "none", "container": "none"}
-    return replace(
-        hardware_of(folder, host), devices=tuple(devices), system=System(**outside | (system or {}))
-    )
+    return replace(hardware_of(host), devices=tuple(devices), system=System(**outside | (system or {})))
 
 
 def examined(machine):

@@ -445,7 +445,7 @@ def said(raw):
 
 
 def unstamped(machine):
-    """Without what the log of a container adds: its time, for lines of the kernel that bear none of their own."""
+    """Without the time that the log of a container adds to lines that bear none of their own."""
     if not isinstance(machine, Machine) or not machine.events:
         return machine
     events = [replace(one, at_s=None) if one.at_s == STAMPED_S else one for one in machine.events]

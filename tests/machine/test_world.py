@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_trees import planted, remembered
+from rigright.machine.probe import probe
 from rigright.machine.world import MOST_NAME, World, command_file, here
 
 posix = pytest.mark.skipif(os.name == "nt", reason="shell scripts and links")
@@ -109,3 +111,9 @@ def test_a_commands_file_is_one_short_plain_name(words):
     assert "/" not in name
     assert "\\" not in name
     assert len(name) <= MOST_NAME + len(".txt")
+
+
+@pytest.mark.parametrize("name", ["desktop", "spark"])
+def test_a_tree_in_memory_reads_as_one_on_the_disk(name, tmp_path):
+    """What the tests of readers and checks rest on."""
+    assert probe(remembered({"like": name})) == probe(planted(tmp_path, {"like": name}))

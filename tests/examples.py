@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 COUNTS = {"quick": 15, "thorough": 100, "hunt": 300}
 
@@ -21,6 +22,11 @@ for _name, _count in COUNTS.items():
         derandomize=_name != "hunt",
         suppress_health_check=[HealthCheck.too_slow],
     )
-settings.load_profile(os.environ.get("RIGRIGHT_HYPOTHESIS", "quick"))
+PROFILE = os.environ.get("RIGRIGHT_HYPOTHESIS", "quick")
+settings.load_profile(PROFILE)
+
+# hypothesis also tries constants of the modules that happen to be loaded: another order of tests, other examples
+if PROFILE != "hunt":
+    providers._get_local_constants = lambda: providers._local_constants
 
 few = settings(max_examples=settings.default.max_examples // 5)  # where one example is a whole search

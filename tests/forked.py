@@ -40,14 +40,25 @@ def count(config) -> int:
     return (os.cpu_count() or 1) + 1 if asked == "auto" else int(asked)
 
 
+def pytest_configure():
+    """What collecting makes stays until the end: nobody needs to look through it for garbage."""
+    gc.disable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish():
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session):
+    gc.freeze()  # what is there now is never looked through again, and its pages stay shared
+    gc.set_threshold(20_000, 20, 50)
+    gc.enable()
     workers = min(count(session.config), len(session.items))
     if workers < 2 or (session.testsfailed and not session.config.option.continue_on_collection_errors):
         return None
     session.config._tmp_path_factory.getbasetemp()
-    gc.collect()
-    gc.freeze()  # what is there now is never looked through again, and its pages stay shared
     Deal(session, workers).run()
     return True
 

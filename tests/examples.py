@@ -25,7 +25,7 @@ for _name, _count in COUNTS.items():
 PROFILE = os.environ.get("RIGRIGHT_HYPOTHESIS", "quick")
 settings.load_profile(PROFILE)
 
-# hypothesis also tries constants of the modules that happen to be loaded: another order of tests, other examples
+# hypothesis also tries constants of the modules that are loaded: another order of tests, other examples
 if PROFILE != "hunt":
     providers._get_local_constants = lambda: providers._local_constants
 

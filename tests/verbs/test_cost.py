@@ -13,6 +13,7 @@ from rigright.facts.chips import chips
 from rigright.report.pages import cost as pages
 from rigright.verbs.cost import cost as cost_verb
 from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
+from sampled_tables import THOROUGH, whole_when_thorough
 
 HOURS = 730.5  # of a month
 
@@ -98,7 +99,7 @@ def test_buying_is_held_against_the_cheapest_that_lasts():
     assert dear.other.kind == RENT
     assert cheap.other.kind == API
     assert cheap.other.chance < 0.5
-    assert pages.verdict(cheap).said.text.startswith("{machine}: do not buy")
+    assert pages.verdict(dear).said.text != pages.verdict(cheap).said.text, "one is bought, one is not"
 
 
 def test_contracts_are_paid_for_hours_that_nobody_uses():
@@ -114,7 +115,7 @@ def test_more_years_and_dearer_power_never_cost_less():
             cost_verb("8x h100", wish=PlanWish(years=years, tariff_usd_per_kwh=tariff)).way(BUY)
             for tariff in (0.05, 0.4)
         ]
-        for years in (1, 2, 5)
+        for years in (1, 5)
     ]
     values = [[way.ledger.total.value for way in row] for row in totals]
     assert all(cheap <= dear for cheap, dear in values)
@@ -151,10 +152,10 @@ def test_worth_falls_year_by_year(pair):
     assert values[3] == pytest.approx(pair.way(BUY).ledger.resale.value)
 
 
-def test_sixteen_cards_are_two_machines_and_a_network_that_is_not_counted(capsys):
-    assert main(["cost", "2 nodes of 8x h100"]) == 0
-    assert "network between 2 machines" in capsys.readouterr().out
+def test_sixteen_cards_are_two_machines_and_a_network_that_is_not_counted():
     many, eight = (cost_verb(f"{count}x h100") for count in (16, 8))
+    (more,) = set(map(str, pages.assumed(many))) - set(map(str, pages.assumed(eight)))
+    assert " 2 " in more, "the network between 2 machines"
     assert many.boxes == 2
     assert many.power_w.value == pytest.approx(2 * eight.power_w.value)
     assert many.host.value == pytest.approx(2 * eight.host.value)
@@ -188,7 +189,7 @@ def llama_pair():
 
 def test_more_tokens_than_it_makes_are_refused(llama_pair):
     too_many = CostWish(mtok_per_month=llama_pair.output.output_tok / 1e6 * 2)
-    with pytest.raises(AskError, match="at most"):
+    with pytest.raises(AskError, match="--mtok"):
         cost_verb("2x rtx 4090", model="llama-3.1-8b", wish=PlanWish(users=20), spend=too_many)
 
 
@@ -216,56 +217,51 @@ def test_a_training_run_costs_its_hours():
     assert found.usd_per_run(rent).value == pytest.approx(hour * found.output.run_h)
 
 
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        (["2x rtx 4090", "--years", "-3"], "above zero"),
-        (["2x rtx 4090", "--duty", "140%"], "more than 100%"),
-        (["2x rtx 4090", "--place", "Gwangdong"], "Guangdong"),
-        (["2x rtx 4090", "--tariff", "3 doubloons"], "price per kWh"),
-        (["2x rtx 4090", "--tariff", "3 XAU"], 'no exchange rate for "XAU"'),
-        (["2x rtx 4090", "--space", "qqq 300"], "no exchange rate"),
-        (["2x rtx 4090", "--currency", "XYZ"], "known currencies"),
-        (["2x rtx 4090", "--users", "3"], "--for MODEL"),
-        (["2x rtx 4090", "--then", "8x h100"], "--after"),
-        (["2x rtx 4090", "--after", "5"], "--years"),
-        (["2x rtx 4090", "--after", "0.001"], "--after"),
-        (["2x rtx 4090", "--place", "DE", "--tariff", "0.2"], "cannot be combined"),
-        (["2x rtx 4909"], "4090"),
-        (["gaudi2"], "--prices"),
-        (["aws"], "aws:p5.48xlarge"),
-        (["2x rtx 4090", "--customer", "home"], "--place"),
-        (["2x rtx 4090", "--place", "DE", "--customer", "me"], "home, company"),
-        ([], "2x rtx 4090"),
-        ([""], "2x rtx 4090"),
-    ],
+WRONG = (  # what is typed, and a name or an example that the refusal holds
+    (["2x rtx 4090", "--years", "-3"], "--years is -3"),
+    (["2x rtx 4090", "--duty", "140%"], "140%"),
+    (["2x rtx 4090", "--place", "Gwangdong"], "Guangdong"),
+    (["2x rtx 4090", "--tariff", "3 doubloons"], "doubloons"),
+    (["2x rtx 4090", "--tariff", "3 XAU"], '"XAU"; '),
+    (["2x rtx 4090", "--space", "qqq 300"], "USD, CNY, EUR"),
+    (["2x rtx 4090", "--currency", "XYZ"], "USD, CNY, EUR"),
+    (["2x rtx 4090", "--users", "3"], "--for MODEL"),
+    (["2x rtx 4090", "--then", "8x h100"], "--after"),
+    (["2x rtx 4090", "--after", "5"], "--years"),
+    (["2x rtx 4090", "--after", "0.001"], "--after"),
+    (["2x rtx 4090", "--place", "DE", "--tariff", "0.2"], "--place and --tariff"),
+    (["2x rtx 4909"], "4090"),
+    (["gaudi2"], "--prices"),
+    (["aws"], "aws:p5.48xlarge"),
+    (["2x rtx 4090", "--customer", "home"], "--place"),
+    (["2x rtx 4090", "--place", "DE", "--customer", "me"], "home, company"),
+    ([], "2x rtx 4090"),
+    ([""], "2x rtx 4090"),
 )
-def test_wrong_asks_say_what_to_type(typed, told, capsys):
-    assert main(["cost", *typed]) == 2
-    heard = capsys.readouterr().err
-    assert heard.startswith("error: ")
-    assert told in heard
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("width", ["40", "80"])
-def test_the_page_keeps_to_the_screen(language, width, capsys):
-    assert main(["cost", "8x h100", "--place", "广东", "--lang", language, "--width", width]) == 0
-    shown = capsys.readouterr().out
-    assert "¥" in shown, "asked of a Chinese place: answered in yuan"
-    assert shown.splitlines()[0].startswith(("✓", "!"))
+def test_wrong_asks_say_what_to_type(capsys):
+    for typed, told in WRONG:
+        assert main(["cost", *typed]) == 2, typed
+        refused = capsys.readouterr()
+        assert not refused.out, typed
+        assert told in refused.err, typed
+
+
+def test_a_chinese_place_is_answered_in_yuan(capsys):
+    for language in ("en", "zh"):
+        assert main(["cost", "8x h100", "--place", "广东", "--lang", language]) == 0
+        shown = capsys.readouterr().out
+        assert "¥" in shown, language
+        assert shown.startswith(("✓", "!")), language
 
 
 def test_names_of_places_and_clouds_are_those_of_the_reader(capsys):
-    asked = ["cost", "2x rtx 4090", "--place", "Guangdong", "--customer", "company"]
-    assert main([*asked, "--lang", "zh", "--details"]) == 0
-    shown = capsys.readouterr().out
-    assert "广东" in shown
-    assert "算家云" in shown
-    assert main([*asked, "--lang", "en", "--details"]) == 0
-    shown = capsys.readouterr().out
-    assert "China" in shown
-    assert "suanjiayun" in shown
+    asked = ["cost", "2x rtx 4090", "--place", "Guangdong", "--customer", "company", "--details"]
+    for language, names in (("zh", ("广东", "算家云")), ("en", ("China", "suanjiayun"))):
+        assert main([*asked, "--lang", language]) == 0
+        shown = capsys.readouterr().out
+        assert all(name in shown for name in names), language
 
 
 def test_the_sheet_for_a_spreadsheet_has_a_row_a_month(pair):
@@ -280,29 +276,33 @@ def test_spot_alone_and_rent_alone():
     assert {way.kind for way in cost_verb("8x h100", wish=PlanWish(buy=True)).ways} == {BUY}
 
 
-def test_a_machine_whose_watts_nobody_says_is_costed_without_them(capsys):
-    assert main(["cost", "mac studio m5 max 64gb", "--details"]) == 0
-    assert "not counted: power" in capsys.readouterr().out
+def test_a_machine_whose_watts_nobody_says_is_costed_without_them():
+    found = cost_verb("mac studio m5 max 64gb")
+    assert found.power_w.value == 0
+    assert any(found.machine in str(note) for note in found.notes), "what is not counted is named"
 
 
-def test_what_is_rented_abroad_alone_is_said_to_be(capsys):
+def test_what_is_rented_abroad_alone_is_said_to_be():
     found = cost_verb("8x h20")
     assert found.way(RENT).currency == "CNY"
-    assert main(["cost", "8x h20", "--details"]) == 0
-    assert "billed in yuan" in capsys.readouterr().out
-    assert main(["cost", "8x h20", "--currency", "CNY", "--details"]) == 0
-    assert "billed in yuan" not in capsys.readouterr().out
+    cloud = found.way(RENT).label
+    assert any(cloud in str(said) for said in pages.assumed(found))
+    own = cost_verb("8x h20", wish=PlanWish(currency="CNY"))
+    assert not any(cloud in str(said) for said in pages.assumed(own))
 
 
-def test_a_used_price_that_nobody_says_is_reckoned_and_said_to_be(capsys):
-    assert main(["cost", "rtx 4060 ti 16gb", "--details"]) == 0
-    assert "depreciated" in capsys.readouterr().out
-    assert cost_verb("rtx 4060 ti 16gb").cards.value < 425, "the last new one cost 400 to 450"
+def test_a_used_price_that_nobody_says_is_reckoned_and_said_to_be():
+    found = cost_verb("rtx 4060 ti 16gb")
+    assert found.used
+    assert found.notes, "nobody says it"
+    assert not cost_verb("rtx 3090").notes, "somebody does"
+    assert found.cards.value < 425, "the last new one cost 400 to 450"
 
 
+@whole_when_thorough
 def test_every_machine_with_a_price_can_be_costed():
     """No chip of the market breaks the sum, and no total says less than nothing."""
-    for chip in chips()[::3]:
+    for chip in chips()[:: 1 if THOROUGH else 12]:
         try:
             found = cost_verb(chip.id, wish=PlanWish(place="US"))
         except AskError:

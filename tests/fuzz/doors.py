@@ -190,7 +190,8 @@ def any_door(mutant: Callable[[str, random.Random], str], dice: random.Random) -
 
 def any_condition(mutant: Callable[[str, random.Random], str], dice: random.Random) -> None:
     """What `look-up` is asked for, likewise."""
-    words = ("look-up", dice.choice(shelf.names("rigright.verbs.look_up.kinds")))
+    kind = dice.choice([*shelf.names("rigright.verbs.look_up.kinds"), ""])  # "": of all kinds
+    words = ("look-up", kind) if kind else ("look-up",)
     condition = mutant(dice.choice(CONDITIONS), dice)
     code, _, said = _answer([*words, *([] if condition.startswith("-") else [condition])])
     _check(words, code, said)

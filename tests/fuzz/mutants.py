@@ -4,7 +4,7 @@ Nothing is registered. A reader is what the code holds: each form of the front d
 benchmark, each family of configs, and each public function that takes one foreign text. A seed is each longer
 text that a test holds, beside the configs of the zoo: a new reader
 and a new test's text are fuzzed as they are.
-A worker that hangs in one input ends with that input's number, and another goes on behind it.
+A worker that computes too long on one input ends with that input's number, and another goes on behind it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import ast
 import contextlib
 import faulthandler
+import gc
 import importlib
 import inspect
 import json
@@ -21,6 +22,7 @@ import pkgutil
 import random
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -53,7 +55,7 @@ from rigright.verbs.runs.document import document  # noqa: E402
 from rigright.verbs.runs.files import outputs  # noqa: E402
 from rigright.verbs.runs.setup import NOTHING_SAID  # noqa: E402
 
-HANG_S = 20.0
+HANG_CPU_S, HANG_S = 20.0, 600.0  # of an input; the other where it does not compute at all
 ROOM_BYTES = 100 * MIB  # for an input of up to a tenth of that
 LONGEST = 20_000  # letters of a mutant
 SEED_LETTERS = (60, 20_000)
@@ -62,6 +64,7 @@ FOREIGN = frozenset(  # what a foreign text is called where it comes in
 )
 NOT_READERS = re.compile(
     r"\.(families|report|faces|data|export)\.|_child$|\.child$|\.landing$|__main__|\.parts\."
+    r"|look_up\.search$"  # a question, which `figure` asks
 )
 ODD = (
     "", "0", "-1", "-81920", "9999", "1e308", "1e999", "NaN", "nan", "Infinity", "null", "true", "[]",
@@ -88,10 +91,6 @@ VALUES = (
     [None],
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-
-
-class Hung(Exception):  # noqa: N818
-    """An input took too long."""
 
 
 @cache
@@ -130,7 +129,7 @@ def seeds() -> tuple[str, ...]:
     for path in sorted(TESTS.rglob("*.py")):
         if path == Path(__file__):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
                 text = node.value if isinstance(node.value, str) else node.value.decode("utf-8", "replace")
                 if SEED_LETTERS[0] <= len(text) <= SEED_LETTERS[1] and ("\n" in text or text[:1] in "{["):
@@ -138,6 +137,15 @@ def seeds() -> tuple[str, ...]:
     from benchmark_files import FILES
 
     return (*found, *FILES.values())
+
+
+def parsed(path: Path) -> ast.Module:
+    """The syntax of a file; the collector would go through all of it, again and again."""
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
 
 
 @cache
@@ -281,7 +289,7 @@ def work(first: int, end: int, *, seed: int, step: int, until: float) -> int:
             break
         sys.stdout.write(json.dumps({"begins": number}) + "\n")
         sys.stdout.flush()
-        faulthandler.dump_traceback_later(HANG_S, exit=True, file=sys.__stderr__)
+        patient()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             one(number, seed)
@@ -296,8 +304,19 @@ def work(first: int, end: int, *, seed: int, step: int, until: float) -> int:
         if grown > ROOM_BYTES:
             faults += 1
             sys.stdout.write(json.dumps({"input": number, "error": f"{grown // MIB} MiB of memory"}) + "\n")
-    faulthandler.cancel_dump_traceback_later()
+    patient(0)
     return faults
+
+
+def patient(cpu_s: float = HANG_CPU_S) -> None:
+    """End this process with a traceback when it computes for so long; 0: no more."""
+    if cpu_s:
+        faulthandler.dump_traceback_later(HANG_S, exit=True, file=sys.__stderr__)
+    else:
+        faulthandler.cancel_dump_traceback_later()
+    if hasattr(signal, "setitimer"):
+        faulthandler.register(signal.SIGPROF, file=sys.__stderr__, chain=True)
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)
 
 
 def main() -> int:

@@ -9,8 +9,6 @@ import shlex
 import subprocess
 import sys
 
-import pytest
-
 QUESTION = "plan llama-3.1-70b --on '8x h100' --prompt 2048 --output 512 --ttft 1s --tpot 50ms"
 HOME = "plan qwen3-32b --mode chat --buy --budget '$8000'"
 
@@ -18,14 +16,13 @@ HOME = "plan qwen3-32b --mode chat --buy --budget '$8000'"
 def test_an_engineer_reads_verdict_memory_plans_and_what_to_type_next(ask):
     said = ask(QUESTION)
     assert said.code == 0
-    assert said.lines[0].startswith(("✓ 8x H100", "[ok] 8x H100"))
-    assert " runs Llama-3.1-70B in " in said.lines[0]
-    assert said.lines[-3] == "next"
-    assert len([line for line in said.lines if line]) <= 30
+    assert said.mark == "✓"
+    assert re.match(r"\S+ 8x H100 \S+ 80GB \w+ Llama-3\.1-70B in bf16: ", said.lines[0])
+    assert len(said.lines) <= 30
+    typed = [line.strip().startswith("$ rigright") for line in said.lines]
+    assert typed[-3:] == [False, True, True], "two commands under their head close the page"
     long = ask(f"{QUESTION} --details")
-    assert "Llama-3.1-70B: serve, 2,048 prompt + 512 output tokens" in long.out
-    for head in ("options", "next"):
-        assert head in long.lines
+    assert re.search(r"^Llama-3\.1-70B: .*2,048 .*512 ", long.out, re.MULTILINE)
     assert sum(line.strip().startswith("$ rigright") for line in long.lines) >= 3
 
 
@@ -49,7 +46,8 @@ def test_the_same_question_in_yuan_and_chinese(ask):
     assert said.code == 0
     verdict = said.lines[0]
     assert verdict.startswith("✓ ")
-    assert "可跑 Qwen3-32B" in verdict
+    assert "Qwen3-32B" in verdict
+    assert re.search("[\u4e00-\u9fff]", verdict)
     assert int(re.search(r"¥([\d,]+)", verdict)[1].replace(",", "")) <= 50_000
     assert "$" not in verdict
 
@@ -75,41 +73,29 @@ def test_a_looser_limit_never_costs_more(ask):
 def test_a_wish_below_physics_names_the_limit_and_its_number(ask):
     said = ask("plan llama-3.1-8b --on 4090 --ttft 1us")
     assert said.code == 0
-    assert said.out.startswith(
-        ("✗ 1x RTX 4090 misses the limit: TTFT", "[x] 1x RTX 4090 misses the limit: TTFT")
-    )
+    assert re.match(r"(✗|\[x\]) 1x RTX 4090 .*: TTFT ", said.flat)
     data = ask("plan llama-3.1-8b --on 4090 --ttft 1us --json").data
     assert data["fits"] is False
     assert data["broken"][0]["limit"] == "ttft_s"
     assert data["broken"][0]["nearest"] > 1e-6
 
 
-def told_in_one_sentence(err):
-    """An error in one line, and at most one more of what to type."""
-    error, *hint = err.splitlines()
-    return error.startswith("error: ") and (not hint or (len(hint) == 1 and hint[0].startswith("hint: ")))
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("plan llama-3.1-8b --ttft fast", "hint: for example 50ms"),
-        ("plan llama-3.1-8b --budget cheap", "hint: use one amount in one currency: 8000usd"),
-        ("plan llama-3.1-8b --cloud nowhere", "hint: choose alibaba, "),
+def test_a_wrong_line_is_one_sentence_that_says_what_to_do(ask):
+    for line, said in (
+        ("plan llama-3.1-8b --ttft fast", "50ms"),
+        ("plan llama-3.1-8b --budget cheap", "8000usd"),
+        ("plan llama-3.1-8b --cloud nowhere", "alibaba, "),
         ("plan llama-3.1-8b --chips 5095", "5095"),
         ("plan llama-3.1-8b --engine nothing", "nothing"),
-        ("plan llama-3.1-8b --buget 5k", "hint: did you mean --budget?"),
+        ("plan llama-3.1-8b --buget 5k", "--budget"),
         ("plan nothing-of-the-kind", "nothing-of-the-kind"),
-        ("compare 4090 --for llama-3.1-8b", "name 2 to 8 things"),
+        ("compare 4090 --for llama-3.1-8b", " 2 to 8 "),
         ("compare 4090 5090", "--for"),
-        ("compare 4090 aws:x1.huge --for llama-3.1-8b", "unknown instance"),
-    ],
-)
-def test_a_wrong_line_is_one_sentence_that_says_what_to_do(ask, line, said):
-    answer = ask(line)
-    assert answer.code == 2
-    assert said in answer.err
-    assert told_in_one_sentence(answer.err)
+        ("compare 4090 aws:x1.huge --for llama-3.1-8b", '"x1.huge" of aws'),
+    ):
+        answer = ask(line)
+        assert (answer.code, answer.is_error) == (2, True), line
+        assert said in answer.err, line
 
 
 def test_a_spreadsheet_of_plans(ask):
@@ -121,9 +107,9 @@ def test_a_spreadsheet_of_plans(ask):
 def test_cards_and_clouds_side_by_side(ask):
     said = ask("compare 4090 5090 aws:g6e.xlarge --for qwen3-8b --users 8")
     assert said.code == 0
-    assert re.match(r"(✓|\[ok\]) .*: [\d.]+x (faster|cheaper)", said.lines[0])
-    assert "roofline" in ask("compare 4090 5090 aws:g6e.xlarge --for qwen3-8b --users 8 --details").out
-    assert ask("compare 4090 5090 --for qwen3-8b --users 8 --details --html").out.count("<svg") == 1
+    assert re.match(r"(✓|\[ok\]) .*: [\d.]+x ", said.lines[0])
+    told = ask("compare 4090 5090 aws:g6e.xlarge --for qwen3-8b --users 8 --details --html").out
+    assert told.count("<svg") == 1, "the roofline"
 
 
 def test_planning_loads_only_what_it_uses():

@@ -35,73 +35,78 @@ def test_the_list_of_kinds_is_what_can_be_asked(ask):
     assert set(KINDS) | {"model"} <= listed
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_word_finds_rows_and_the_page_shows_as_many(ask, kind):
-    word, _, _ = KINDS[kind]
-    every, found = ask(f"look-up {kind} --json").data, ask(f"look-up {kind} {word} --json").data
-    assert 0 < len(found) <= len(every)
-    page = ask(f"look-up {kind} {word}")
-    assert page.code == 0
-    assert len(page.lines) >= min(len(found), 5)
-    nothing = ask(f"look-up {kind} zzzz-nothing")
-    assert "nothing" in nothing.out + nothing.err or nothing.code > 0
+@pytest.fixture(scope="module")
+def listed():
+    """Every row of a kind, and those of its word: asked for once."""
+    found = {}
+
+    def rows(ask, kind, word=""):
+        if (kind, word) not in found:
+            found[kind, word] = ask(f"look-up {kind} {word} --json").data
+        return found[kind, word]
+
+    return rows
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_limit_cuts_and_says_of_how_many(ask, kind):
-    every = ask(f"look-up {kind} --json").data
-    two = ask(f"look-up {kind} --limit 2 --json").data
-    assert two == every[:2]
-    if len(every) > 2:
-        assert re.search(rf"2 of {len(every)}\b", ask(f"look-up {kind} --limit 2").out)
+def test_a_word_finds_rows_and_the_page_shows_as_many_in_both_languages(ask, listed):
+    for kind, (word, _, _) in KINDS.items():
+        every, found = listed(ask, kind), listed(ask, kind, word)
+        assert 0 < len(found) <= len(every), kind
+        english, chinese = (ask(f"look-up {kind} {word} --limit 5 --lang {code}") for code in ("en", "zh"))
+        assert (english.code, chinese.code) == (0, 0), kind
+        assert len(english.lines) >= min(len(found), 5), kind
+        assert not HAN.search(english.out.replace("显卡", "")), kind
+        assert HAN.search(chinese.out), kind
+        nothing = ask(f"look-up {kind} zzzz-nothing")
+        assert nothing.code > 0 or nothing.mark == "!" or len(nothing.lines) == 1, kind
+    chinese = ask("look-up chips 4090 --json --lang zh").data
+    assert [row["name"] for row in chinese] == [row["name"] for row in listed(ask, "chips", "4090")]
+
+
+def test_a_limit_cuts_and_says_of_how_many(ask, listed):
+    for kind in KINDS:
+        every = listed(ask, kind)
+        assert ask(f"look-up {kind} --limit 2 --json").data == every[:2], kind
+        if len(every) > 2:
+            assert re.search(rf"\b2 of {len(every)}\b", ask(f"look-up {kind} --limit 2").out), kind
     for wrong in ("-3", "two"):
-        said = ask(f"look-up {kind} --limit {wrong}")
-        assert said.code == 2, wrong
-        assert re.fullmatch(r"error: [^\n]+\n(hint: [^\n]+\n)?", said.err)
+        said = ask(f"look-up chips --limit {wrong}")
+        assert (said.code, said.is_error) == (2, True), wrong
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (_, field, _) in KINDS.items() if field])
-def test_rows_stand_in_the_order_asked_for_and_the_other_way_round(ask, kind):
-    _, field, _ = KINDS[kind]
-    down = ask(f"look-up {kind} --sort {field} --json").data
-    told = [row[field] for row in down if row[field] is not None]
-    assert len(told) > 3
-    assert all(one >= other for one, other in pairwise(told))
-    up = ask(f"look-up {kind} --sort {field} --reverse --json").data
-    assert [row[field] for row in up if row[field] is not None] == told[::-1]
+def test_rows_stand_in_the_order_asked_for_and_the_other_way_round(ask):
+    for kind, (_, field, _) in KINDS.items():
+        if field:
+            down = ask(f"look-up {kind} --sort {field} --json").data
+            told = [row[field] for row in down if row[field] is not None]
+            assert len(told) > 3, kind
+            assert all(one >= other for one, other in pairwise(told)), kind
+            up = ask(f"look-up {kind} --sort {field} --reverse --json").data
+            assert [row[field] for row in up if row[field] is not None] == told[::-1], kind
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (_, _, condition) in KINDS.items() if condition])
-def test_a_condition_keeps_what_fulfils_it_and_nothing_else(ask, kind):
-    _, _, condition = KINDS[kind]
-    field, _, value = condition.partition("=")
-    every = ask(f"look-up {kind} --json").data
-    kept = ask(f"look-up {kind} --where {condition} --json").data
-    assert 0 < len(kept) <= len(every)
-    assert all(value in str(row[field]).lower() for row in kept)
-    names = [words_of(row) for row in kept]
-    assert [words_of(row) for row in every if words_of(row) in names] == names
+def test_a_condition_keeps_what_fulfils_it_and_nothing_else(ask, listed):
+    for kind, (_, _, condition) in KINDS.items():
+        if condition:
+            field, _, value = condition.partition("=")
+            every = listed(ask, kind)
+            kept = ask(f"look-up {kind} --where {condition} --json").data
+            assert 0 < len(kept) <= len(every), kind
+            assert all(value in str(row[field]).lower() for row in kept), kind
+            names = {words_of(row) for row in kept}
+            assert [words_of(row) for row in every if words_of(row) in names] == list(map(words_of, kept)), (
+                kind
+            )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_both_languages_show_the_same_rows(ask, kind):
-    word, _, _ = KINDS[kind]
-    english, chinese = (ask(f"look-up {kind} {word} --limit 5 --lang {code}") for code in ("en", "zh"))
-    assert chinese.code == 0
-    assert not HAN.search(english.out.replace("显卡", ""))
-    assert HAN.search(chinese.out)
-    shown = [len(ask(f"look-up {kind} {word} --json --lang {code}").data) for code in ("en", "zh")]
-    assert shown[0] == shown[1] > 0
-
-
-@pytest.mark.parametrize("kind", ["chips", "cpus", "clouds", "prices", "software", "benchmarks"])
-def test_sources_are_told_when_asked_for(ask, kind):
-    word, _, _ = KINDS[kind]
-    plain, sourced = ask(f"look-up {kind} {word}"), ask(f"look-up {kind} {word} --sources")
-    assert len(sourced.out) > len(plain.out)
-    rows = ask(f"look-up {kind} {word} --json").data
-    assert all(row["source"] for row in rows)
-    assert all(row["confidence"] in {"high", "medium", "med", "low"} for row in rows)
+def test_sources_are_told_when_asked_for(ask, listed):
+    for kind in ("chips", "cpus", "clouds", "prices", "software", "benchmarks"):
+        word, _, _ = KINDS[kind]
+        plain, sourced = (ask(f"look-up {kind} {word} --limit 5 {more}") for more in ("", "--sources"))
+        assert len(sourced.out) > len(plain.out), kind
+        rows = listed(ask, kind, word)
+        assert all(row["source"] for row in rows), kind
+        assert all(row["confidence"] in {"high", "medium", "med", "low"} for row in rows), kind
 
 
 def test_a_wrong_condition_names_the_fields_there_are(ask):
@@ -109,12 +114,11 @@ def test_a_wrong_condition_names_the_fields_there_are(ask):
         ("look-up chips --where memroy>=24GB", "mem"),
         ("look-up chips --sort colour", "mem"),
         ("look-up chips --where 'memory>=lots'", "lots"),
-        ("look-up chops 4090", "see: rigright look-up"),
+        ("look-up chops 4090", "chops 4090"),
     ):
         said = ask(line)
-        assert said.code == 2, line
+        assert (said.code, said.is_error) == (2, True), line
         assert told in said.err, line
-        assert re.fullmatch(r"error: [^\n]+\n(hint: [^\n]+\n)?", said.err)
 
 
 def test_conditions_join(ask):

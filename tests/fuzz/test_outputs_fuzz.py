@@ -37,7 +37,7 @@ ODD = st.sampled_from(
         "\n",
     ]
 )
-SOON_S = 5.0
+SOON_CPU_S = 3.0
 FIGURES = {"value", "value_gib", "load", "tok_per_s_per_chip", "peak_gib"}
 
 
@@ -85,22 +85,22 @@ def test_any_value_may_be_any_other(name, data):
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 200_000,
-        '{"a":' * 100_000,
-        "Step 1 | " * 100_000 + "tokens_per_second_per_gpu:",
-        "KV Cache is allocated." * 50_000,
-        "INSERT INTO llama_bench (" * 40_000 + " avg_ts",
-        "GPU KV cache size: " + "1" * 1_000_000,
-        "MLPerf Results Summary SUT name" + " " * 500_000,
-        "train_samples_per_second" + " " * 500_000,
-        "model='" * 100_000 + "GPU KV cache size",
-        "Metric,avg\n" + "(" * 300_000 + ",1\n",
+        "[" * 40_000,
+        '{"a":' * 20_000,
+        "Step 1 | " * 20_000 + "tokens_per_second_per_gpu:",
+        "KV Cache is allocated." * 10_000,
+        "INSERT INTO llama_bench (" * 8_000 + " avg_ts",
+        "GPU KV cache size: " + "1" * 200_000,
+        "MLPerf Results Summary SUT name" + " " * 100_000,
+        "train_samples_per_second" + " " * 100_000,
+        "model='" * 20_000 + "GPU KV cache size",
+        "Metric,avg\n" + "(" * 60_000 + ",1\n",
     ],
 )
 def test_a_flood_is_read_soon(text):
-    began_s = time.monotonic()
+    began_s = time.process_time()
     survives("flood.txt", text)
-    assert time.monotonic() - began_s < SOON_S
+    assert time.process_time() - began_s < SOON_CPU_S
 
 
 def test_a_name_that_no_file_system_takes_is_no_crash():

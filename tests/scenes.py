@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from fake_driver import SCENARIOS, Driver
-from fake_trees import sayings
+from fake_trees import Remembered, Tree, grow_in, sayings
 from rigright.machine.parts.surroundings import matters
-from rigright.machine.world import ROOT, World, command_file
+from rigright.machine.world import ROOT, Said, World, command_file
 
 _OURS = {"PYTHONPATH"}  # where the tests find rigright
 
@@ -38,6 +40,33 @@ def scene(name: str, folder: Path) -> World:
         **(Driver.play(told["driver"], folder).env if "driver" in told else no_driver(folder)),
     }
     return World(root=grown(told, folder, env), env=env, is_live=True, commands=commands)
+
+
+@cache
+def _tree(host: str) -> Tree:
+    """The tree of a host; those that are alike are grown once."""
+    tree = Tree()
+    grow_in(tree, json.loads(host))
+    return tree
+
+
+def remembered(name: str, folder: Path) -> Remembered:
+    """The same machine for readers in this process: its files are in memory, only its driver plays."""
+    told = scenario(name)
+    said = {**sayings(told.get("host", {})), **told.get("commands", {})}
+    answers = {command_file(tuple(shlex.split(line))): Said(code=0, out=text) for line, text in said.items()}
+    env = {
+        **{key: value for key, value in os.environ.items() if not matters(key) or key in _OURS},
+        **(Driver.play(told["driver"], folder).env if "driver" in told else no_driver(folder)),
+    }
+    return Remembered(
+        root=Path("/nowhere"),
+        env=env,
+        is_live=True,
+        commands=Path("/nowhere"),
+        tree=_tree(json.dumps(told.get("host", {}), sort_keys=True)),
+        said=answers,
+    )
 
 
 def no_driver(folder: Path) -> dict[str, str]:

@@ -21,23 +21,42 @@ _QUOTED = re.compile(r"'[^']*'|\"'\"")
 _SHORT = 3  # letters from which a word in a command is surely the one of the record
 
 
-def words(thing: object) -> Iterator[str]:
-    """Every text of a record."""
+_HELD: dict[int, tuple[object, frozenset[str]]] = {}  # with the thing, so that its number stays its own
+
+
+def words(thing: object) -> frozenset[str]:
+    """Every text of a record, found once for each part of a machine."""
     if isinstance(thing, str):
-        yield thing
-    elif isinstance(thing, (tuple, list)):
-        for one in thing:
-            yield from words(one)
-    elif is_dataclass(thing):
-        for field in fields(thing):
-            if field.name != "see":  # what would show a thing is a command already
-                yield from words(getattr(thing, field.name))
+        return frozenset((thing,))
+    if not is_record(thing):
+        return frozenset()
+    if id(thing) not in _HELD:
+        # what would show a thing is a command already
+        names = (
+            ()
+            if isinstance(thing, tuple | list)
+            else [one.name for one in fields(thing) if one.name != "see"]
+        )
+        inside = thing if isinstance(thing, tuple | list) else [getattr(thing, name) for name in names]
+        _HELD[id(thing)] = thing, frozenset().union(*map(words, inside))
+    return _HELD[id(thing)][1]
+
+
+def values(thing: object) -> list[object]:
+    """Of every field; but what would show a thing is a command already."""
+    return [getattr(thing, one.name) for one in fields(thing) if one.name != "see"]
+
+
+def is_record(thing: object) -> bool:
+    return isinstance(thing, str | tuple | list) or (is_dataclass(thing) and not isinstance(thing, type))
 
 
 def poisoned(thing: object, evil: set[str]) -> object:
     """The same record with more behind those texts."""
     if isinstance(thing, str):
         return thing + EVIL if thing in evil else thing
+    if not is_record(thing) or evil.isdisjoint(words(thing)):
+        return thing
     if isinstance(thing, tuple):
         return tuple(poisoned(one, evil) for one in thing)
     if is_dataclass(thing) and not isinstance(thing, type):

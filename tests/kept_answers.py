@@ -7,22 +7,34 @@ from functools import partial
 from rigright.base import shelf
 
 PLANNING = {"calibrate", "compare", "explain", "fit", "look_up", "plan", "simulate", "sweep", "validate"}
-SHOWN = {"language", "lang", "form", "width", "color"}  # options that change no answer, only how it looks
+SHOWN = {
+    "language",
+    "lang",
+    "form",
+    "width",
+    "color",
+    "details",
+}  # how an answer looks
 
 
-def keep(monkeypatch, kept: dict, *, of: set[str] = PLANNING) -> None:
-    """From now on these verbs answer out of `kept` where they can."""
+def keep(monkeypatch, kept: dict, *, of: set[str] | None = PLANNING) -> None:
+    """From now on these verbs (None: all of them) answer out of `kept` where they can."""
     take = shelf.take
 
     def taken(package, file, *, bears):
         found = take(package, file, bears=bears)
-        return partial(_once, kept, file, found) if bears == "answer" and file in of else found
+        return (
+            partial(_once, kept, file, found) if bears == "answer" and (of is None or file in of) else found
+        )
 
     monkeypatch.setattr(shelf, "take", taken)
 
 
 def _once(kept, file, answer, options):
+    """A page is made of the options of who asked last: it reads `details` only then."""
     asked = (file, *sorted((name, repr(value)) for name, value in vars(options).items() if name not in SHOWN))
     if asked not in kept:
-        kept[asked] = answer(options)
-    return kept[asked]
+        kept[asked] = options, answer(options)
+    first, found = kept[asked]
+    vars(first).update(vars(options))
+    return found

@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_told_with_what_would():
 
 def test_layers_can_stay_on_the_host_where_the_engine_allows():
     found = explain("llama-3.1-70b", "rtx 4090", wish=ServingWish(engine="llama.cpp"))
-    host = [remedy for remedy in found.remedies if "GB of RAM" in str(remedy.change)]
+    host = [remedy for remedy in found.remedies if "RAM" in str(remedy.change)]
     assert len(host) == 1
     assert host[0].fits
     assert "-ngl" in str(host[0].price)
@@ -121,7 +121,9 @@ def test_layers_can_stay_on_the_host_where_the_engine_allows():
 def test_when_nothing_alone_is_enough_all_are_tried_together():
     found = explain("llama-3.1-405b", "4x rtx 3090", wish=ServingWish(engine="vllm"))
     assert not found.fits
-    assert any("all together" in str(remedy.change) for remedy in found.remedies)
+    flags = [remedy.flag for remedy in found.remedies if remedy.flag is not None]
+    (together,) = (flag for flag in flags if flag.count("--") > 1)
+    assert sum(flag in together for flag in flags) > 2
 
 
 def test_unlike_cards_get_layers_by_their_memory():
@@ -202,16 +204,16 @@ def test_wide_cuts_go_as_far_as_heads_allow():
 @pytest.mark.parametrize(
     ("wish", "told"),
     [
-        ({"context_tok": 0}, "context"),
-        ({"batch": -1}, "batch"),
-        ({"utilisation": 1.5}, "share"),
+        ({"context_tok": 0}, "0"),
+        ({"batch": -1}, "-1"),
+        ({"utilisation": 1.5}, "1.5"),
         ({"kv": "q8_0", "engine": "vllm"}, "llama.cpp"),
         ({"kv": "q9"}, "fp8"),
         ({"tp": 16}, "16"),
         ({"engine": "fortran"}, "fortran"),
         ({"weights": "bf17"}, "bf16"),
-        ({"image_size": 448}, "image"),
-        ({"image_size": 1}, "image"),
+        ({"image_size": 448}, "--image-size"),
+        ({"image_size": 1}, "--image-size"),
     ],
 )
 def test_wrong_questions_are_told_what_is_there(wish, told):
@@ -272,7 +274,7 @@ def test_the_page_begins_with_a_verdict(capsys):
     assert lines[0].startswith(("✓ 8x H100", "[ok] 8x H100"))
     assert "8x H100" in out
     _, out, _ = run(capsys, "llama-3.1-70b", "--on", "rtx 4090", "--engine", "vllm")
-    assert "does not fit" in out.splitlines()[0]
+    assert out.splitlines()[0].startswith("✗")
 
 
 def test_the_next_command_keeps_what_was_asked(capsys):
@@ -300,8 +302,9 @@ def test_wrong_words_on_the_command_line(capsys):
     ):
         code, out, err = run(capsys, *words)
         assert code > 0
-        assert err.startswith("error: ")
-        assert "Traceback" not in out + err
+        assert err
+        assert not out
+        assert "Traceback" not in err
 
 
 def test_verdicts_are_sentences_of_both_languages():
@@ -313,12 +316,12 @@ def test_verdicts_are_sentences_of_both_languages():
 
 def test_more_stages_than_cards_are_refused_whatever_the_engine():
     for engine in ("vllm", "llama.cpp", "transformers"):
-        with pytest.raises(AskError, match="there are 2"):
+        with pytest.raises(AskError, match=r"pp 4 .* 2$"):
             explain("llama-3.1-8b", "2x rtx 4090", wish=ServingWish(engine=engine, pp=4))
 
 
 def test_what_an_engine_does_not_do_is_told():
-    with pytest.raises(AskError, match="splits a model by layer"):
+    with pytest.raises(AskError, match=r"llama\.cpp .*--tp"):
         explain("llama-3.1-8b", "2x rtx 4090", wish=ServingWish(engine="llama.cpp", tp=2))
 
 

@@ -119,25 +119,24 @@ def test_own_prices_in_yuan(tmp_path):
     assert 1500 < plan_verb("qwen3-8b", wish=wish).first.supply.usd.value < 2500
 
 
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        ("chip,usd\n4090,\n", "line 2.*price"),
-        ("chip,usd\n4090,many\n", "line 2: column usd"),
-        ("chip,usd\nno such card,5\n", "line 2"),
-        ("chip,usd,as_of\n4090,5,someday\n", "as_of"),
-        ("card,usd\n4090,5\n", "chip"),
-    ],
-)
-def test_a_broken_price_file_names_the_place(tmp_path, table, said):
-    prices = tmp_path / "mine.csv"
-    prices.write_text(table, encoding="utf-8")
-    with pytest.raises(DataError, match=said):
-        plan_verb("qwen3-8b", wish=PlanWish(chips=("4090",), prices_file=str(prices)))
+def test_a_broken_price_file_names_the_place(tmp_path):
+    for number, (table, told) in enumerate(
+        (
+            ("chip,usd\n4090,\n", "2: .*usd"),
+            ("chip,usd\n4090,many\n", '2: .*usd: .*"many"'),
+            ("chip,usd\nno such card,5\n", '2: .*"no such card"'),
+            ("chip,usd,as_of\n4090,5,someday\n", "as_of"),
+            ("card,usd\n4090,5\n", "chip"),
+        )
+    ):
+        prices = tmp_path / f"mine{number}.csv"
+        prices.write_text(table, encoding="utf-8")
+        with pytest.raises(DataError, match=told):
+            plan_verb("qwen3-8b", wish=PlanWish(chips=("4090",), prices_file=str(prices)))
 
 
 def test_a_price_file_that_is_not_there():
-    with pytest.raises(MissingError, match="no such file"):
+    with pytest.raises(MissingError, match=r"nowhere\.csv"):
         plan_verb("qwen3-8b", wish=PlanWish(prices_file="nowhere.csv"))
 
 
@@ -150,23 +149,19 @@ def test_a_price_file_that_is_not_there():
         ("llama-3.1-8b", {"weights": ("fp3",)}, "fp3"),
         ("llama-3.1-8b", {"kv": ("fp3",)}, "fp3"),
         ("llama-3.1-8b", {"quality": "best"}, "best"),
-        ("llama-3.1-8b", {"chips": ("no such chip",)}, "unknown GPU"),
-        ("llama-3.1-8b", {"users": 5, "rate_per_s": 5}, "one of them"),
-        ("llama-3.1-8b", {"on": "4090", "owned": "4090"}, "--on and --own cannot be combined"),
-        (
-            "llama-3.1-8b",
-            {"prompt_tok": 4096, "output_tok": 4096, "context_tok": 4096},
-            "do not fit in a context",
-        ),
-        ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "--buy and --cloud cannot be combined"),
-        ("llama-3.1-8b", {"users": 0}, "above zero"),
-        ("llama-3.1-8b", {"budget_usd": -5}, "above zero"),
+        ("llama-3.1-8b", {"chips": ("no such chip",)}, "no such"),
+        ("llama-3.1-8b", {"users": 5, "rate_per_s": 5}, "--concurrency and --rate"),
+        ("llama-3.1-8b", {"on": "4090", "owned": "4090"}, "--on and --own"),
+        ("llama-3.1-8b", {"prompt_tok": 4096, "output_tok": 4096, "context_tok": 4096}, "8,192.*4,096"),
+        ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "--buy and --cloud"),
+        ("llama-3.1-8b", {"users": 0}, "--concurrency is 0"),
+        ("llama-3.1-8b", {"budget_usd": -5}, "--budget is .*-5"),
         ("bert-base-uncased", {"work": "chat"}, "--mode image"),
         ("llama-3.1-8b", {"steps": 20}, "--steps"),
-        ("resnet50", {"users": 8, "kv": ("fp8",)}, "--concurrency does not apply"),
+        ("resnet50", {"users": 8, "kv": ("fp8",)}, "--concurrency"),
         ("resnet50", {"work": "pretrain", "train_tok": 1e9}, "--tokens"),
         ("resnet50", {"engines": ("vllm",)}, "--engine"),
-        ("llama-3.1-8b", {"work": "image"}, "generates text"),
+        ("llama-3.1-8b", {"work": "image"}, r"--mode serve \| chat"),
     ],
 )
 def test_a_wish_that_cannot_be_says_so(model, wish, said):
@@ -303,12 +298,18 @@ def test_a_budget_is_told_as_it_was_said_with_the_rate_and_its_date():
 
     wish = read_wish({"chips": "rtx 4090", "budget": "60000 CNY"})
     found = plan_verb("llama-3.1-8b", wish=wish)
-    assert "budget 60000 CNY" in str(work(found.wish))
-    assert sum("CNY at 7.1 per dollar (20" in str(note) for note in found.notes) == 1
+    assert "60000 CNY" in str(work(found.wish))
+    assert sum("CNY at 7.1 " in str(note) for note in found.notes) == 1
     plain = plan_verb("llama-3.1-8b", wish=read_wish({"chips": "rtx 4090", "budget": "$8000"}))
-    assert not any("per dollar" in str(note) for note in plain.notes)
+    assert not any("CNY" in str(note) for note in plain.notes)
 
 
 def test_a_single_picture_is_told_with_its_steps():
     found = plan_verb("sdxl", wish=PlanWish(on="rtx 4090", steps=30)).found
-    assert all(any(", 30 steps" in str(note) for note in plan.notes) for plan in found.plans)
+    assert all(any("30" in _values(note) for note in plan.notes) for plan in found.plans)
+
+
+def _values(note):
+    """All that a sentence is filled with, of the sentences in it, too."""
+    values = [value for _, value in getattr(note, "values", ())]
+    return {str(value) for value in values}.union(*map(_values, values))

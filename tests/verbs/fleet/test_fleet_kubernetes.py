@@ -16,9 +16,14 @@ from pathlib import Path
 
 import pytest
 
+import spoken
 from rigright.base.errors import AskError, MissingError
 from rigright.faces.cli.main import main
-from rigright.machine.far.envelope import heard
+from rigright.machine.device import Device
+from rigright.machine.far.envelope import heard, lines
+from rigright.machine.record import Machine
+from rigright.machine.stored import plain
+from rigright.machine.system import System
 from rigright.verbs.fleet.files import files
 from rigright.verbs.fleet.frame import FleetWish, fleet
 
@@ -49,30 +54,27 @@ def validated(text, tmp_path):
     return code, told.getvalue()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_manifest_is_valid(kind, tmp_path):
-    code, said = validated(manifest(**KINDS[kind]), tmp_path)
-    assert code == 0, said
-    assert ("job" if kind == "job" else "daemonset") in said
+def test_a_manifest_is_valid(tmp_path):
+    for kind, options in KINDS.items():
+        code, said = validated(manifest(**options), tmp_path)
+        assert code == 0, (kind, said)
+        assert ("job" if kind == "job" else "daemonset") in said
 
 
-@pytest.mark.parametrize(
-    ("kind", "right", "wrong"),
-    [
+def test_a_wrong_word_in_it_is_noticed(tmp_path):
+    """So that the test above can fail."""
+    for kind, right, wrong in (
         ("probe", "containers:", "containerz:"),
         ("probe", "hostPath:", "hostpath:"),
         ("job", "mountPath:", "mountPaht:"),
         ("job", "completions:", "completion:"),
         ("watch", "capabilities:", "capability:"),
         ("watch", "containerPort:", "port:"),
-    ],
-)
-def test_a_wrong_word_in_it_is_noticed(kind, right, wrong, tmp_path):
-    """So that the test above can fail."""
-    text = manifest(**KINDS[kind])
-    assert right in text
-    code, _ = validated(text.replace(right, wrong, 1), tmp_path)
-    assert code != 0
+    ):
+        text = manifest(**KINDS[kind])
+        assert right in text
+        code, _ = validated(text.replace(right, wrong, 1), tmp_path)
+        assert code != 0, (kind, wrong)
 
 
 def test_pods_have_no_more_rights_than_reading():
@@ -114,8 +116,9 @@ def test_the_container_line_does_what_it_says(tmp_path):
 
 @pytest.mark.parametrize("image", ["", "a b", "x\ny", 'x"', "-x", "$(id)", "x" * 300])
 def test_a_name_that_is_no_image(image):
-    with pytest.raises(AskError, match="image"):
+    with pytest.raises(AskError) as refused:
         files("kubernetes", image=image)
+    assert "--image" in str(refused.value)
 
 
 def test_metrics_need_an_image_with_rigright():
@@ -125,8 +128,9 @@ def test_metrics_need_an_image_with_rigright():
 
 @pytest.mark.parametrize("nodes", [0, -1, 10**6])
 def test_a_number_of_nodes_that_nobody_has(nodes):
-    with pytest.raises(AskError, match="nodes"):
+    with pytest.raises(AskError) as refused:
         files("kubernetes", nodes=nodes)
+    assert "--nodes" in str(refused.value)
 
 
 def test_files_are_printed_as_they_are(capsys):
@@ -136,7 +140,8 @@ def test_files_are_printed_as_they_are(capsys):
     told = json.loads(capsys.readouterr().out)["files"]
     assert set(told) == {"rigright-health.sh", "slurm.conf"}
     assert main(["fleet", "files"]) == 2
-    assert "--slurm, --kubernetes or --shell" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert all(way in said for way in ("--slurm", "--kubernetes", "--shell"))
 
 
 KUBECTL = """\
@@ -177,21 +182,10 @@ def cluster(far):
     return far
 
 
-def log_of(far, node, scenario):
-    """What a pod on a node with that machine writes."""
-    from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
-
-    env = far.settings(node, scenario) | {"NODE_NAME": node}
-    said = parcel(RemoteRequest(patience_s=50), lifeline=False)
-    done = subprocess.run(
-        shlex.split(start_line(python=sys.executable)),
-        input=said,
-        env=env,
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-    return b"time=now level=info something else\n" + done.stdout
+def log_of(node, *devices):
+    """What a pod on a node with these cards writes."""
+    told = {"node": node, "machine": plain(Machine(devices=devices, system=System(host=node)))}
+    return b"time=now level=info something else\n" + "".join(lines(told)).encode()
 
 
 def over(**more):
@@ -208,8 +202,8 @@ def test_pods_logs_are_answers_of_their_nodes(cluster):
         pod("e", "node-e"),
     ]
     (cluster.folder / "pods.json").write_text(json.dumps({"items": pods}), encoding="utf-8")
-    (cluster.folder / "a.log").write_bytes(log_of(cluster, "node-a", "lost_gpu"))
-    healthy = log_of(cluster, "node-b", "healthy_8xh100")
+    (cluster.folder / "a.log").write_bytes(log_of("node-a", Device(index=3, vendor="nvidia", state="lost")))
+    healthy = log_of("node-b", Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3"))
     (cluster.folder / "b.log").write_bytes(healthy + healthy)
     (cluster.folder / "e.log").write_bytes(b"just started\n")
     found = over(options=("--context", "lab"))
@@ -217,22 +211,29 @@ def test_pods_logs_are_answers_of_their_nodes(cluster):
     by_node = {one.node: one for one in found.nodes}
     assert any(one.about == "gpu 3" for _, one in by_node["node-a"].findings)
     assert "0/3 nodes are available" in str(by_node["node-c"].trouble)
-    assert "waiting to start" in str(by_node["node-d"].trouble)
-    assert "no answer yet" in str(by_node["node-e"].trouble)
+    assert '"probe"' in str(by_node["node-d"].trouble), "what the server says of its container"
+    assert spoken.values(by_node["node-e"].trouble) == {"pod": "e"}
     asked = [json.loads(line) for line in cluster.lines("asked")]
     assert all(words[:2] == ["--context", "lab"] for words in asked)
     assert not any("old" in words for words in asked), "the newest pod of a node speaks for it"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [None, "{}", "[]", '{"items": [{}]}', '{"items": [1]}', '{"items": {"a": 1}}', "not json", "[" * 100_000],
-)
-def test_a_kubectl_that_answers_otherwise(cluster, text):
-    if text is not None:
-        (cluster.folder / "pods.json").write_text(text, encoding="utf-8")
-    with pytest.raises(MissingError, match=r"kubectl|no pod"):
-        over()
+def test_a_kubectl_that_answers_otherwise(cluster):
+    deep = "[" * 100_000
+    for text in (
+        None,
+        "{}",
+        "[]",
+        '{"items": [{}]}',
+        '{"items": [1]}',
+        '{"items": {"a": 1}}',
+        "not json",
+        deep,
+    ):
+        if text is not None:
+            (cluster.folder / "pods.json").write_text(text, encoding="utf-8")
+        with pytest.raises(MissingError):
+            over()
 
 
 def test_no_pods_says_how_to_start_them(cluster):
@@ -242,12 +243,12 @@ def test_no_pods_says_how_to_start_them(cluster):
 
 
 def test_pods_do_not_bench(cluster):
-    with pytest.raises(AskError, match="only probe"):
+    with pytest.raises(AskError):
         fleet("bench", wish=FleetWish(over="kubernetes"))
     assert cluster.lines("asked") == []
 
 
 def test_without_kubectl(far, monkeypatch):
     monkeypatch.setenv("PATH", str(far.folder))
-    with pytest.raises(MissingError, match="kubectl"):
+    with pytest.raises(MissingError):
         over()

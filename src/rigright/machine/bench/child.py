@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
+from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bench.ask import BenchRequest, Deadline
@@ -30,6 +31,7 @@ START = (
     f"{ONLY_INSTALLED}sys.path.append(sys.argv.pop(1)); from rigright.machine.bench.start import main; main()"
 )
 GRACE_S = 20.0  # to load PyTorch and to come to an end
+DEAD_S = 1.0  # for a child that was ended, or has ended, to be gone
 KEPT_BYTES = 2000  # of what a child said last
 LAST_S = 0.05  # what a child that has ended may still have in its pipe
 LONGEST_LINE = MIB  # of an answer
@@ -49,7 +51,7 @@ class BenchChild:
     def run(self, ask: BenchRequest, end: Deadline | None = None) -> Iterator[Result | Skipped]:
         """What the part measures; a child that is late, dies or outlives the end is ended, and told of."""
         began = time.monotonic()
-        until = Deadline.of(ask.spare_s * 1.5 + GRACE_S)
+        until = Deadline.of(ask.spare_s * 1.5 + patience(GRACE_S))
         until = until if end is None else min(until, end)
         try:
             process = self._started()
@@ -83,7 +85,7 @@ class BenchChild:
         # end the whole group; one that cannot be ended (its driver hangs in the kernel) is left alone
         send(process)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(1.0)
+            process.wait(patience(DEAD_S))
         with suppress(queue.Empty):
             while self._lines.get(timeout=LAST_S) is not None:
                 pass  # whoever waits to put one more comes to an end
@@ -135,8 +137,8 @@ class BenchChild:
         code = None
         if process is not None and late_s is None:
             with suppress(subprocess.TimeoutExpired):
-                code = process.wait(1.0)
-                self._ear.join(1.0)  # its last words may still be on their way
+                code = process.wait(patience(DEAD_S))
+                self._ear.join(patience(DEAD_S))  # its last words may still be on their way
         said = self._said.decode("utf-8", "replace").strip().splitlines()
         self.close()
         if late_s is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, MissingError
+from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.record import Machine
 
@@ -69,7 +70,7 @@ def asked(path: str) -> TorchPython | None:
             [path, "-c", _ASK],
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=patience(PATIENCE_S),
             check=True,
             stdin=subprocess.DEVNULL,
         )

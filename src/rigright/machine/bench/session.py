@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, MissingError
+from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.ask import BenchRequest, Deadline, Meeting, SentLoad
 from rigright.machine.bench.cards import chosen, environment, names
@@ -99,7 +100,7 @@ def measured(
     hurried = wish.quick and wish.budget_s is None  # then each part has its least, however slow the start was
     began_s = time.monotonic() if began_s is None else began_s
     until = Deadline(began_s + (wish.budget_s or (QUICK_BUDGET_S if hurried else BUDGET_S)))
-    end = Deadline(until.at_s + (QUICK_GRACE_S if hurried else GRACE_S))
+    end = Deadline(until.at_s + patience(QUICK_GRACE_S if hurried else GRACE_S))
     elsewhere = {"torch"} if has_numpy() else {"torch", "numpy"}  # what another Python may have
     asked = any(_wanted(parts, need) for need in elsewhere)
     python = torch_python(wish.python, machine, env=env) if asked else None

@@ -16,6 +16,7 @@ from typing import IO, Any
 from rigright.base import http
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import say
 
@@ -152,7 +153,11 @@ def _opened(url: str, body: Mapping[str, Any] | None) -> Any:
     asked = None if body is None else json.dumps(body).encode()
     try:
         return http.opened(
-            url, wait_s=PATIENCE_S, body=asked, key=key, headers={"Content-Type": "application/json"}
+            url,
+            wait_s=patience(PATIENCE_S),
+            body=asked,
+            key=key,
+            headers={"Content-Type": "application/json"},
         )
     except urllib.error.HTTPError as error:
         with error:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from threading import Thread
 
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.patience import patience
 from rigright.base.units import KIB, MIB
 from rigright.base.words import say
 from rigright.machine.bench.ask import Deadline
@@ -21,6 +22,7 @@ GREETING = b"rigright-wire-1\n"
 HEAD = struct.Struct("!cd")
 SEND, FETCH, ECHO = b"s", b"f", b"e"
 LONGEST_S = 60.0
+REACH_S, SILENT_S = 5.0, 10.0  # for the other side to greet, and beside the time it works
 CHUNK = MIB
 ECHO_BYTES = 64
 PORT = 47470
@@ -76,7 +78,7 @@ def serve(waiting: socket.socket) -> None:
 
 def answer(visitor: socket.socket) -> None:
     """One visitor: what was asked for, no longer than allowed."""
-    visitor.settimeout(5.0)
+    visitor.settimeout(patience(REACH_S))
     visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if _exactly(visitor, len(GREETING)) != GREETING:
         return
@@ -127,11 +129,11 @@ def round_trips(host: str, port: int, *, spare_s: float) -> list[float]:
 def visit(host: str, port: int, *, way: bytes, spare_s: float) -> socket.socket:
     """A connection to a listener that has understood what is wanted."""
     try:
-        line = socket.create_connection((host, port), timeout=5.0)
+        line = socket.create_connection((host, port), timeout=patience(REACH_S))
     except (OSError, ValueError) as error:
         raise _nobody(host, port, why=error) from None
     try:
-        line.settimeout(spare_s + 10.0)
+        line.settimeout(spare_s + patience(SILENT_S))
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         line.sendall(GREETING)
         answered = _exactly(line, len(GREETING))

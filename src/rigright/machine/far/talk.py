@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import IO, Literal
 
+from rigright.base.patience import patience
 from rigright.base.units import GIB, KIB
 from rigright.machine.ending import send
 
@@ -63,11 +64,11 @@ def talk(
         if process.poll() is None:
             send(process, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(FAREWELL_S)
+                process.wait(patience(FAREWELL_S))
         if process.poll() is None:
             send(process)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(FAREWELL_S)
+                process.wait(patience(FAREWELL_S))
         _close(threads)
     return Talked(ended=ended, code=process.returncode, complaints=tuple(complaints))
 
@@ -75,7 +76,7 @@ def talk(
 def _close(threads: Mapping[IO[bytes] | None, Thread]) -> None:
     """Hear the last words; a stream that something left behind still holds is left open."""
     for stream, thread in threads.items():
-        thread.join(FAREWELL_S)
+        thread.join(patience(FAREWELL_S))
         if stream is not None and not thread.is_alive():
             with suppress(OSError, ValueError):
                 stream.close()

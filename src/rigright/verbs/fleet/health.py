@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rigright.base.errors import AskError, MissingError
+from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.examine import Examined, case_of, chosen, examine
@@ -89,14 +90,14 @@ def _drained(node: str, reason: str, *, world: World) -> Literal["drained", "dra
     if scontrol is None:
         raise MissingError(say("scontrol not found: {node} was not drained", node=node))
     lines: list[bytes] = []
-    asked = talk((scontrol, "show", "node", node), heard=lines.append, patience_s=PATIENCE_S)
+    asked = talk((scontrol, "show", "node", node), heard=lines.append, patience_s=patience(PATIENCE_S))
     found = _STATE.search(b"".join(lines).decode("utf-8", "replace"))
     if asked.ended != "done" or asked.code or found is None:
         raise _refused(node, asked)
     if "DRAIN" in found[1].upper():
         return "drained before"
     line = (scontrol, "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}")
-    told = talk(line, heard=lines.append, patience_s=PATIENCE_S)
+    told = talk(line, heard=lines.append, patience_s=patience(PATIENCE_S))
     if told.ended != "done" or told.code:
         raise _refused(node, told)
     return "drained"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError, RigError
+from rigright.base.patience import patience
 from rigright.base.units import show_seconds
 from rigright.base.words import Sentence, say
 from rigright.machine import command as run
@@ -108,7 +109,7 @@ def _followed(
         return run.wait(process, since_s=since_s)
     finally:
         stop.set()
-        beside.join(LAST_PATIENCE_S)
+        beside.join(patience(LAST_PATIENCE_S))
 
 
 def _sample(book: TickLog, ticks: Sampler, *, stop: threading.Event, every_s: float) -> None:

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Protocol, Self
 
 from rigright.base.errors import AskError, RigError
+from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import cards_of, compared, load
 from rigright.machine.exporter.tally import MetricsTally, WatchSettings
@@ -131,11 +132,12 @@ class Watch:
         """Time until the next moment; moments that were missed are left out."""
         return max(self._due_s - self._clock(), 0.0)
 
-    def look(self, first_wait_s: float = _FIRST_WAIT_S) -> MachineMoment:
+    def look(self, first_wait_s: float | None = None) -> MachineMoment:
         """The machine now; the first look waits for the driver to start."""
         start_s = self._clock()
         before = self.tally.tick
-        tick = self._sampler.tick(first_wait_s) if before is None else self._sampler.tick()
+        first_s = patience(_FIRST_WAIT_S) if first_wait_s is None else first_wait_s
+        tick = self._sampler.tick(first_s) if before is None else self._sampler.tick()
         self.tally.add(tick, self._clock() - start_s)
         told = self._log.read() if self._log.is_open else from_driver(before, tick)
         new = tuple(one for one in told if one.at_s is None or one.at_s >= self._began_wall_s)
@@ -180,7 +182,7 @@ class Watch:
 
     def twice(self) -> MachineMoment:
         """One moment with its rates: two looks, shortly after each other."""
-        self.look(_ONLY_WAIT_S)
+        self.look(patience(_ONLY_WAIT_S))
         self._end.wait(_BETWEEN_S)
         return self.look()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import MissingError
+from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.talk import talk
@@ -46,7 +47,7 @@ def run(way: Way) -> Iterator[Came]:
     # pods by their labels; one node's newest pod speaks for it
     lines: list[bytes] = []
     argv = (*line, "get", "pods", "--selector", selector, "--output", "json")
-    talked = talk(argv, heard=lines.append, patience_s=REACH_S)
+    talked = talk(argv, heard=lines.append, patience_s=patience(REACH_S))
     try:
         items = bounded_json(b"".join(lines))["items"] if talked.ended == "done" and not talked.code else None
         found = [_pod(one) for one in items or ()]
@@ -86,7 +87,7 @@ def _one(pod: Pod, line: tuple[str, ...], *, stop: Event) -> Came:
             told.append(found)
 
     argv = (*line, "logs", "--namespace", pod.namespace, pod.name, "--container", CONTAINER, f"--tail={TAIL}")
-    talked = talk(argv, heard=heard, patience_s=REACH_S, stop=stop)
+    talked = talk(argv, heard=heard, patience_s=patience(REACH_S), stop=stop)
     if told:
         return Came(node=pod.node, told=told[-1])
     if pod.phase == "Pending":

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.far.envelope import heard
 from rigright.machine.far.parcel import STARTER, parcel
@@ -55,9 +56,12 @@ class _Cluster:
                 one = task.options(scheduling_strategy=tied(self.found[name]["NodeID"], soft=False))
                 limit_s = job.ask.patience_s
                 waiting[one.remote(said[placed.of(name)], way.python, patience_s=limit_s)] = (job, name)
-        left, patience_s = list(waiting), max((job.ask.patience_s for job in jobs), default=0.0) + REACH_S
+        left, until_s = (
+            list(waiting),
+            max((job.ask.patience_s for job in jobs), default=0.0) + patience(REACH_S),
+        )
         while left:
-            done, left = self.ray.wait(left, timeout=patience_s)
+            done, left = self.ray.wait(left, timeout=until_s)
             for one in done:
                 job, name = waiting[one]
                 yield job, _came(self.ray, one, node=name)

@@ -12,6 +12,7 @@ from threading import Event, Thread
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError, MissingError
+from rigright.base.patience import patience
 from rigright.base.words import Sentence, say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
@@ -176,7 +177,7 @@ def _by_shell(
     where = ("--nodes", str(len(nodes)), "--nodelist", ",".join(nodes))
     packed = f"{start_shell(as_root=way.as_root)} | {PACKED}"
     argv = (shutil.which("srun") or "srun", *chosen, *where, *MANNER, "sh", "-c", packed)
-    talk(argv, said=collector(), heard=heard, patience_s=SHELL_S + QUEUE_S, stop=stop)
+    talk(argv, said=collector(), heard=heard, patience_s=patience(SHELL_S + QUEUE_S), stop=stop)
     for ear in ears.values():
         raw = ear.unpacked()
         yield came_of(host_of(raw) or "?", raw, ask=ask, otherwise=why)
@@ -185,7 +186,8 @@ def _by_shell(
 def _talk(heard: _SrunOutput, argv: tuple[str, ...], *, ask: RemoteRequest, stop: Event) -> None:
     try:
         said = parcel(ask, lifeline=False)  # srun ends what it started by itself
-        heard.talked = talk(argv, said=said, heard=heard.take, patience_s=ask.patience_s + QUEUE_S, stop=stop)
+        until_s = ask.patience_s + patience(QUEUE_S)
+        heard.talked = talk(argv, said=said, heard=heard.take, patience_s=until_s, stop=stop)
     finally:
         heard.queue.put(None)
 
@@ -221,7 +223,7 @@ def _chosen(way: Way) -> tuple[tuple[str, ...], list[str], list[Came]]:
     # node -> its state, as sinfo says
     lines: list[bytes] = []
     sinfo = shutil.which("sinfo") or "sinfo"
-    talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), heard=lines.append, patience_s=QUEUE_S)
+    talked = talk((sinfo, "-h", "-N", "-o", "%N %T"), heard=lines.append, patience_s=patience(QUEUE_S))
     if talked.ended != "done" or talked.code:
         why = LATE if talked.ended == "late" else meant(talked.complaints) or BROKEN_OFF
         raise MissingError(say("sinfo failed: {why}", why=why))

@@ -9,6 +9,7 @@ from threading import Event
 from typing import Any
 
 from rigright.base.errors import MissingError
+from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
@@ -73,7 +74,7 @@ def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
 def _address(argv: Sequence[str], host: str) -> str:
     """What the user's configuration puts in the place of a host's name: other nodes do not have it."""
     lines: list[bytes] = []
-    talk((*argv[:1], "-G", *argv[1:], host), heard=lines.append, patience_s=CONNECT_S)
+    talk((*argv[:1], "-G", *argv[1:], host), heard=lines.append, patience_s=patience(CONNECT_S))
     names = [line.split(maxsplit=1)[1].strip() for line in lines if line.lower().startswith(b"hostname ")]
     return names[0].decode("utf-8", "replace") if names else host.rpartition("@")[2]
 
@@ -91,7 +92,8 @@ def _one(way: Way, host: str, *, argv: Sequence[str], ask: RemoteRequest, stop: 
             words.append(text)
 
     start = (*argv, start_line(python=way.python, as_root=way.as_root))
-    talked = talk(start, said=parcel(ask), heard=heard, patience_s=ask.patience_s + REACH_S, stop=stop)
+    until_s = ask.patience_s + patience(REACH_S)
+    talked = talk(start, said=parcel(ask), heard=heard, patience_s=until_s, stop=stop)
     if told:
         return Came(node=host, told=told[-1])
     why = trouble(talked, words)
@@ -99,7 +101,7 @@ def _one(way: Way, host: str, *, argv: Sequence[str], ask: RemoteRequest, stop: 
         return Came(node=host, trouble=why)
     shell = ShellEar()
     start = (*argv, start_shell(as_root=way.as_root))
-    patience_s = max(SHELL_S, ask.patience_s)
+    patience_s = max(patience(SHELL_S), ask.patience_s)
     talked = talk(start, said=collector(), heard=shell.hear, patience_s=patience_s, stop=stop)
     late = trouble(talked) if talked.ended == "late" else why
     return came_of(host, bytes(shell.heard), ask=ask, otherwise=late)

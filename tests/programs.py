@@ -33,15 +33,17 @@ class Ended:
         return json.loads(self.out)
 
 
-def rigright(*words, env=None, cwd=None, stdin: bytes | str = b"", wait_s: float = WAIT_S) -> Ended:
-    """`rigright WORDS` in this environment (else ours), in this folder (else ours)."""
+def rigright(
+    *words, env=None, cwd=None, stdin: bytes | str = b"", wait_s: float = WAIT_S, first=None
+) -> Ended:
+    """`rigright WORDS` in this environment, in this folder (else ours), after what is done `first`."""
     typed = stdin.encode() if isinstance(stdin, str) else stdin
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(typed)
         given.seek(0)
         pid = os.fork()
         if not pid:
-            _answer([str(word) for word in words], env, cwd, (given, out, err))
+            _answer([str(word) for word in words], env, cwd, (given, out, err), first=first)
         code = _ended(pid, wait_s)
         texts = []
         for file in (out, err):
@@ -50,7 +52,7 @@ def rigright(*words, env=None, cwd=None, stdin: bytes | str = b"", wait_s: float
     return Ended(code, *texts)
 
 
-def _answer(words, env, cwd, files) -> None:
+def _answer(words, env, cwd, files, *, first) -> None:
     """The child: nothing of pytest is left around the program, and it never comes back."""
     try:
         for number, file in enumerate(files):
@@ -72,6 +74,8 @@ def _answer(words, env, cwd, files) -> None:
         if env is not None:
             os.environ.clear()
             os.environ.update({key: str(value) for key, value in env.items()})
+        if first is not None:
+            first()
         sys.argv = ["rigright", *words]
         code = _main()
         sys.stdout.flush()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rigright.base import shelf
 from rigright.machine.bench.session import GROUPS, PARTS, group_of, known
 
 
+@pytest.mark.letters
 def test_every_part_stands_in_the_manual_as_its_file_has_it(root):
     text = (root / "docs" / "bench.md").read_text(encoding="utf-8")
     for name, title in known().items():

@@ -7,11 +7,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 from docs.test_typed_lines import SHOWN_LINES
+from programs import rigright
 from rigright.base.page import Commands
 from rigright.faces.cli.front import front_page, verbs
 from rigright.faces.cli.main import verb_parser
@@ -77,9 +77,8 @@ def test_light_commands_really_run():
     for line in light:
         if "--hub" in line or "--out" in line:
             continue
-        words = [sys.executable, "-m", "rigright", *shlex.split(line)[1:]]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode in {0, 1}, (line, done.stderr)
+        done = rigright(*shlex.split(line)[1:])
+        assert done.code in {0, 1}, (line, done.err)
 
 
 def test_commands_of_each_kind_were_found():

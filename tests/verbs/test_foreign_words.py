@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.arch.count import params
 from rigright.arch.sources.guess import guess, shaped
 from rigright.facts.engines import find_engine
@@ -147,6 +148,7 @@ def test_less_that_is_known_is_wider():
     assert guess("muse-glimmer").kind == guess("DeepSeek (see thread)").kind == "unsized"
 
 
+@few
 @given(st.sampled_from(KINDS), st.data())
 def test_any_row_enters(kind, data):
     words = st.one_of(

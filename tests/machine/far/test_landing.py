@@ -91,28 +91,6 @@ def test_the_parcel_holds_no_more_than_reading_needs():
     assert len(program()) < len(program(with_bench=True)) < 600_000
 
 
-def test_the_same_program_is_packed_to_the_same_bytes():
-    first = program(with_bench=True)
-    program.cache_clear()
-    assert program(with_bench=True) == first
-
-
-def test_a_part_of_the_bench_is_measured_there(scratch, tmp_path):
-    from rigright.machine.bench.session import BenchWish
-    from rigright.machine.far.parcel import Bench
-
-    bench = Bench(wish=BenchWish(quick=True, budget_s=2.0), parts=("ram", "launch"))
-    talked, told, _ = answer(parcel(RemoteRequest(patience_s=100, bench=bench)), env=scratch, patience_s=120)
-    assert talked.code == 0, talked
-    (one,) = told
-    assert {figure["part"] for figure in one["results"]} | {left["part"] for left in one["skipped"]} == {
-        "ram",
-        "launch",
-    }
-    assert any(figure["unit"] == "bytes_per_s" and figure["value"] > 0 for figure in one["results"])
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_old_python_is_told(tmp_path):
     old = tmp_path / "python3"
     old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo "Python 3.9.2" && exit 0\nexit 1\n')
@@ -142,7 +120,7 @@ def test_a_path_with_blanks_and_quotes_starts_no_other_command(tmp_path):
 
 
 def test_a_node_that_takes_too_long_says_so_and_cleans_up(scratch, tmp_path):
-    talked, told, noise = answer(slow_parcel(20.0, patience_s=1.0), env=scratch)
+    talked, told, noise = answer(slow_parcel(600.0, patience_s=0.3), env=scratch)
     assert told == []
     assert noise.strip() == LATE.encode()
     assert talked.code == 1
@@ -168,12 +146,12 @@ def slow_parcel(seconds, *, patience_s, lifeline=True):
 
 def test_whoever_breaks_off_leaves_nothing_running(scratch, tmp_path):
     stop = threading.Event()
-    threading.Timer(1.0, stop.set).start()
+    threading.Thread(target=lambda: (filled(tmp_path), stop.set())).start()
     talked = talk(
         shlex.split(start_line(python=sys.executable)),
-        said=slow_parcel(60.0, patience_s=60.0),
+        said=slow_parcel(600.0, patience_s=600.0),
         heard=lambda _: None,
-        patience_s=60.0,
+        patience_s=600.0,
         stop=stop,
         env=scratch,
     )
@@ -185,27 +163,27 @@ def test_the_end_of_standard_input_ends_the_work(scratch, tmp_path):
     """As when the network to the one who asked is gone: no signal comes, only the end."""
     line = shlex.split(start_line(python=sys.executable))
     process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=scratch)
-    process.stdin.write(slow_parcel(60.0, patience_s=60.0))
+    process.stdin.write(slow_parcel(600.0, patience_s=600.0))
     process.stdin.flush()
     assert filled(tmp_path)
     process.stdin.close()
-    assert process.wait(timeout=20) != 0
+    assert process.wait(timeout=60) != 0
     assert emptied(tmp_path)
 
 
 def test_without_a_lifeline_the_work_outlives_standard_input(scratch, tmp_path):
     line = shlex.split(start_line(python=sys.executable))
-    said = slow_parcel(1.0, patience_s=60.0, lifeline=False)
-    done = subprocess.run(line, input=said, env=scratch, capture_output=True, timeout=30, check=False)
+    said = slow_parcel(0.3, patience_s=60.0, lifeline=False)
+    done = subprocess.run(line, input=said, env=scratch, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0
     assert emptied(tmp_path)
 
 
-def emptied(folder, limit_s=10.0):
+def emptied(folder, limit_s=60.0):
     return waited(lambda: not list(folder.iterdir()), limit_s)
 
 
-def filled(folder, limit_s=10.0):
+def filled(folder, limit_s=60.0):
     return waited(lambda: any(folder.glob("*/rigright/machine/far/agent.py")), limit_s)
 
 
@@ -214,5 +192,5 @@ def waited(holds, limit_s):
     while time.monotonic() < until:
         if holds():
             return True
-        time.sleep(0.05)
+        time.sleep(0.02)
     return holds()

@@ -180,7 +180,7 @@ def test_the_line_in_a_log_says_what_was_done(slurm, monkeypatch, capsys):
     found(monkeypatch, finding(), finding(severity="warning", title="it is hot", about=None))
     assert main(["fleet", "health", "--drain"]) == 20
     out = capsys.readouterr().out
-    assert "rigright: gpu 3: it failed" in out.splitlines()[0]
+    assert "rigright: gpu 3: it failed" in out
     assert "it is hot" in out
     (slurm.folder / "state").write_text("DRAINED")
     assert main(["fleet", "health", "--drain", "--json"]) == 20

@@ -118,7 +118,7 @@ def test_the_container_line_does_what_it_says(tmp_path):
 def test_a_name_that_is_no_image(image):
     with pytest.raises(AskError) as refused:
         files("kubernetes", image=image)
-    assert "--image" in str(refused.value)
+    assert f'"{image[:60]}"' in str(refused.value)
 
 
 def test_metrics_need_an_image_with_rigright():
@@ -130,7 +130,7 @@ def test_metrics_need_an_image_with_rigright():
 def test_a_number_of_nodes_that_nobody_has(nodes):
     with pytest.raises(AskError) as refused:
         files("kubernetes", nodes=nodes)
-    assert "--nodes" in str(refused.value)
+    assert str(nodes) in spoken.shown(refused.value.sentence)
 
 
 def test_files_are_printed_as_they_are(capsys):
@@ -219,17 +219,8 @@ def test_pods_logs_are_answers_of_their_nodes(cluster):
 
 
 def test_a_kubectl_that_answers_otherwise(cluster):
-    deep = "[" * 100_000
-    for text in (
-        None,
-        "{}",
-        "[]",
-        '{"items": [{}]}',
-        '{"items": [1]}',
-        '{"items": {"a": 1}}',
-        "not json",
-        deep,
-    ):
+    others = ["{}", "[]", '{"items": [{}]}', '{"items": [1]}', '{"items": {"a": 1}}', "not json"]
+    for text in (None, *others, "[" * 100_000):
         if text is not None:
             (cluster.folder / "pods.json").write_text(text, encoding="utf-8")
         with pytest.raises(MissingError):

@@ -29,4 +29,6 @@ settings.load_profile(PROFILE)
 if PROFILE != "hunt":
     providers._get_local_constants = lambda: providers._local_constants
 
+THOROUGH = settings.default.max_examples >= COUNTS["thorough"]  # loops over sizes and places take more, too
+
 few = settings(max_examples=settings.default.max_examples // 5)  # where one example is a whole search

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import THOROUGH
 from fake_trees import planted
 from rigright.base.errors import DataError, RigError
 from rigright.base.units import MIB
@@ -84,7 +85,7 @@ def test_every_variable_that_matters_is_kept_and_none_that_is_private(tmp_path, 
         "SLURM_JOB_USER": "alice_w",
         "EDITOR": "vi",
     }
-    world = planted(tmp_path, {"like": "server"}, env)
+    world = planted(tmp_path, {"like": "desktop"}, env)
     told, file = bundled(world)
     again, seen = dict(open_machine(file).environment), dict(told.machine.environment)
     assert set(again) == set(seen) == set(env) - {"HOME", "SLURM_JOB_USER", "EDITOR"}
@@ -96,7 +97,7 @@ def test_every_variable_that_matters_is_kept_and_none_that_is_private(tmp_path, 
 def test_files_of_a_home_are_found_again(tmp_path):
     """Their paths bear a made-up name, and so does the home that they are looked for in."""
     told = {"/home/alice_w/.config/pip/pip.conf": "[global]\nindex-url = https://mirror.example/simple\n"}
-    world = overheard(planted(tmp_path, {"like": "server", "files": told}, {"HOME": "/home/alice_w"}))
+    world = overheard(planted(tmp_path, {"like": "desktop", "files": told}, {"HOME": "/home/alice_w"}))
     seen = pip_settings.index(world, "/x/bin/python")
     kept = hidden(world.kept, rules_of(probe(world), world.kept, marks=Marks()))
     assert "/home/alice_w" not in kept.env.values()
@@ -136,7 +137,7 @@ def test_nothing_private_is_in_it(tmp_path, bundled):
         "PIP_INDEX_URL": "https://bob:pa55word@pypi.corp.example/simple",
         "VIRTUAL_ENV": "/home/alice_w/projects/moonshot/venv",
     }
-    world = planted(tmp_path, {"like": "server", "files": PRIVATE, "commands": {"dmesg": LOG}}, env)
+    world = planted(tmp_path, {"like": "desktop", "files": PRIVATE, "commands": {"dmesg": LOG}}, env)
     _, file = bundled(world)
     everything = b"\n".join([*insides(file).values(), *(name.encode() for name in insides(file))])
     for secret in (
@@ -300,7 +301,7 @@ def test_paths_links_and_devices_in_it_reach_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (gzip.compress(b"\0" * (200 * MIB), mtime=0), "it contains zero bytes"),
+        (lambda: gzip.compress(b"\0" * (40 * MIB), mtime=0), "it contains zero bytes"),
         (gzip.compress(b"x" * 1000, mtime=0)[:-20], "too early"),
         (b"\x1f\x8bnot gzip at all", "not a readable bundle"),
         (tar_of(("machine.json", b"[]")), "not recognised"),
@@ -313,12 +314,12 @@ def test_paths_links_and_devices_in_it_reach_nothing(tmp_path, monkeypatch):
 )
 def test_a_hostile_one_is_refused_in_a_sentence(raw, why):
     with pytest.raises(DataError, match=why):
-        read_machine(raw, name="given")
+        read_machine(raw if isinstance(raw, bytes) else raw(), name="given")
 
 
 def test_one_may_end_anywhere():
     raw = tar_of(*WHOLE, compress=False)
-    for end in range(0, len(raw), 37):
+    for end in range(0, len(raw), 37 if THOROUGH else 211):
         try:
             read_machine(raw[:end], name="cut")
         except RigError:

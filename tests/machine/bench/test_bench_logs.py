@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refusals import refused
 from rigright.base.errors import DataError
 from rigright.machine.bench.logs import nccl_tests, nvbandwidth
 
@@ -127,7 +128,7 @@ def test_processes_that_ran_alone_measured_no_wires():
     alone = NCCL.replace("#  Rank  1", "#  Rank  0")
     for rate in ("134.22  134.22", "131.58  131.58", "153.39  153.39", "153.17  153.17"):
         alone = alone.replace(rate, "153.17    0.00")
-    with pytest.raises(DataError, match="each process ran alone"):
+    with refused(DataError, "MPI=1"):
         nccl_tests(alone.replace("0.00      3", "0.00    N/A"))
 
 
@@ -168,7 +169,7 @@ def test_json_of_another_shape_is_an_error_of_ours_or_read(data):
 
 
 def test_a_log_without_its_table_is_told():
-    with pytest.raises(DataError, match="not an nccl-tests table"):
+    with refused(DataError):
         nccl_tests("NCCL failure: unhandled system error\n")
-    with pytest.raises(DataError, match="not nvbandwidth output"):
+    with refused(DataError):
         nvbandwidth("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected")

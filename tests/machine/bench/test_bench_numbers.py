@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refusals import refused
 from rigright.base.errors import AskError
 from rigright.machine.bench.ask import Deadline
 from rigright.machine.bench.bus_rate import bus_factor
@@ -78,5 +79,5 @@ def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather(ranks):
 
 
 def test_a_collective_nobody_knows_is_an_error():
-    with pytest.raises(AskError, match="unknown collective all_broken"):
+    with refused(AskError, "all_broken"):
         bus_factor("all_broken", 8)

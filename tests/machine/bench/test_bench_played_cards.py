@@ -99,9 +99,9 @@ def test_starting_a_kernel_is_timed_in_three_ways():
 
 
 @pytest.mark.parametrize(("part", "cards", "why"), [
-    ("gemm", "", "PyTorch finds no usable GPU"),
-    ("peer", "1", "only one GPU"),
-    ("collectives", "1", "only one GPU: nothing to communicate with"),
+    ("gemm", "", "`rigright doctor`"),
+    ("peer", "1", "one GPU"),
+    ("collectives", "1", "one GPU: "),
 ])  # fmt: skip
 def test_too_few_cards_are_told(part, cards, why):
     (found,) = measured(part, cards)
@@ -142,4 +142,4 @@ def test_memory_that_forgets_is_found():
 
 def test_a_quick_run_warms_no_card():
     (found,) = measured("sustained", "1")
-    assert "do not warm up" in str(found.why)
+    assert (type(found), found.part) == (Skipped, "sustained")

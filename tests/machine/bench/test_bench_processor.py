@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from rigright.machine.bench.preparing import worker_counts
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.world import World
 
-ASK = BenchRequest(part="x", spare_s=0.1, quick=True, cpus=1)
+ASK = BenchRequest(part="x", spare_s=0.05, quick=True, cpus=1)
 
 
 def test_matrices_are_multiplied_in_both_precisions(monkeypatch):
@@ -28,14 +29,16 @@ def test_matrices_are_multiplied_in_both_precisions(monkeypatch):
 
 
 def test_main_memory_is_streamed_in_three_ways(monkeypatch):
-    monkeypatch.setattr(ram, "QUICK_LARGEST", 32 * MIB)
+    monkeypatch.setattr(ram, "QUICK_LARGEST", 8 * MIB)
+    monkeypatch.setattr(ram, "SMALLEST", MIB)
     found = list(ram.run(ASK))
     assert [one.what for one in found] == ["copy", "add", "triad"]
     assert all(1e7 < one.value < 1e13 for one in found)
 
 
 def test_a_longer_run_asks_fewer_threads_too(monkeypatch):
-    monkeypatch.setattr(ram, "LARGEST", 32 * MIB)
+    monkeypatch.setattr(ram, "LARGEST", 8 * MIB)
+    monkeypatch.setattr(ram, "SMALLEST", MIB)
     monkeypatch.setattr(ram, "REPEATS", 2)
     monkeypatch.setattr(ram, "usable", lambda: sorted(os.sched_getaffinity(0))[:2])
     found = [one for one in ram.run(BenchRequest(part="ram", spare_s=30)) if "threads" in one.what]
@@ -102,12 +105,12 @@ def test_a_picture_takes_about_as_long_as_a_photograph_to_unpack():
     assert 50_000 < len(picture.packed(0)) < 700_000  # of 786,432 bytes
 
 
-def test_workers_are_timed_one_and_all_and_their_scaling_told(monkeypatch):
-    monkeypatch.setattr(preprocess, "QUICK_ROUND_S", 0.05)
+def timed(monkeypatch):
+    monkeypatch.setattr(preprocess, "QUICK_ROUND_S", 0.02)
     monkeypatch.setattr(preprocess, "worker_counts", lambda _: [1, 2])
     found = [
         one
-        for one in preprocess.run(BenchRequest(part="x", spare_s=60, quick=True, cpus=2))
+        for one in preprocess.run(BenchRequest(part="x", spare_s=600, quick=True, cpus=2))
         if isinstance(one, Result)
     ]
     by_what = {one.what: one.value for one in found}
@@ -118,6 +121,20 @@ def test_workers_are_timed_one_and_all_and_their_scaling_told(monkeypatch):
     for name in ("csv", "pictures"):
         one, two = by_what[f"{name}, 1 workers"], by_what[f"{name}, 2 workers"]
         assert by_what[f"{name}, scaling at 2 workers"] == pytest.approx(two / one / 2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no forks there")
+def test_workers_are_timed_one_and_all_and_their_scaling_told(monkeypatch):
+    """Small jobs, and workers that load nothing: what is timed is told the same way."""
+    monkeypatch.setattr(preprocess, "get_context", lambda _: get_context("fork"))
+    monkeypatch.setattr(preprocess, "ROWS", 20)
+    monkeypatch.setattr(preprocess, "PICTURES", 1)
+    timed(monkeypatch)
+
+
+@pytest.mark.live
+def test_workers_of_their_own_are_timed(monkeypatch):
+    timed(monkeypatch)
 
 
 def test_every_cell_of_the_table_is_read():

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from refusals import refused
 from rigright.base import shelf
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench import session
+from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import GROUPS, BenchWish, group_of, known, measured, pick, scratch
 from rigright.machine.record import Machine
@@ -96,7 +98,7 @@ def test_parts_are_named_loosely_and_measured_in_their_own_order():
 
 
 def test_a_part_that_is_not_there_is_told_with_those_that_are():
-    with pytest.raises(AskError, match=r'unknown part "gem"; known: gemm'):
+    with refused(AskError, '"gem"', "gemm"):
         pick(["gem"], BenchWish())
 
 
@@ -122,14 +124,15 @@ def test_what_is_missing_is_told_and_the_rest_is_measured(monkeypatch):
     monkeypatch.setattr(session, "torch_python", lambda *_, **__: None)
     found = run(["gemm", "ram"])
     assert [type(one) for one in found] == [Skipped, Result]
-    assert "no PyTorch found" in str(found[0].why)
+    assert found[0].why == NO_TORCH
 
 
 def test_what_has_no_time_left_is_told_and_not_begun(played, monkeypatch):
     clock = iter([0.0, *[100.0] * 50])
     monkeypatch.setattr("rigright.machine.bench.ask.time.monotonic", lambda: next(clock))
     found = run(["ram", "network"], BenchWish(budget_s=1))
-    assert [str(one.why) for one in found] == ["time ran out before it started"] * 2
+    assert [type(one) for one in found] == [Skipped] * 2
+    assert found[0].why == found[1].why
     assert played.asked == ()
 
 
@@ -167,7 +170,7 @@ def test_nothing_is_made_where_nothing_writes(played, tmp_path):
 
 def test_a_disk_that_was_named_and_cannot_be_written_is_an_error(tmp_path):
     with (
-        pytest.raises(MissingError, match=r"cannot write to .*nosuch: No such file"),
+        refused(MissingError, tmp_path / "nosuch", "No such file"),
         scratch(str(tmp_path / "nosuch"), needed=True),
     ):
         pass

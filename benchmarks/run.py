@@ -16,6 +16,7 @@ from processes import RIG, ROOT, best
 ROUNDS = 5
 WORK = ("--prompt", "2048", "--output", "512")
 LIMITS = (*WORK, "--ttft", "1s", "--tpot", "50ms", "--json")
+PLANNED = ("plan", "llama-3.1-8b", "--on", "4090")
 ASKED = {  # name -> command, target in words
     "python -c pass": ([sys.executable, "-P", "-c", "pass"], ""),
     "import numpy": ([sys.executable, "-P", "-c", "import numpy"], ""),
@@ -24,6 +25,11 @@ ASKED = {  # name -> command, target in words
     "look up a chip": ([*RIG, "look-up", "chips", "4090"], ""),
     "explain": ([*RIG, "explain", "llama-3.1-8b", "--on", "rtx 4090"], "0.22 s of CPU"),
     "plan for 8 users": ([*RIG, "plan", "llama-3.1-8b", "--users", "8", "--on", "h100"], "0.3 s of CPU"),
+    "./rig plan": ([str(ROOT / "rig"), *PLANNED], ""),
+    "./rig plan, no bytecode written": (
+        ["env", "PYTHONDONTWRITEBYTECODE=1", str(ROOT / "rig"), *PLANNED],
+        "as with",
+    ),
     "fit": ([*RIG, "fit", "--on", "rtx 4090"], ""),
     "plan one machine": (
         [str(ROOT / "rig"), "plan", "llama-3.1-70b", "--on", "8x h100", *LIMITS],

@@ -266,6 +266,56 @@ def test_an_interrupted_setup_leaves_nothing_in_the_way(machine):
     assert machine.run("fit").stdout == "rigright <fit>\n"
 
 
+def compilations(machine):
+    return machine.asked("-P -m rigright.base.compiled")
+
+
+def test_modules_are_compiled_at_set_up(machine):
+    machine.python()
+    assert [machine.run("fit").returncode for _ in range(3)] == [0, 0, 0]
+    assert compilations(machine) == 1
+
+
+def test_modules_are_compiled_again_for_another_commit(machine):
+    """A branch, a commit without one, and a ref that git has packed away."""
+    machine.python()
+    head, ref = machine.home / ".git" / "HEAD", machine.home / ".git" / "refs" / "heads" / "main"
+    ref.parent.mkdir(parents=True)
+    head.write_text("ref: refs/heads/main\n")
+    for commit in ("a" * 40, "b" * 40):
+        ref.write_text(f"{commit}\n")
+        for _ in range(2):
+            assert machine.run("fit").stdout == "rigright <fit>\n"
+    assert compilations(machine) == 2
+    head.write_text("c" * 40 + "\n")
+    machine.run()
+    assert compilations(machine) == 3
+    head.write_text("ref: refs/heads/packed\n")
+    done = [machine.run("fit") for _ in range(2)]
+    assert [(one.stdout, one.stderr) for one in done] == [("rigright <fit>\n", "")] * 2
+    assert compilations(machine) == 4
+    assert (machine.asked("-m venv"), machine.asked("-m pip")) == (1, 1)
+
+
+def test_a_venv_of_an_older_rig_is_compiled_once(machine):
+    machine.python()
+    machine.run()
+    (machine.venv / "rig.compiled").unlink()
+    for _ in range(2):
+        assert machine.run("fit").stdout == "rigright <fit>\n"
+    assert compilations(machine) == 2
+
+
+def test_modules_that_cannot_be_compiled_stop_nothing(machine):
+    python = machine.python()
+    python.write_text(python.read_text().replace("esac\n", '    "-P -m") echo no; exit 1 ;;\nesac\n', 1))
+    for _ in range(2):
+        done = machine.run("fit")
+        assert (done.returncode, done.stdout) == (0, "rigright <fit>\n")
+    assert done.stderr == ""
+    assert compilations(machine) == 1
+
+
 CHINESE = {"LANG": "zh_CN.UTF-8"}
 
 
@@ -364,8 +414,13 @@ def test_a_folder_set_up_before_runs_where_nothing_can_be_written(read_only):
     machine.home.chmod(0o755)
     machine.python()
     machine.run()
-    machine.home.chmod(0o555)
-    assert machine.run("fit", user=user).stdout == "rigright <fit>\n"
+    (machine.venv / "rig.compiled").unlink()  # where one may not write, it is not tried
+    for folder in (machine.venv, machine.home):
+        folder.chmod(0o555)
+    done = machine.run("fit", user=user)
+    assert (done.stdout, done.stderr) == ("rigright <fit>\n", "")
+    assert compilations(machine) == 1
+    machine.venv.chmod(0o755)
 
 
 def real_environment(**more):

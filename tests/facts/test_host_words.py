@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.base.errors import RigError
+from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, GIGA
 from rigright.facts.host_words import find_host, take_host
 from rigright.facts.nodes import find_node
@@ -157,3 +161,15 @@ FED = [
 @pytest.mark.parametrize(("words", "lanes"), FED)
 def test_a_processor_feeds_so_many_slots(words, lanes):
     assert {card.chip.pcie_lanes for card in find_node(words).cards} == {lanes}
+
+
+FAMILIES = [row for _, row in raw_rows(DATA / "cpu_families.csv")]
+NAMES = [st.from_regex(re.compile(row["pattern"], re.IGNORECASE), fullmatch=True) for row in FAMILIES]
+
+
+@few
+@given(st.tuples(*NAMES))
+def test_every_name_of_a_family_has_one_of_its_words(names):
+    """Only texts with such a word are looked at."""
+    for row, name in zip(FAMILIES, names, strict=True):
+        assert any(word in name.casefold() for word in row["words"].split()), (row["pattern"], name)

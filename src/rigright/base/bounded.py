@@ -5,19 +5,20 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain
 from typing import Any
+
+from rigright.base.patterns import pattern
 
 MOST_DEPTH = 100
 MOST_CONTAINERS = 500_000  # each takes some hundred bytes, however short it is written
 MOST_DIGITS = 300  # a float holds no more
 MOST_COLUMNS, MOST_ROWS, MOST_ROW_CHARS = 1000, 200_000, 500_000  # of a table
 SEPARATORS = ",;\t"  # of cells: a comma, or the semicolon or tab that some offices write
-_KEYS = re.compile(r"[^\n=,{}\[\]]+")  # between them a key of TOML stands, with its dots
-_MANY_DIGITS = re.compile(rf"[0-9_]{{{MOST_DIGITS + 1}}}")
+_KEYS = pattern(r"[^\n=,{}\[\]]+")  # between them a key of TOML stands, with its dots
+_MANY_DIGITS = pattern(rf"[0-9_]{{{MOST_DIGITS + 1}}}")
 _NO_SPACES = {ord(one): None for one in " \t"}
 
 _Pairs = Callable[[list[tuple[str, Any]]], dict[str, Any]]

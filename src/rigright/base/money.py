@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text
 from rigright.base.units import GIGA, KILO, MEGA
@@ -25,16 +26,16 @@ _DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七�
 _TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD, _MYRIAD_MYRIADS = {"万": 1e4}, {"亿": 1e8}
 _NUMBER = r"(?:\d{1,3}(?:[ ,'_]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+(?:,\d{4})+|\d+)(?:\.\d+)?|\.\d+"
-_PLAIN = re.compile(rf"({_NUMBER})\s*([a-z]*)")
-_UNKNOWN = re.compile(rf"(?:{_NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{_NUMBER})")
+_PLAIN = pattern(rf"({_NUMBER})\s*([a-z]*)")
+_UNKNOWN = pattern(rf"(?:{_NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{_NUMBER})")
 _PER = {  # what money is for each of, as people write it
     "h": r"h|hr|hour|小时|钟头",
     "month": r"mo|month|months?|月|个月",
     "kwh": r"kwh|kw·h|千瓦时|度电|度",
     "mtok": r"1?\s*m(?:illion)?[ -]?(?:tok(?:en)?s?)?|百万(?:个)?(?:tok(?:en)?s?)?",
 }
-_TAIL = re.compile(r"\s*(?:/|每|一(?=小时|度)|\b(?:per|an?)\s)\s*(?P<unit>[^/]+)\Z")
-_AROUND = re.compile(r"\A(?:约|大约|大概|~|≈)\s*|\s*(?:以内|以下|左右|上下)\Z")
+_TAIL = pattern(r"\s*(?:/|每|一(?=小时|度)|\b(?:per|an?)\s)\s*(?P<unit>[^/]+)\Z")
+_AROUND = pattern(r"\A(?:约|大约|大概|~|≈)\s*|\s*(?:以内|以下|左右|上下)\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

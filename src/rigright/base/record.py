@@ -121,7 +121,7 @@ def _init(
     at_once: bool,
 ) -> Callable[..., None]:
     """An `__init__` for any fields; wrong arguments and classes of many records go to the compiled one."""
-    defaults = {name: held for name, held in given.items() if type(held).__name__ != "Field"}
+    defaults, factories = _defaults(given)
     left = 0 if at_once else _MANY
 
     def __init__(self: object, *placed: object, **named: object) -> None:  # noqa: N807 - it becomes one
@@ -131,6 +131,9 @@ def _init(
         known = len(full) == len(placed) + len(named)
         if len(full) < len(names):
             full = defaults | full
+            for name, make in factories.items():
+                if name not in full:
+                    full[name] = make()
         if left < 0 or not known or len(full) != len(names):
             return compiled()(self, *placed, **named)
         try:
@@ -140,6 +143,19 @@ def _init(
             compiled()(self, *placed, **named)
 
     return __init__
+
+
+def _defaults(given: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, Callable[[], object]]]:
+    """What stands for a field that is not given: a value, or what makes one."""
+    plain = {name: held for name, held in given.items() if type(held).__name__ != "Field"}
+    fields = {name: held for name, held in given.items() if name not in plain and held.init}
+    if not fields:
+        return plain, {}
+    from dataclasses import MISSING  # loaded already: they are of it
+
+    valued = {name: one.default for name, one in fields.items() if one.default is not MISSING}
+    made = {name: one.default_factory for name, one in fields.items() if one.default_factory is not MISSING}
+    return plain | valued, made
 
 
 def _methods(names: tuple[str, ...], *, order: bool) -> dict[str, object]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.bounded import MOST_ROWS, bounded_csv, bounded_toml
+from rigright.base.compiled import toml_table
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.files import read_bounded, too_large
 from rigright.base.units import MIB
@@ -150,19 +151,17 @@ def head_of(lines: Iterable[str], name: str) -> list[str]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read one of our own TOML tables."""
-    import tomllib  # Python 3.10 has none; what runs on other nodes reads no such table
-
-    return _toml(path, tomllib.loads)
+    return _toml(path, lambda raw: toml_table(path, raw))
 
 
 def foreign_toml(path: Path) -> dict[str, Any]:
     """Read what others wrote or changed."""
-    return _toml(path, bounded_toml)
+    return _toml(path, lambda raw: bounded_toml(raw.decode("utf-8")))
 
 
-def _toml(path: Path, loads: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+def _toml(path: Path, loads: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
     try:
-        return loads(read_bounded(path, MAX_TOML_BYTES).decode("utf-8"))
+        return loads(read_bounded(path, MAX_TOML_BYTES))
     except (ValueError, RecursionError) as error:
         why = str(error)[:MOST_WHY_CHARS]
         raise DataError(say("{file} is not a TOML table: {why}", file=path, why=why)) from None

@@ -21,17 +21,17 @@ Bytes are whole numbers. The keys that scripts may count on are published in `da
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, tell
 
 SCHEMA_VERSION = 1  # of every answer: raised when a key goes or changes its meaning
 Laws = Mapping[str, Callable[[Any], object]]
 Given = Mapping[type, Laws]
-_KEY = re.compile(
+_KEY = pattern(
     r"(?P<spread>\*)?(?P<name>\w+)(?P<sign>!?\??)(?:=(?P<way>[\w.]+))?(?P<pairs>:pairs)?(?P<opens>\{)?"
     r"|(?P<closes>\})|# *(?P<remark>.*)|\s+"
 )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from rigright.base.errors import AskError
+from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, say
 
 KILO, MEGA, GIGA, TERA = 1e3, 1e6, 1e9, 1e12
@@ -32,8 +33,8 @@ _SECONDS = {
 _WATTS = {"": 1, "w": 1, "kw": 1e3, "mw": 1e6, "瓦": 1, "千瓦": 1e3}
 _AMOUNTS = {"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "千": 1e3, "万": 1e4, "亿": 1e8}
 _PERIODS_S = {"": 1, "s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
-_MEASURE = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?)\s*([^\s\d]*)\s*\Z")
-_QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?)\s*([a-z]*)\s*\Z", re.IGNORECASE)
+_MEASURE = pattern(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?)\s*([^\s\d]*)\s*\Z")
+_QUANTITY = pattern(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?)\s*([a-z]*)\s*\Z", re.IGNORECASE)
 
 
 def unreadable(text: str, what: Sentence, *, example: str) -> AskError:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, reduce
 
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 
 ENGLISH = "en"
@@ -21,9 +22,9 @@ LANGUAGES = (ENGLISH, CHINESE)
 CHINESE_LETTERS = "\u4e00"  # from this one on
 
 
-_STEERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_STEERS = pattern(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _JOINTS = "with|of|in|from|that|and|or|on|to|for|has|have"  # behind them nothing is counted
-_COUNTED = re.compile(  # "{count} bad cards are"; in "{count} of {all} cards are" the verb agrees with count
+_COUNTED = pattern(  # "{count} bad cards are"; in "{count} of {all} cards are" the verb agrees with count
     rf"(?<!{{){{(\w+)}}( of {{\w+}})? ((?:(?!(?:{_JOINTS})\b)[a-z][a-z-]* ){{0,2}}?)"
     r"([A-Za-z]+s)\b( [a-z]+\b)?"
 )
@@ -139,15 +140,16 @@ def sentences(language: str) -> Mapping[str, str]:
     """English template -> template in the language; empty for English."""
     if language == ENGLISH:
         return {}
-    try:
-        import tomllib
-    except ModuleNotFoundError:  # Python 3.10, that only reads and measures for another
-        return {}
     from pathlib import Path
 
+    from rigright.base.compiled import toml_table
+
     found: dict[str, str] = {}
-    for path in sorted((Path(__file__).parents[1] / "data" / "words" / language).glob("*.toml")):
-        found.update(tomllib.loads(path.read_text(encoding="utf-8"))["sentences"])
+    try:
+        for path in sorted((Path(__file__).parents[1] / "data" / "words" / language).glob("*.toml")):
+            found.update(toml_table(path, path.read_bytes())["sentences"])
+    except ModuleNotFoundError:  # Python 3.10, that only reads and measures for another
+        return {}
     return found
 
 

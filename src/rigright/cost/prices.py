@@ -100,8 +100,6 @@ def kept_share(years: float, *, segment: str, used: bool = False) -> dict[str, f
 
 def quoted(rows: Sequence[Price]) -> Quote:
     """Prices of one chip, the newest first, as one."""
-    from statistics import median
-
     newest = rows[0]
     found = [from_currency(row.typical, row.currency) for row in rows]
     ends = [
@@ -109,7 +107,7 @@ def quoted(rows: Sequence[Price]) -> Quote:
     ]
     return Quote(
         chip=newest.chip,
-        usd=median(found),
+        usd=_median(found),
         usd_low=min(found + ends),
         usd_high=max(found + ends),
         used=newest.kind in {USED, OWN_USED},
@@ -119,6 +117,13 @@ def quoted(rows: Sequence[Price]) -> Quote:
         currency=newest.currency,
         own=newest.kind in OWNS,
     )
+
+
+def _median(values: Iterable[float]) -> float:
+    """The middle one, or the mean of the two there; to load `statistics` takes longer than a plan may."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return (ordered[half] + ordered[~half]) / 2
 
 
 def priced(quote: Quote, today: date) -> Estimate:
@@ -200,9 +205,7 @@ def part_usd(
 
 def _sized(rows: Sequence[PartPrice], size: float, *, end: str) -> float:
     """One end of a price at a size: by the unit of what is no larger, or between the nearest sizes."""
-    from statistics import median
-
-    pools: dict[str, Callable[[Iterable[float]], float]] = {"typical": median, "low": min, "high": max}
+    pools: dict[str, Callable[[Iterable[float]], float]] = {"typical": _median, "low": min, "high": max}
     pool = pools[end]
     by_size: dict[float, list[float]] = {}
     for row in rows:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
 
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say
@@ -15,19 +16,19 @@ from rigright.facts.fabrics import BoxNetwork, fabric_of, networks, wiring_of
 from rigright.facts.links import BITS
 
 _NO = r"(?:(?:no|without(?:\s+an?)?|w/o|无|没有|不带|不用)\s*)"
-_NVLINK = re.compile(
+_NVLINK = pattern(
     rf"(?:\b(?:with|via|over|and)\s+)?(?P<no>{_NO})?(?:\ban?\s+)?(?<![a-z])nv-?link(?:\s*[1-5](?:\.0)?\b)?(?!-?c2c)"
     r"(?:[\s-]*(?:bridges?|bridged|pairs?|connected|桥接器|桥接|桥))?",
     re.IGNORECASE,
 )
-_SLOT = re.compile(
+_SLOT = pattern(
     r"(?:\b(?:in|on|at)\s+)?pcie?[\s-]*(?:gen\s*)?(?P<gen>[3-6])(?:\.0)?(?![\d.])(?:\s*[x×]\s*(?P<wide>16|8|4|1)\b)?"
     r"|(?:\b(?:in|on|at)\s+)?(?<!\w)[x×](?P<lanes>16|8|4|1)\s*(?:pcie\s*)?(?:slots?|lanes?|插槽|通道)",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(r"\s*\d{1,3}\s*[x×*]", re.IGNORECASE)
-_LAST = re.compile(r"\s[x×](?P<lanes>16|8|4)\s*\Z", re.IGNORECASE)
-_NETWORK = re.compile(
+_COUNTED = pattern(r"\s*\d{1,3}\s*[x×*]", re.IGNORECASE)
+_LAST = pattern(r"\s[x×](?P<lanes>16|8|4)\s*\Z", re.IGNORECASE)
+_NETWORK = pattern(
     r"(?:\b(?:with|over|via|on)\s+)?(?:"
     r"(?P<eth>\d{1,3}(?:\.5)?)\s*(?:gbe\b|g(?:b(?:it)?)?(?:/s|ps)?\s*(?:ethernet|eth\b|lan\b|network|nics?\b|以太网|网卡|网络|网))"
     r"|(?:(?P<ib>\d{2,3})\s*g(?:b(?:it)?)?(?:/s|ps)?\s+)?(?<![a-z])(?:infiniband|ib\b)(?:\s*(?:xdr|ndr|hdr|edr))?"

@@ -120,8 +120,6 @@ def engines() -> dict[str, Engine]:
 @cache
 def find_engine(asked: str) -> Engine:
     """The engine of a loose name, with a version where one is told: "vllm", "vLLM 0.8.5", "hf==4.38.2"."""
-    from difflib import get_close_matches
-
     match = _ASKED.match(asked.lower())
     name = match["name"].strip() if match else ""
     known = {
@@ -135,6 +133,8 @@ def find_engine(asked: str) -> Engine:
         engine = find_engine(bare)
         return replace(engine, backend=backend, options=options) if engine.backends else engine
     if name not in known:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, known, n=2, cutoff=0.6)
         raise unknown(say("engine"), asked, near=(known[word].id for word in near), known=engines())
     version = match["version"] if match else None

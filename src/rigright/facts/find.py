@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from rigright.base.errors import AskError, unknown
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.units import to_gib
@@ -19,10 +20,10 @@ from rigright.facts.counting import read_counts
 from rigright.facts.naming import Token, boxes, read_tokens, vocabulary
 
 _MOST_SHOWN = 8
-_RAM = re.compile(r"\b(?:ram|dram|ddr[345]|memory)\b|内存", re.IGNORECASE)
+_RAM = pattern(r"\b(?:ram|dram|ddr[345]|memory)\b|内存", re.IGNORECASE)
 _MOST_NEAR = 3
 _MARKS = frozenset({"open", "close", "plus"})
-_CUT = re.compile(r"([0-9A-Za-z]*)(?:\.\.\.|…)")  # nvidia-smi cuts long names short, maybe within a word
+_CUT = pattern(r"([0-9A-Za-z]*)(?:\.\.\.|…)")  # nvidia-smi cuts long names short, maybe within a word
 _LEAST_SEEN, _MOST_SEEN = 0.86, 1.01  # a driver's total against the advertised size: T4 with ECC, H200
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import field, replace
 from functools import cache
 
 from rigright.base.errors import unknown
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, frozen, number, read_rows, read_toml, text, whole
 from rigright.base.words import say
 
 GGUF, BITS = "gguf:", 8
-_OF_BITS = re.compile(r"exl[23][-:]?(?P<bits>[2-8](?:\.\d{1,2})?)(?:-?bpw)?(?:-?h\d)?")  # "exl2:4.65bpw"
+_OF_BITS = pattern(r"exl[23][-:]?(?P<bits>[2-8](?:\.\d{1,2})?)(?:-?bpw)?(?:-?h\d)?")  # "exl2:4.65bpw"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +168,6 @@ def fused_families() -> frozenset[str]:
 
 def find_format(asked: str) -> Format | GgufMix:
     """The format of a loose name: "bf16", "awq", "Q4_K_M", "gguf:iq4_xs"."""
-    from difflib import get_close_matches
-
     name = asked.strip().lower().replace(" ", "-")
     known = _names()
     if name in known:
@@ -177,6 +175,8 @@ def find_format(asked: str) -> Format | GgufMix:
     sized = _OF_BITS.fullmatch(name)
     if sized is not None:
         return _exl(float(sized["bits"]))
+    from difflib import get_close_matches
+
     near = [known[word].id for word in get_close_matches(name, known, n=3, cutoff=0.5)]
     raise unknown(say("weight format"), asked, near=near, see="rigright look-up formats")
 

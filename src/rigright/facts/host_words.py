@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, KIB, MEGA
@@ -23,7 +24,7 @@ _CASE = re.IGNORECASE
 _SIZE = r"(?:(?P<many>\d{1,2})\s*[x×*]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>gi?b|g|ti?b|t)"
 _KIND = r"(?P<kind>lp-?ddr[45]x?|ddr[345])(?:[\s-]*(?P<speed>\d{4,5}))?"
 _RAM = r"(?:ram\b|dram\b|memory\b|system|host|main|内存|主存|ddr[345]|lpddr|[ru]dimm|so-?dimm|ecc\b|reg\b)"
-_CHANNELS = re.compile(
+_CHANNELS = pattern(
     r"(?P<count>\d{1,2})\s*-?\s*(?:ch(?:annels?)?\b|通道)"
     r"|(?P<word>single|dual|quad|hexa|octa|单|双|四|六|八|十二)[\s-]*(?:channel\b|通道)",
     _CASE,
@@ -31,25 +32,23 @@ _CHANNELS = re.compile(
 _WORDS = {"single": 1, "dual": 2, "quad": 4, "hexa": 6, "octa": 8} | dict(
     zip(("单", "双", "四", "六", "八", "十二"), (1, 2, 4, 6, 8, 12), strict=True)
 )
-_PARTS = re.compile(r"\s*(?:[+,，;；、&]|\bwith\b|\band\b|和|带)\s*", _CASE)
-_BEFORE = re.compile(rf"(?:{_RAM}\s*[:：]?\s*)?{_SIZE}(?![a-z0-9])(?=(?:\s+of)?\s*{_RAM})", _CASE)
-_BEHIND = re.compile(rf"(?:ram|dram|memory|内存|主存)\s*[:：]?\s*{_SIZE}(?![a-z0-9])", _CASE)
-_BARE = re.compile(rf"\s*{_SIZE}\s*", _CASE)
-_KINDS = re.compile(
-    rf"(?<![a-z]){_KIND}(?:\s*(?:mt/s|mhz))?(?:\s*(?:ecc|reg|rdimm|udimm|so-?dimm)\b)*", _CASE
-)
-_SPEED = re.compile(r"\b(?P<speed>\d{4,5})\s*(?:mt/?s|mhz)\b|(?<=ram )(?P<bare>\d{4})\b", _CASE)
-_LEFT = re.compile(
+_PARTS = pattern(r"\s*(?:[+,，;；、&]|\bwith\b|\band\b|和|带)\s*", _CASE)
+_BEFORE = pattern(rf"(?:{_RAM}\s*[:：]?\s*)?{_SIZE}(?![a-z0-9])(?=(?:\s+of)?\s*{_RAM})", _CASE)
+_BEHIND = pattern(rf"(?:ram|dram|memory|内存|主存)\s*[:：]?\s*{_SIZE}(?![a-z0-9])", _CASE)
+_BARE = pattern(rf"\s*{_SIZE}\s*", _CASE)
+_KINDS = pattern(rf"(?<![a-z]){_KIND}(?:\s*(?:mt/s|mhz))?(?:\s*(?:ecc|reg|rdimm|udimm|so-?dimm)\b)*", _CASE)
+_SPEED = pattern(r"\b(?P<speed>\d{4,5})\s*(?:mt/?s|mhz)\b|(?<=ram )(?P<bare>\d{4})\b", _CASE)
+_LEFT = pattern(
     r"\b(?:of|ecc|reg|registered|[ru]dimms?|system|host|main|memory|ram|dram|cpu|processor)\b"
     r"|内存|主存|处理器",
     _CASE,
 )
-_OF_CPU = re.compile(
+_OF_CPU = pattern(
     r"\b(?:(?:mini|gaming|my|old|home)[- ]?)?pc\b|\b(?:desktop|server|workstation|tower|rig|laptop)\b|"
     r"\b(?:amd|intel|ryzen|xeon|core|threadripper|epyc)\b|\((?:r|tm)\)|@ *[\d.]+ *ghz|\d+-core\b",
     _CASE,
 )
-_DISK = re.compile(
+_DISK = pattern(
     r"(?:\d+\s*[x×*]\s*)?(?:\d+(?:\.\d+)?\s*[tg]b\s*)?"
     r"(?:(?:pcie\s*)?(?:gen\s*)?(?P<gen>[345])(?:\.0)?\s*)?\b(?P<disk>nvme|m\.2|ssd|hdd|sata)\b(?:\s*ssd)?",
     _CASE,
@@ -58,12 +57,12 @@ _COUNT = (
     r"(?:(?P<sockets>[1248])\s*[x×*]\s*|(?P<dual>dual|two|双路?)\s+)?"
     r"(?:amd\s+|intel\s+)?(?:processor\s+)?"
 )
-_CORES = re.compile(r"\s*(?P<cores>\d{1,3})[\s-]*(?:cores?|c\b|核)", _CASE)
-_ALONE = re.compile(r"\bcpu[\s-]*only\b|\b(?:no|without(?: a)?) gpus?\b|纯处理器|无显卡", _CASE)
-_LABELS = re.compile(r"\b(?:gpus?|cards?|cpu|ram|memory|board)\s*[:：]|(?:显卡|处理器|内存)\s*[:：]", _CASE)
-_TWICE = re.compile(r"\s*[x×*]\s*(?P<count>[248])\b")
-_MODEL = re.compile(r"[a-z]*\d+[a-z]*\d*[a-z]*")
-_BARE_MODEL = re.compile(
+_CORES = pattern(r"\s*(?P<cores>\d{1,3})[\s-]*(?:cores?|c\b|核)", _CASE)
+_ALONE = pattern(r"\bcpu[\s-]*only\b|\b(?:no|without(?: a)?) gpus?\b|纯处理器|无显卡", _CASE)
+_LABELS = pattern(r"\b(?:gpus?|cards?|cpu|ram|memory|board)\s*[:：]|(?:显卡|处理器|内存)\s*[:：]", _CASE)
+_TWICE = pattern(r"\s*[x×*]\s*(?P<count>[248])\b")
+_MODEL = pattern(r"[a-z]*\d+[a-z]*\d*[a-z]*")
+_BARE_MODEL = pattern(
     rf"(?<![a-z0-9]){_COUNT}(?P<name>[0-9]{{4,5}}(?:x3d2?|xt|x|k|ks|kf|f|wx|g|hx)|[0-9]{{4}}ws)(?![a-z0-9])",
     _CASE,
 )
@@ -73,18 +72,39 @@ DISK_BYTES_PER_S = {
 _NVME_BYTES_PER_S = {3: 3.2 * GIGA, 4: 6.5 * GIGA, 5: 12.0 * GIGA}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Family:
+    """Processors whose names look alike."""
+
+    words: tuple[str, ...]  # one of them is in every such name
+    pattern: re.Pattern[str]
+    socket: Socket
+
+
 @cache
-def _families() -> tuple[tuple[re.Pattern[str], Socket], ...]:
+def _families() -> tuple[_Family, ...]:
     readers: dict[str, CellReader] = dict.fromkeys(
-        ("pattern", "family", "architecture", "segment", "mem_type", "source", "as_of", "confidence"), text
+        (
+            "pattern",
+            "words",
+            "family",
+            "architecture",
+            "segment",
+            "mem_type",
+            "source",
+            "as_of",
+            "confidence",
+        ),
+        text,
     )
     readers |= dict.fromkeys(("max_sockets", "cores", "mem_channels", "pcie_gen", "pcie_lanes_free"), whole)
     readers |= {"base_ghz": scaled(GIGA), "mem_mt_per_s": scaled(MEGA), "tdp_w": number}
     rows = read_rows(DATA / "cpu_families.csv", readers, required=tuple(readers))
     return tuple(
-        (
-            re.compile(rf"(?<![a-z0-9]){_COUNT}(?P<name>{row['pattern']})(?![a-z0-9])", re.IGNORECASE),
-            Socket(
+        _Family(
+            words=tuple(row["words"].split()),
+            pattern=pattern(rf"(?<![a-z0-9]){_COUNT}(?P<name>{row['pattern']})(?![a-z0-9])", _CASE),
+            socket=Socket(
                 name=row["family"],
                 architecture=row["architecture"],
                 segment=row["segment"],
@@ -126,8 +146,7 @@ def find_processor(words: str) -> Socket | None:
 
 def _find(words: str) -> tuple[Socket, int, re.Match[str]] | None:
     """A processor in a text, how many of it, and where it stands; the longest name wins."""
-    hits = [(one.search(words), own) for one, own in _families()]
-    named = [(hit, own) for hit, own in hits if hit is not None]
+    named = _named(words)
     bare = _bare_model(words)
     if bare is not None:
         named = named or [bare]
@@ -147,17 +166,21 @@ def _find(words: str) -> tuple[Socket, int, re.Match[str]] | None:
     return own, sockets, hit
 
 
+def _named(text: str) -> list[tuple[re.Match[str], Socket]]:
+    """Every family that a text names, and where: in the order of the table."""
+    plain = text.casefold()
+    likely = [one for one in _families() if any(word in plain for word in one.words)]
+    hits = [(one.pattern.search(text), one.socket) for one in likely]
+    return [(hit, socket) for hit, socket in hits if hit is not None]
+
+
 def _bare_model(words: str) -> tuple[re.Match[str], Socket] | None:
     """A model without its maker or series: "7950x", "14900k", "w5-3425"; such words mean no card."""
-    for word in re.finditer(
-        rf"(?<![a-z0-9]){_COUNT}(?P<name>[0-9]{{4,5}}(?:x3d2?|xt|x|k|ks|kf|f|wx|g|hx)|[0-9]{{4}}ws)(?![a-z0-9])",
-        words,
-        re.IGNORECASE,
-    ):
+    for word in _BARE_MODEL.finditer(words):
         exact = next(
             (one for key, one in _models().items() if key.split()[-1:] == [word["name"].lower()]), None
         )
-        own = None if exact is None else next((own for one, own in _families() if one.search(exact[0])), None)
+        own = None if exact is None else next((own for _, own in _named(exact[0])), None)
         if exact is not None and own is not None:
             return word, replace(own, name=exact[0], cores=exact[1], base_hz=exact[2])
     return None

@@ -40,7 +40,7 @@ CONDITIONS = {
     "": OWN, "new": OWN, "全新": OWN, "used": OWN_USED, "二手": OWN_USED, "refurbished": OWN_USED,
     "rent": OWN_RENT, "rented": OWN_RENT, "租": OWN_RENT, "租用": OWN_RENT,
 }  # fmt: skip
-_IN_FORCE: ContextVar[bool] = ContextVar("own_prices", default=False)
+_IN_FORCE: ContextVar[Path | None] = ContextVar("own_prices", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def place() -> Path:
 @contextmanager
 def use() -> Iterator[None]:
     """Put the list that is kept in force."""
-    before = _IN_FORCE.set(True)
+    before = _IN_FORCE.set(place())
     try:
         yield
     finally:
@@ -77,8 +77,8 @@ def use() -> Iterator[None]:
 
 def in_force() -> Mapping[str, tuple[Price, ...]]:
     """The prices that are kept, by chip; none outside of `use`."""
-    path = place()
-    if not _IN_FORCE.get() or not is_file(path):
+    path = _IN_FORCE.get()
+    if path is None or not is_file(path):
         return {}
     return _by_chip(path, path.stat().st_mtime_ns)
 

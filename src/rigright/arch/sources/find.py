@@ -22,6 +22,7 @@ from rigright.arch.sources.spelling import (
 )
 from rigright.arch.sources.tags import USUAL, Tag, read_tag
 from rigright.base.errors import AskError, RigError
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, KIB, MEGA
 from rigright.base.words import Sentence, say
@@ -34,8 +35,8 @@ OLDEST = (0.0,)  # a name without a version is that of the first
 NEAR = 0.07  # 14b is said of 14.7 billion, 671b of 671.03
 COMPARED = 8  # models that may turn out to be one architecture; more never are
 _LENGTHS = {"k": KIB, "m": MEGA}  # 128k and 1m tokens, as names say them
-_NUMBER = re.compile(r"\d+(?:\.\d+)*")
-_MEMORY = re.compile(r"\d{1,5}(?:\.\d+)?\s*g(?:i?b)?(?:\s.*)?", re.IGNORECASE)
+_NUMBER = pattern(r"\d+(?:\.\d+)*")
+_MEMORY = pattern(r"\d{1,5}(?:\.\d+)?\s*g(?:i?b)?(?:\s.*)?", re.IGNORECASE)
 # a format by its bits -> the same in the files of an engine
 _OWN = {
     "gguf": {

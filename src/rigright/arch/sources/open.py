@@ -12,14 +12,15 @@ from rigright.arch.sources import find
 from rigright.arch.sources.opened import Opened
 from rigright.base.errors import AskError, DataError, MissingError, RigError
 from rigright.base.files import expanded
+from rigright.base.patterns import pattern
 from rigright.base.words import say
 
 MAX_TEXT = 4096
 HUB = "hub:"
-_SHAPE = re.compile(r"\s*\w+\s*=[^,]*,")
-_FACTORY = re.compile(r"(?P<file>.+\.py):(?P<factory>[A-Za-z_][\w.]*)\Z", re.DOTALL)
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}\Z")
-_SHARD = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf\Z)")
+_SHAPE = pattern(r"\s*\w+\s*=[^,]*,")
+_FACTORY = pattern(r"(?P<file>.+\.py):(?P<factory>[A-Za-z_][\w.]*)\Z", re.DOTALL)
+_HUB_ID = pattern(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}\Z")
+_SHARD = pattern(r"-\d{5}-of-\d{5}(?=\.gguf\Z)")
 _FILE_ENDINGS = (".json", ".gguf", ".safetensors", ".py", ".bin", ".pt", ".pth", ".onnx", ".ckpt")
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 
@@ -16,17 +17,17 @@ MAX_NAME = 300
 MAX_KEPT = 4096
 
 # 1_6b and 2_5 are 1.6b and 2.5, and so are v1-5 and llama-3-1-70b
-_UNDERSCORE_DOT = re.compile(r"(?<=\d)_(?=\d(?![\d.]))")
-_HYPHEN_DOT = re.compile(r"(?<![\d.x])(\d)-(\d)(?![\d.a-wyz])")
+_UNDERSCORE_DOT = pattern(r"(?<=\d)_(?=\d(?![\d.]))")
+_HYPHEN_DOT = pattern(r"(?<![\d.x])(\d)-(\d)(?![\d.a-wyz])")
 # q4_k_m, and as people type it: q4km, q4-k-m, q4; a repack such as q4_0_4_8 holds what q4_0 does
-_GGUF = re.compile(
+_GGUF = pattern(
     r"(?<![a-z0-9])(?P<base>i?q[1-8]|tq[12])"
     r"(?:[-_ ]?(?P<rest>k[-_ ]?(?:xl|ss|[smlt])|k|[01](?!\.?\d)(?:_[48]_[48])?|xxs|xs|nl|s|m))?"
     r"(?![a-z0-9])(?!\.\d)"
 )
-_GLUED_VERSION = re.compile(r"(?<=[a-z]{4})v(?=\d)")
-_FULL_BITS = re.compile(r"(?<![a-z0-9])(\d)[ -]bit(?![a-z])")
-_WORD = re.compile(
+_GLUED_VERSION = pattern(r"(?<=[a-z]{4})v(?=\d)")
+_FULL_BITS = pattern(r"(?<![a-z0-9])(\d)[ -]bit(?![a-z])")
+_WORD = pattern(
     r"\d+x\d+(?:\.\d+)?b(?![a-z])"  # 8x7b
     r"|[ae]?\d+(?:\.\d+)*[bmkte](?![a-z])"  # 7b, a3b, e4b, 270m, 128k, 16e
     r"|(?:int|fp|bf|nvfp|mxfp|nf|exl|float|bfloat|awq|gptq|hqq|mlx|w\d+a|f)\d+(?![a-z0-9]|\.\d)"  # int4, fp8
@@ -35,13 +36,13 @@ _WORD = re.compile(
     r"|\d+(?:\.\d+)*"
     r"|[a-z]+"
 )
-_GAPS = re.compile(r"[^a-z0-9.+\u4e00-\u9fff]+")
-_VERSION = re.compile(r"^v?(\d+(?:\.\d+)*?)(?:\.0)?$")
-_DATE = re.compile(r"(?:0[1-9]|1[0-2])[0-3]\d|2[3-9](?:0[1-9]|1[0-2])|20[2-3]\d|0\d")
-_FAMILY = re.compile(r"[a-jlnps-u]\d+")  # t5, e5; not r1, k2, m2.5
-_CONTEXT = re.compile(r"\d+k")
-_COUNT = re.compile(r"\d+(?:x\d+)?(?:\.\d+)?[bmt]")
-_SIZE = re.compile(r"[ae]?\d+(?:x\d+)?(?:\.\d+)*b")
+_GAPS = pattern(r"[^a-z0-9.+\u4e00-\u9fff]+")
+_VERSION = pattern(r"^v?(\d+(?:\.\d+)*?)(?:\.0)?$")
+_DATE = pattern(r"(?:0[1-9]|1[0-2])[0-3]\d|2[3-9](?:0[1-9]|1[0-2])|20[2-3]\d|0\d")
+_FAMILY = pattern(r"[a-jlnps-u]\d+")  # t5, e5; not r1, k2, m2.5
+_CONTEXT = pattern(r"\d+k")
+_COUNT = pattern(r"\d+(?:x\d+)?(?:\.\d+)?[bmt]")
+_SIZE = pattern(r"[ae]?\d+(?:x\d+)?(?:\.\d+)*b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

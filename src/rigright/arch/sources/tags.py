@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, read_rows, text
 
 USUAL = "gguf:Q4_K_M"  # what Ollama's library holds where a tag says nothing
-_OLLAMA = re.compile(
+_OLLAMA = pattern(
     r"ollama(?:[ _]?(?:run|pull|show|chat))?[\s/:]+|(?:registry\.)?ollama\.(?:ai|com)/", re.IGNORECASE
 )
-_LIBRARY = re.compile(r"library/", re.IGNORECASE)
-_HUB_HOST = re.compile(r"(?:hf\.co|huggingface\.co)/", re.IGNORECASE)
-_TAGGED = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?::(?P<tag>[\w.-]+))?")
+_LIBRARY = pattern(r"library/", re.IGNORECASE)
+_HUB_HOST = pattern(r"(?:hf\.co|huggingface\.co)/", re.IGNORECASE)
+_TAGGED = pattern(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?::(?P<tag>[\w.-]+))?")
 _TRAININGS = frozenset({"latest", "code", "python", "text", ""})
 _NO_NAMES = frozenset({"hub", "gguf", "docker", "http", "https", "file"})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -296,7 +297,7 @@ def test_what_is_said_goes_before_what_the_file_says(files, capsys):
     words = ["--on", "a100", "--model", "Qwen/Qwen3-8B", "--weights", "fp8", "--tp", "1"]
     assert main(["validate", str(files / "vllm_serve.json"), *words, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert all("weights not stated" not in (one["why"] or "") for row in rows for one in row["predictions"])
+    assert all("weights" not in (one["why"] or "") for row in rows for one in row["predictions"])
     assert all(one["answered"] for row in rows for one in row["predictions"])
 
 
@@ -323,18 +324,18 @@ def test_output_that_powershell_wrote_is_read(tmp_path):
     assert len(validate(str(tmp_path / "run.md")).rows) == 2
 
 
-@pytest.mark.parametrize("name", [one for one in FILES if one.endswith(".json") and "app" not in one])
-def test_a_file_that_was_cut_short_says_so(tmp_path, name):
-    path = tmp_path / name
-    path.write_text(FILES[name][: len(FILES[name]) // 2], encoding="utf-8")
-    with pytest.raises(DataError, match="not valid JSON") as caught:
-        validate(str(path))
-    assert caught.value.hint
+def test_a_file_that_was_cut_short_says_so(tmp_path):
+    for name in (one for one in FILES if one.endswith(".json") and "app" not in one):
+        path = tmp_path / name
+        path.write_text(FILES[name][: len(FILES[name]) // 2], encoding="utf-8")
+        with pytest.raises(DataError, match=rf"{name} .*JSON") as caught:
+            validate(str(path))
+        assert caught.value.hint, name
 
 
 def test_a_line_that_was_cut_short_is_named(tmp_path):
     (tmp_path / "runs.jsonl").write_text(FILES["llama.jsonl"][:-40], encoding="utf-8")
-    with pytest.raises(DataError, match="line 2: not valid JSON"):
+    with pytest.raises(DataError, match=r"runs\.jsonl, .*2: .*JSON"):
         validate(str(tmp_path / "runs.jsonl"))
 
 
@@ -343,14 +344,14 @@ def test_what_no_reader_knows_names_those_there_are(tmp_path):
     with pytest.raises(DataError) as caught:
         validate(str(tmp_path / "odd.json"))
     assert "llama-bench" in str(caught.value.hint)
-    with pytest.raises(MissingError, match="no runs in folder"):
+    with pytest.raises(MissingError, match=re.escape(str(tmp_path))):
         validate(str(tmp_path))
 
 
 def test_a_run_without_a_figure_is_an_error(tmp_path):
     empty = {name: value for name, value in VLLM_SERVE.items() if "ms" not in name} | {"output_throughput": 0}
     (tmp_path / "zero.json").write_text(json.dumps(empty), encoding="utf-8")
-    with pytest.raises(DataError, match="no metrics"):
+    with pytest.raises(DataError, match=r"zero\.json: .*vllm bench"):
         validate(str(tmp_path / "zero.json"), setup=NOTHING_SAID)
 
 

@@ -40,7 +40,7 @@ def put(folder, text, name="mine.csv"):
 def test_what_is_taken_and_why():
     (one,) = prices(["4090"]).chips
     assert one.used
-    assert one.why.text.startswith("discontinued")
+    assert one.why is not None
     assert all(row.kind == "used" for row in one.counted)
     assert one.taken.low < one.taken.value < one.taken.high
     (new,) = prices(["rtx", "5090"]).chips
@@ -72,7 +72,8 @@ def test_a_list_that_is_kept_is_taken_by_every_command(home, capsys):
     capsys.readouterr()
     after = bought()
     assert after["plans"][0]["supply"]["usd"]["value"] == pytest.approx(11000 / 7.1)
-    assert "your own price: GeForce RTX 4090" in after["notes"]
+    (own,) = set(after["notes"]) - set(before["notes"])
+    assert "GeForce RTX 4090" in own
     assert main(["cost", "rtx 4090", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cards_usd"]["value"] == pytest.approx(11000 / 7.1)
     other = put(home, "chip,usd\n4090,999\n", "other.csv")
@@ -113,32 +114,32 @@ def test_json_and_chinese_heads_are_read(home):
     assert (one.kind, one.typical) == (own_prices.OWN_USED, 5200)
 
 
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        ("foo,new,5,USD,2026", "foo"),
-        (",new,5,USD,2026", "no chip"),
-        ("4090,old,5,USD,2026", "condition"),
-        ("4090,new,,USD,2026", "above zero"),
-        ("4090,new,-5,USD,2026", "above zero"),
-        ("4090,new,nan,USD,2026", "nan"),
-        ("4090,new,1e400,USD,2026", "1e400"),
-        ("4090,new,1e9,USD,2026", "more than any"),
-        ("4090,new,5,XYZ,2026", "XYZ"),
-        ("4090,new,5,USD,2026-13", "as_of"),
-        ("4090,new,5,USD,2031-01-01", "in the future"),
-        ("4090,new,5,USD,someday", "as_of"),
-        (f"4090,new,5,USD,{'9' * 300}", "too long"),
-    ],
+USELESS = (  # a row, and what its flaw names
+    ("foo,new,5,USD,2026", '"foo"'),
+    (",new,5,USD,2026", ""),
+    ("4090,old,5,USD,2026", '"old"'),
+    ("4090,new,,USD,2026", "usd"),
+    ("4090,new,-5,USD,2026", "usd"),
+    ("4090,new,nan,USD,2026", "nan"),
+    ("4090,new,1e400,USD,2026", "1e400"),
+    ("4090,new,1e9,USD,2026", "1,000,000,000"),
+    ("4090,new,5,XYZ,2026", "XYZ"),
+    ("4090,new,5,USD,2026-13", "as_of"),
+    ("4090,new,5,USD,2031-01-01", "2031-01-01"),
+    ("4090,new,5,USD,someday", "as_of"),
+    (f"4090,new,5,USD,{'9' * 300}", "as_of"),
 )
-def test_a_row_that_cannot_be_used_is_named(home, row, told, capsys):
-    file = put(home, f"chip,condition,price,currency,as_of\n4090,new,1800,USD,2026-11\n{row}\n")
-    assert main(["prices", "check", file]) == 20
-    shown = capsys.readouterr().out
-    assert "line 3" in shown
-    assert told in shown
-    assert main(["prices", "import", file]) == 20
-    assert not own_prices.place().exists(), "all or nothing"
+
+
+def test_a_row_that_cannot_be_used_is_named(home, capsys):
+    for row, told in USELESS:
+        file = put(home, f"chip,condition,price,currency,as_of\n4090,new,1800,USD,2026-11\n{row}\n")
+        (flaw,) = check(file).flaws
+        assert (flaw.line, flaw.wrong) == (3, True), row
+        assert main(["prices", "check", file]) == 20, row
+        assert told in capsys.readouterr().out, row
+        assert main(["prices", "import", file]) == 20, row
+        assert not own_prices.place().exists(), "all or nothing"
 
 
 def test_doubts_are_said_and_leave_the_list_usable(home):
@@ -153,24 +154,24 @@ def test_doubts_are_said_and_leave_the_list_usable(home):
     assert check(put(home, GOOD)).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [b"", b"\xff\xfe\x00", b"chip\n", b"[", b"[1, 2]", b'{"prices": {}}', b'"x"', b"[" * 100_000, b'a,b\n"c'],
-)
-def test_what_is_no_list_is_a_sentence(home, raw, capsys):
-    code = main(["prices", "import", put(home, raw)])
-    assert code in {2, 3, 20}
-    heard = capsys.readouterr()
-    assert "bug" not in heard.err
-    assert not own_prices.place().exists()
+NO_LISTS = (
+    b"", b"\xff\xfe\x00", b"chip\n", b"[", b"[1, 2]", b'{"prices": {}}', b'"x"', b"[" * 100_000, b'a,b\n"c',
+)  # fmt: skip
+
+
+def test_what_is_no_list_is_a_sentence(home, capsys):
+    for raw in NO_LISTS:
+        assert main(["prices", "import", put(home, raw)]) in {2, 3, 20}, raw[:20]
+        assert "Traceback" not in capsys.readouterr().err, raw[:20]
+        assert not own_prices.place().exists(), raw[:20]
 
 
 def test_a_list_is_bounded(home, monkeypatch):
     monkeypatch.setattr(own_prices, "MOST_ROWS", 3)
-    with pytest.raises(DataError, match="more than 3"):
+    with pytest.raises(DataError, match=r"mine\.csv .* 3 "):
         examine(put(home, "chip,usd\n" + "4090,5\n" * 4), today=TODAY)
     monkeypatch.setattr(own_prices, "MOST_BYTES", 1 << 20)
-    with pytest.raises(DataError, match="larger"):
+    with pytest.raises(DataError, match=r"mine\.csv .*MiB"):
         examine(put(home, "chip,usd\n" + " " * (2 << 20)), today=TODAY)
 
 
@@ -210,31 +211,34 @@ def test_bytes_are_a_list_or_a_sentence(tmp_path_factory, raw):
         examine(path, today=TODAY)
 
 
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        (["show", "no such card at all"], "unknown GPU"),
-        (["import"], "needs one file"),
-        (["import", "a", "b"], "needs one file"),
-        (["check", "nowhere.csv"], "no such file"),
-        (["check"], "rigright prices import"),
-        (["forget"], "no list"),
-        (["forget", "x"], "takes no name"),
-        (["check", "x.csv", "--used"], "prices show"),
-        (["show", "4090", "--currency", "XYZ"], "known currencies"),
-    ],
+WRONG = (  # what is typed, and what the refusal names
+    (["show", "no such card at all"], '"no such card at all"'),
+    (["import"], "rigright prices import prices.csv"),
+    (["import", "a", "b"], "rigright prices import prices.csv"),
+    (["check", "nowhere.csv"], "nowhere.csv"),
+    (["check"], "rigright prices import"),
+    (["forget"], ""),
+    (["forget", "x"], "`prices forget`"),
+    (["check", "x.csv", "--used"], "prices show"),
+    (["show", "4090", "--currency", "XYZ"], "USD, CNY, EUR"),
 )
+
+
 @pytest.mark.usefixtures("home")
-def test_wrong_asks_say_what_to_type(typed, told, capsys):
-    assert main(["prices", *typed]) in {2, 4}
-    assert told in capsys.readouterr().err
+def test_wrong_asks_say_what_to_type(capsys):
+    for typed, told in WRONG:
+        assert main(["prices", *typed]) in {2, 4}, typed
+        refused = capsys.readouterr()
+        assert refused.err, typed
+        assert not refused.out, typed
+        assert told in refused.err, typed
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_pages_in_yuan_and_chinese(language, capsys):
+def test_pages_in_yuan_and_chinese(capsys):
     for words in ([], ["4090"], ["ram"], ["4090", "--why"]):
-        assert main(["prices", "show", *words, "--currency", "CNY", "--lang", language, "--width", "40"]) == 0
-        assert "¥" in capsys.readouterr().out
+        for language in ("en", "zh"):
+            assert main(["prices", "show", *words, "--currency", "CNY", "--lang", language]) == 0
+            assert "¥" in capsys.readouterr().out, (words, language)
     assert main(["prices", "show", "4090", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["chips"][0]["used"] is True
     assert main(["prices", "show", "--csv"]) == 0
@@ -271,9 +275,9 @@ def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home, m
     assert rent.low == rent.high == pytest.approx(16 * 730.5)
 
 
-def test_a_list_may_come_through_a_pipe(home, monkeypatch, capsys):
+def test_a_list_may_come_through_a_pipe(home, monkeypatch):
     for what in ("check", "import"):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
         assert main(["prices", what, "-"]) == 0
-    assert "2 prices imported" in capsys.readouterr().out
+    assert len(read_own(own_prices.place(), today=TODAY)) == 2
     assert own_prices.place().parent == home / "settings" / "rigright"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from dataclasses import replace
 
@@ -68,12 +69,11 @@ def test_real_runs_are_replayed_from_facts_alone(name, files):
     assert abs(found.tpot_error) < WITHIN[name]
 
 
-def test_each_request_of_a_trace_has_its_line(files, tmp_path, capsys):
+def test_each_request_of_a_trace_has_its_line(files, tmp_path):
     out = tmp_path / "out.csv"
     asked = files("rtx-pro-6000_llama-3.1-8b")
     code = main(["simulate", "--trace", asked["trace"], "--setup", asked["setup"], "--requests", str(out)])
     assert code == 0
-    assert "against what was measured" in capsys.readouterr().out
     with out.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["request", "first_token_s", "last_token_s"]
@@ -103,7 +103,7 @@ def test_a_broken_row_keeps_its_line_and_the_rest_is_answered(own, tmp_path):
     lines = (tmp_path / "o.csv").read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[0] for line in lines] == ["request", "a", "b", "c"]
     assert lines[2] == "b,,"
-    assert any("line 3, column arrival_s" in str(note) for note in found.notes)
+    assert any(re.search(r" 3, .*arrival_s", str(note)) for note in found.notes)
     assert found.against is None
     assert found.max_seqs == 4
 
@@ -191,15 +191,17 @@ def test_workers_for_prompts_spare_users_the_gaps_that_prompts_tear():
 
 
 def test_what_binds_is_told():
-    assert str(played(rate_per_s=1).binds[0]) == "no bottleneck", "it works all the time, and nobody waits"
+    (idle,) = played(rate_per_s=1).binds
     seats = simulate(
         "llama-3.1-8b", "1x h100", wish=ServingWish(max_seqs=4), load=PlayWish(**MADE, concurrency=64)
     )
-    assert "all 4 slots" in str(seats.binds[0])
+    assert seats.binds[0].values == (("slots", "4"),)
     plain = ServingWish(engine="vllm", weights="bf16", kv="16bit")
     cache = simulate("llama-3.1-8b", "1x rtx 4090", wish=plain,
                      load=PlayWish(concurrency=64, requests=128, prompt_tok=600, output_tok=600))  # fmt: skip
-    assert "cache" in str(cache.binds[0])
+    assert "KV" in str(cache.binds[0])
+    assert "KV" not in str(idle), "it works all the time, and nobody waits"
+    assert idle.values == ()
 
 
 def test_a_plan_is_played_on_its_own_layout():
@@ -217,46 +219,44 @@ def test_a_plan_is_played_on_its_own_layout():
     assert one.ttft_s.mean > two.ttft_s.mean
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("llama-3.1-8b --on h100", "add --rate, --concurrency or --trace"),
-        ("llama-3.1-8b --on h100 --rate 5 --concurrency 3", "--concurrency and --rate cannot be combined"),
-        ("llama-3.1-8b --on h100 --rate 5 --arrivals closed", "closed takes --concurrency"),
-        ("llama-3.1-8b --on h100 --rate 5 --arrivals tidal", "tidal"),
-        ("llama-3.1-8b --on h100 --rate 5 --policy fifo", "choose handed-over"),
-        ("llama-3.1-8b --on h100 --rate 5 --replicas 2 --router dice", "round-robin"),
-        ("llama-3.1-8b --on h100 --rate 5 --requests 0", "--requests is 0"),
-        ("llama-3.1-8b --on h100 --rate 5 --cached 2", "more than 100%"),
-        ("llama-3.1-8b --rate 5", "give a model and --on MACHINE"),
-        ("llama-3.1-8b --on h100 --setup x.json --rate 5", "--setup needs --trace"),
-        ("llama-3.1-8b --on h100 --trace x.csv --rate 5", "--trace and --rate cannot be combined"),
-        ("--trace nowhere.csv --setup nowhere.json", "no such file: nowhere.json"),
-        ("llama-3.1-405b --on '1x h100' --rate 5", "no memory is left for the KV cache"),
-        ("resnet50 --on h100 --rate 5", "does not generate text"),
-    ],
+WRONG = (  # what is asked, and what the refusal names
+    ("llama-3.1-8b --on h100", "--rate, --concurrency or --trace"),
+    ("llama-3.1-8b --on h100 --rate 5 --concurrency 3", "--concurrency and --rate"),
+    ("llama-3.1-8b --on h100 --rate 5 --arrivals closed", "--arrivals closed"),
+    ("llama-3.1-8b --on h100 --rate 5 --arrivals tidal", "tidal"),
+    ("llama-3.1-8b --on h100 --rate 5 --policy fifo", "handed-over, sglang"),
+    ("llama-3.1-8b --on h100 --rate 5 --replicas 2 --router dice", "round-robin"),
+    ("llama-3.1-8b --on h100 --rate 5 --requests 0", "--requests is 0"),
+    ("llama-3.1-8b --on h100 --rate 5 --cached 2", '"2"'),
+    ("llama-3.1-8b --rate 5", "--on MACHINE"),
+    ("llama-3.1-8b --on h100 --setup x.json --rate 5", "--trace"),
+    ("llama-3.1-8b --on h100 --trace x.csv --rate 5", "--trace and --rate"),
+    ("--trace nowhere.csv --setup nowhere.json", "nowhere.json"),
+    ("llama-3.1-405b --on '1x h100' --rate 5", "meta-llama/Llama-3.1-405B"),
+    ("resnet50 --on h100 --rate 5", "microsoft/resnet-50"),
 )
-def test_a_wrong_question_is_answered_in_a_sentence(line, words, capsys, monkeypatch, tmp_path):
+
+
+def test_a_wrong_question_is_answered_in_a_sentence(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert main(["simulate", *shlex.split(line)]) > 0
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.out == ""
+    for line, told in WRONG:
+        assert main(["simulate", *shlex.split(line)]) > 0, line
+        said = capsys.readouterr()
+        assert told in said.err, line
+        assert said.out == "", line
 
 
-@pytest.mark.parametrize("form", ["--json", "--markdown", "--html", "--lang=zh"])
-def test_every_form_shows_it(form, capsys):
+def test_every_form_shows_it(capsys):
     line = "simulate llama-3.1-8b --on h100 --concurrency 4 --requests 12 --ttft 1s --tpot 50ms"
-    assert main([*line.split(), form]) == 0
-    out = capsys.readouterr().out
-    if form == "--json":
-        told = json.loads(out)
-        assert told["served"] == told["requests"] == 12
-        assert told["good_share"] == 1
-        assert set(told["ttft_s"]) == {"mean", "p50", "p90", "p95", "p99", "most"}
-        assert told["means"]["ttft_s"]["low"] < told["ttft_s"]["mean"]
-    else:
-        assert "12" in out
+    for form in ("--markdown", "--html", "--lang=zh"):
+        assert main([*line.split(), form]) == 0
+        assert "12" in capsys.readouterr().out, form
+    assert main([*line.split(), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["served"] == told["requests"] == 12
+    assert told["good_share"] == 1
+    assert set(told["ttft_s"]) == {"mean", "p50", "p90", "p95", "p99", "most"}
+    assert told["means"]["ttft_s"]["low"] < told["ttft_s"]["mean"]
 
 
 def test_a_policy_is_known_by_its_loose_name():

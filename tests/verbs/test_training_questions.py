@@ -14,18 +14,15 @@ from rigright.facts.training import find_optimizer, optimizers, precisions
 ASK = ["explain", "mistralai/Mistral-7B-v0.1", "--on", "rtx 4090"]
 
 
-@pytest.mark.parametrize(
-    ("method", "flag", "value"),
-    [
+def test_a_flag_the_method_has_no_use_for_is_refused(capsys):
+    for method, flag, value in (
         ("full", "--rank", "5"),
         ("full", "--targets", "all"),
         ("full", "--base", "nf4"),
         ("lora", "--base", "nf4"),
-    ],
-)
-def test_a_flag_the_method_has_no_use_for_is_refused(capsys, method, flag, value):
-    assert main([*ASK, "--train", method, flag, value]) == 2
-    assert f"{flag} needs --train " in capsys.readouterr().err
+    ):
+        assert main([*ASK, "--train", method, flag, value]) == 2
+        assert re.search(rf"{flag} .*--train qlora", capsys.readouterr().err), (method, flag)
 
 
 def test_the_same_flags_serve_where_they_are_for(capsys):
@@ -33,18 +30,22 @@ def test_the_same_flags_serve_where_they_are_for(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("flag", ["--seq", "--micro-batch", "--accumulate"])
-def test_a_count_beyond_all_sense_is_refused(capsys, flag):
-    assert main([*ASK, "--train", "full", flag, "1000000000000"]) == 2
-    assert "the maximum is 2,147,483,648" in capsys.readouterr().err
+def test_a_count_beyond_all_sense_is_refused(capsys):
+    for flag in ("--seq", "--micro-batch", "--accumulate"):
+        assert main([*ASK, "--train", "full", flag, "1000000000000"]) == 2
+        refused = capsys.readouterr().err
+        assert f"{flag} is 1000000000000" in refused
+        assert "2,147,483,648" in refused, flag
 
 
 def test_what_is_near_nothing_is_not_called_near():
-    with pytest.raises(AskError, match="choose ") as caught:
+    with pytest.raises(AskError, match='"zz"') as caught:
         find_optimizer("zz")
     assert all(name in str(caught.value.hint) for name in optimizers())
-    with pytest.raises(AskError, match="did you mean adamw"):
+    with pytest.raises(AskError) as caught:
         find_optimizer("adamww")
+    assert "adamw" in str(caught.value.hint)
+    assert "muon" not in str(caught.value.hint)
 
 
 def test_the_labels_of_precisions_are_told_in_chinese():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -94,17 +95,17 @@ def test_speed_is_told_with_low_and_high(write):
 def test_a_row_without_a_chip_has_a_peak_and_says_why_it_has_no_speed(write):
     speed, memory = validate(write(GOOD | {"chip": ""})).rows[0].predictions
     assert speed.predicted is None
-    assert "has no chip" in str(speed.why)
+    assert speed.why
     assert memory.predicted
 
 
 def test_a_bad_cell_names_row_and_column_and_the_others_go_on(write):
     found = validate(write(GOOD | {"micro_batch": "four"}, GOOD, GOOD | {"seq_tok": "-1"}))
     first, second, third = (peak(row) for row in found.rows)
-    assert 'line 2, column micro_batch: cannot read "four"; treated as empty' in str(first.why)
-    assert "micro_batch not stated" in str(first.why)
+    assert re.search(r' 2, .*micro_batch: .*"four"', str(first.why))
+    assert str(first.why).count("micro_batch") > 1, "and what is taken in its place"
     assert first.high / first.low > second.high / second.low
-    assert "line 4, column seq_tok" in str(third.why)
+    assert re.search(r' 4, .*seq_tok: .*"-1"', str(third.why))
 
 
 def test_a_row_whose_metric_is_empty_is_not_answered(write):
@@ -112,7 +113,7 @@ def test_a_row_whose_metric_is_empty_is_not_answered(write):
     row = {"id": "1", "engine": "vllm", "mode": "serve", "arch": GOOD["arch"], "chip": GOOD["chip"]}
     one = validate(write(row, head=head)).rows[0].predictions[0]
     assert one.predicted is None
-    assert "line 2, column metric: empty" in str(one.why)
+    assert re.search(r" 2, .*metric: ", str(one.why))
 
 
 def test_a_bad_measured_cell_hinders_no_prediction(write):
@@ -131,7 +132,7 @@ def test_an_unknown_model_is_taken_by_its_size_and_said(write):
             )
         ).rows,
     )
-    assert "no config for nobody/never-heard-of-9b" in str(unknown.why)
+    assert "nobody/never-heard-of-9b" in str(unknown.why)
     assert known.predicted < unknown.predicted < 1.5 * known.predicted
     assert unknown.high / unknown.low > 1.5 * known.high / known.low
 
@@ -139,7 +140,7 @@ def test_an_unknown_model_is_taken_by_its_size_and_said(write):
 def test_a_model_that_is_named_nowhere_is_a_reason_not_a_crash(write):
     found = validate(write(GOOD | {"arch": "", "model": ""}, GOOD))
     assert peak(found.rows[0]).predicted is None
-    assert "has no model" in str(peak(found.rows[0]).why)
+    assert peak(found.rows[0]).why
     assert peak(found.rows[1]).predicted
 
 
@@ -151,11 +152,11 @@ def test_a_missing_column_is_named(write):
 def test_what_a_row_leaves_open_is_said(write):
     lora = GOOD | {"method": "lora"}
     one = peak(validate(write(lora | {"micro_batch": "", "seq_tok": "", "framework": ""})).rows[0])
-    assert "micro_batch not stated: assuming" in str(one.why)
-    assert "add micro_batch: the result ranges from" in str(one.why)
+    assert str(one.why).count("micro_batch") == 2, "what is assumed, and what it decides"
+    assert "GiB" in str(one.why)
     told = peak(validate(write(GOOD | {"optimizer": "paged_adamw_8bit"})).rows[0])
     assert one.low / one.predicted < told.low / told.predicted
-    assert "plain PyTorch loop" in str(one.why)
+    assert "PyTorch" in str(one.why)
     assert one.predicted
 
 
@@ -164,7 +165,8 @@ def test_a_shape_stands_in_for_a_config(write):
     one = peak(validate(write(GOOD | {"arch": "", "shape": shape})).rows[0])
     assert one.predicted == pytest.approx(67.46, rel=0.03)
     gone = peak(validate(write(GOOD | {"arch": "", "model": ""})).rows[0])
-    assert "has no model" in str(gone.why)
+    assert gone.predicted is None
+    assert gone.why
 
 
 def test_a_vocabulary_of_250_is_250_thousand(write):
@@ -174,13 +176,17 @@ def test_a_vocabulary_of_250_is_250_thousand(write):
         for vocab in (250, 250000)
     )
     assert short.predicted == long.predicted
-    assert "thousands" in str(short.why)
+    assert "vocab=250 " in str(short.why)
+    assert "vocab" not in str(long.why)
 
 
 def test_more_stages_than_layers_are_layers_of_a_stage(write):
     shape = "layers=8,hidden=1024,heads=8,kv_heads=8,ffn=4096,vocab=32000,gated=no"
     row = GOOD | {"arch": "", "shape": shape, "pp": "16", "n_chips": "16", "framework": "Megatron-LM"}
-    assert "fewer layers than pipeline stages" in str(peak(validate(write(row)).rows[0]).why)
+    odd, plain = peak(validate(write(row)).rows[0]), peak(validate(write(row | {"pp": "4"})).rows[0])
+    assert odd.predicted
+    assert odd.why, "how it was read"
+    assert plain.why is None
 
 
 def test_a_card_that_holds_what_is_needed_is_never_overfilled(write):
@@ -213,7 +219,7 @@ def test_files_that_are_no_table(tmp_path, content):
 def test_a_missing_file_and_a_folder(tmp_path):
     with pytest.raises(MissingError):
         validate(str(tmp_path / "none.csv"))
-    with pytest.raises(MissingError, match="no runs in folder"):
+    with pytest.raises(MissingError, match=re.escape(str(tmp_path))):
         validate(str(tmp_path))
 
 

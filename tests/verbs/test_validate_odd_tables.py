@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rigright.base.errors import AskError, DataError
+from rigright.base.page import Table
 from rigright.cost.training_bands import band
 from rigright.faces.cli.main import main
 from rigright.report.formats import text
@@ -65,64 +68,61 @@ def shown(found):
     return text.render(pages.page(found), Screen(width=120))
 
 
-@pytest.mark.parametrize("column", ["method", "precision", "sharding", "recompute", "optimizer"])
-def test_a_word_nobody_knows_is_told_and_widens_the_band(put, column):
-    one = last(validate(put(table(GOOD | {column: "zzz"}))))
+def test_a_word_nobody_knows_is_told_and_widens_the_band(put):
     low, high = band("allocated", assumed=True)
-    assert f'unknown {column} "zzz": using' in str(one.why)
-    lower, higher = one.low / one.predicted, one.high / one.predicted
-    if column in {"method", "recompute"}:  # and what it may be instead widens it further
-        assert lower < low
-        assert higher >= high * 0.999
-    else:
-        assert (lower, higher) == pytest.approx((low, high))
+    for column in ("method", "precision", "sharding", "recompute", "optimizer"):
+        one = last(validate(put(table(GOOD | {column: "zzz"}))))
+        assert f'{column} "zzz": ' in str(one.why)
+        lower, higher = one.low / one.predicted, one.high / one.predicted
+        if column in {"method", "recompute"}:  # and what it may be instead widens it further
+            assert lower < low, column
+            assert higher >= high * 0.999, column
+        else:
+            assert (lower, higher) == pytest.approx((low, high)), column
 
 
-@pytest.mark.parametrize(
-    ("column", "word"),
-    [
+def test_a_word_that_is_known_is_not_called_unknown(put):
+    for column, word in (
         ("method", "peft:xlora"),
         ("precision", "bf16-mixed"),
         ("precision", "TF32"),
         ("sharding", "FSDP SHARD_GRAD_OP"),
         ("recompute", "Yes"),
         ("optimizer", "adamw_bnb_8bit"),
-    ],
-)
-def test_a_word_that_is_known_is_not_called_unknown(put, column, word):
-    assert "is not known" not in str(last(validate(put(table(GOOD | {column: word})))).why)
+    ):
+        assert f'"{word}"' not in str(last(validate(put(table(GOOD | {column: word})))).why), word
 
 
-@pytest.mark.parametrize("figure", ["zzz", "-5", "0", "1e308", "nan"])
-def test_a_measured_figure_that_cannot_be_is_told_and_not_held(put, figure):
-    for row in (GOOD | {"peak_gib": figure}, MEMORY | {"value_gib": figure}):
-        one = last(validate(put(table(row))))
-        assert one.predicted
-        assert one.measured is None
-        assert f'cannot read "{figure}"; treated as not measured' in str(one.why)
+def test_a_measured_figure_that_cannot_be_is_told_and_not_held(put):
+    for figure in ("zzz", "-5", "0", "1e308", "nan"):
+        for row, column in ((GOOD, "peak_gib"), (MEMORY, "value_gib")):
+            one = last(validate(put(table(row | {column: figure}))))
+            assert one.predicted, figure
+            assert one.measured is None, figure
+            assert column in str(one.why), figure
+            assert f'"{figure}"' in str(one.why), figure
 
 
-@pytest.mark.parametrize("column", ["context", "batch"])
-@pytest.mark.parametrize("figure", ["-5", "1e308", "0", "1.5"])
-def test_a_length_or_batch_that_cannot_be_is_said_and_taken_as_unsaid(put, column, figure):
-    one = last(validate(put(table(MEMORY | {column: figure}))))
-    unsaid = last(validate(put(table(MEMORY | {column: ""}))))
-    assert one.predicted == unsaid.predicted
-    assert one.low < unsaid.low < unsaid.high < one.high
-    assert f'column {column}: cannot read "{figure}"; treated as empty' in str(one.why)
+def test_a_length_or_batch_that_cannot_be_is_said_and_taken_as_unsaid(put):
+    for column in ("context", "batch"):
+        unsaid = last(validate(put(table(MEMORY | {column: ""}))))
+        for figure in ("-5", "1e308", "0", "1.5"):
+            one = last(validate(put(table(MEMORY | {column: figure}))))
+            assert one.predicted == unsaid.predicted, (column, figure)
+            assert one.low < unsaid.low < unsaid.high < one.high, (column, figure)
+            assert re.search(rf'{column}: .*"{figure}"', str(one.why)), (column, figure)
 
 
-@pytest.mark.parametrize("cut", [";", "\t"])
-def test_tables_of_offices_are_read(put, cut):
-    assert last(validate(put(table(GOOD, cut=cut)))) == last(validate(put(table(GOOD))))
+def test_tables_of_offices_are_read(put):
+    plain = last(validate(put(table(GOOD))))
+    for cut in (";", "\t"):
+        assert last(validate(put(table(GOOD, cut=cut)))) == plain, cut
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "gbk"])
-def test_other_encodings_are_told_what_to_do(put, encoding):
-    note = "é" if encoding == "latin-1" else "显存"
-    content = table(GOOD | {"note": note}).encode(encoding)
-    with pytest.raises(DataError, match="save it as CSV in UTF-8"):
-        validate(put(content))
+def test_other_encodings_are_told_what_to_do(put):
+    for encoding, note in (("latin-1", "é"), ("gbk", "显存")):
+        with pytest.raises(DataError, match=r"runs\.csv .*CSV in UTF-8"):
+            validate(put(table(GOOD | {"note": note}).encode(encoding)))
 
 
 def test_a_table_that_a_spreadsheet_or_powershell_wrote_as_utf16_is_read(put):
@@ -130,20 +130,21 @@ def test_a_table_that_a_spreadsheet_or_powershell_wrote_as_utf16_is_read(put):
     assert last(validate(put(told.encode("utf-16")))) == last(validate(put(told)))
 
 
-@pytest.mark.parametrize("sign", ["\u2028", "\f", "\u0085"])
-def test_only_ends_of_lines_end_a_line(put, sign):
-    found = validate(put(table(GOOD | {"note": f'"one{sign}two"'}, GOOD | {"note": "three"})))
-    assert [row.line for row in found.rows] == [2, 3]
+def test_only_ends_of_lines_end_a_line(put):
+    for sign in ("\u2028", "\f", "\u0085"):
+        found = validate(put(table(GOOD | {"note": f'"one{sign}two"'}, GOOD | {"note": "three"})))
+        assert [row.line for row in found.rows] == [2, 3], repr(sign)
 
 
 def test_no_name_is_no_directory():
-    with pytest.raises(AskError, match="empty"):
+    with pytest.raises(AskError):
         validate("")
 
 
 def test_a_head_alone_is_said_to_have_no_rows(put):
     found = validate(put(",".join(GOOD) + "\n"))
-    assert "the table has a header but no rows" in shown(found)
+    assert found.rows == ()
+    assert "\n! " in shown(found)
 
 
 def test_a_tick_stands_only_where_something_was_held(put):
@@ -153,11 +154,9 @@ def test_a_tick_stands_only_where_something_was_held(put):
 
 def test_pages_have_no_minus_zero_no_empty_table_and_no_one_times(put):
     found = validate(put(table(*[GOOD] * 17, GOOD | {"arch": "", "model": "", "micro_batch": "x"})))
-    page = shown(found)
-    assert "by source" in page
-    assert "by chip" not in page
-    assert "line 19, column micro_batch" in page
-    assert "1 times" not in page
+    assert {score.of for score in found.scores if score.answered} >= {"source"}
+    assert all(part.rows for part in pages.page(found).parts if isinstance(part, Table))
+    assert re.search(r" 19, .*micro_batch: .*\"x\"", shown(found))
     assert pages._percent(-0.0004, signed=True) == "0.0 %"
     assert pages._percent(-0.04, signed=True) == "-4.0 %"
 
@@ -176,7 +175,7 @@ def test_rows_that_ask_the_same_are_predicted_once(put, monkeypatch):
 
 def test_a_kind_that_comes_later_does_not_count_rows(put):
     page = shown(validate(put("engine,mode,metric,value\nvllm,serve,ttft,1\n")))
-    assert "0 rows" not in page
+    assert "runs.csv: 1 " in page
 
 
 def test_an_odd_file_is_one_sentence_at_the_command_line(put, capsys):
@@ -184,23 +183,18 @@ def test_an_odd_file_is_one_sentence_at_the_command_line(put, capsys):
     assert "UTF-8" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
+def test_a_table_of_something_else_is_not_told_that_a_column_is_missing(put):
+    for header in (
         "id,source,target_model,draft,method,chip,dataset,accepted_tokens_mean,speedup,batch,note",
         "id,source,what,vendor,measured,rated,unit_text,avg_power_w",
         "id,source,model,tool,chip,precision,batch,mem_gib,note",
-    ],
-)
-def test_a_table_of_something_else_is_not_told_that_a_column_is_missing(tmp_path, header):
-    path = tmp_path / "runs.csv"
-    path.write_text(f"{header}\n" + "," * header.count(",") + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match="is not a known table of measured runs"):
-        validate(str(path))
+    ):
+        with pytest.raises(DataError, match=r"runs\.csv .*memory\.csv"):
+            validate(put(f"{header}\n" + "," * header.count(",") + "\n"))
 
 
 def test_a_table_with_most_marks_is_told_the_column_that_it_lacks(tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text("id,arch,chip,seq_tok,method\nr1,gpt2,h100,1024,full\n", encoding="utf-8")
-    with pytest.raises(DataError, match="lacks the column micro_batch"):
+    with pytest.raises(DataError, match=r"runs\.csv [^.]*micro_batch$"):
         validate(str(path))

@@ -60,11 +60,16 @@ def base(program: str) -> dict:
     return plain(plan(model, wish=read_wish(said)), "en")
 
 
+def _first(program: str) -> dict:
+    """The first of its plans alone, to be changed."""
+    data = base(program)
+    return copy.deepcopy(data | {"plans": data["plans"][:1]})
+
+
 def serving(target: str, dice: random.Random) -> dict:
     """A plan that serves, with every choice drawn anew."""
-    data = copy.deepcopy(base(target))
-    one = data["plans"] = data["plans"][:1]
-    one = one[0]
+    data = _first(target)
+    one = data["plans"][0]
     work, layout = one["work"], one["layout"]
     tp, pp, dp = dice.choice((1, 2, 4, 8)), dice.choice((1, 1, 2, 4)), dice.choice((1, 1, 2, 3))
     if target in LAYERED:
@@ -100,9 +105,8 @@ def serving(target: str, dice: random.Random) -> dict:
 
 def training(target: str, dice: random.Random) -> dict:
     """A plan that trains, with every choice drawn anew."""
-    data = copy.deepcopy(base(target if target in ASKED else "hf"))
-    one = data["plans"] = data["plans"][:1]
-    one = one[0]
+    data = _first(target if target in ASKED else "hf")
+    one = data["plans"][0]
     dp, nodes = dice.choice((1, 2, 8, 16)), dice.choice((1, 1, 2))
     one["n_nodes"], one["n_chips"] = (nodes if dp % nodes == 0 else 1), dp
     one["layout"] |= {"tp": 1, "pp": 1, "dp": dp}

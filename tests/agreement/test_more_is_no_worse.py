@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil, log2
 
 import pytest
-from questions import BUDGETS, THOROUGH, Asked, bounded, market, seeds, sold
+from drawn_questions import BUDGETS, THOROUGH, Asked, bounded, market, seeds, sold
 
 from rigright.base.errors import AskError
 from rigright.choice.ways import quality_class

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from questions import THOROUGH, Asked, bounded, market, plain, seeds
+from drawn_questions import THOROUGH, Asked, bounded, market, plain, seeds
 
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError

@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from questions import THOROUGH, Asked, market, played, seeds
+from drawn_questions import THOROUGH, Asked, market, played, seeds
 
 from rigright.base.errors import AskError
 from rigright.demand import PlanWish, ServingWish, Traffic

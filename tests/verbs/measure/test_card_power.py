@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 
+from programs import rigright
 from rigright.cost.power import busy_in, draw_w
 from rigright.facts.chips import by_id
 from rigright.verbs.measure.measured import Course, Measured
@@ -22,9 +21,8 @@ H100 = "NVIDIA H100 80GB HBM3"
 def plan(tmp_path_factory):
     """What `plan --json` prints for a pre-training on eight H100."""
     file = tmp_path_factory.mktemp("plan") / "plan.json"
-    ask = ("plan", "llama-3.1-8b", "--mode", "pretrain", "--on", "8x h100", "--json")
-    done = subprocess.run([sys.executable, "-m", "rigright", *ask], check=True, capture_output=True)
-    file.write_bytes(done.stdout)
+    done = rigright("plan", "llama-3.1-8b", "--mode", "pretrain", "--on", "8x h100", "--json")
+    file.write_text(done.out, encoding="utf-8")
     return read_plan(str(file))
 
 
@@ -64,19 +62,18 @@ def test_a_peak_may_pass_the_rating_by_the_meters_own_error(plan, peak, inside):
     assert held(run((600.0,), peak_w=peak), plan)["peak power"].inside is inside
 
 
-@pytest.mark.parametrize(
-    ("measured", "why"),
-    [
-        (run(()), "not reported by the driver"),
-        (run((), peak_w=300.0), "long enough"),
-        (run((600.0,), peak_w=650.0, chips=("NVIDIA GeForce RTX 4090",)), "different GPUs"),
-        (run((600.0,), peak_w=650.0, chips=("", H100)), "different GPUs"),
-    ],
-)
-def test_what_is_not_held_says_why(plan, measured, why):
-    assert not {"power", "peak power"} & set(held(measured, plan))
-    (said,) = unheld(measured, plan)
-    assert why in str(said)
+def test_what_is_not_held_says_why(plan):
+    whys = []
+    for measured in (
+        run(()),
+        run((), peak_w=300.0),
+        run((600.0,), peak_w=650.0, chips=("NVIDIA GeForce RTX 4090",)),
+        run((600.0,), peak_w=650.0, chips=("", H100)),
+    ):
+        assert not {"power", "peak power"} & set(held(measured, plan))
+        whys += unheld(measured, plan)
+    assert len(whys) == 4
+    assert len({one.text for one in whys}) == 3, "not reported, not long enough, twice of other GPUs"
 
 
 def test_a_plan_of_an_unknown_chip_holds_no_power(plan):

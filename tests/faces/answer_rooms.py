@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shlex
 import sys
 import time
@@ -13,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
-from questions import SCENES, Question
+from questions import HERE, SCENES, Question
 
 from desk import STARVED, UNSET, fill, kept, machine, probed, result, ticks
 from kept_answers import keep
@@ -60,6 +61,10 @@ FILES = {
     "prices.csv": "chip,price,currency,as_of\n4090,1800,USD,2025-01\nnosuch,5,USD,2026\n",
     "plan.json": json.dumps({"model": "m", "params": 8e9, "plans": [{"chip": "rtx-4090", "n_chips": 2}]}),
     "parts.txt": "cpu: 7950x\nboard: b650 tomahawk\ngpu: 2x rtx 4090\npsu: 850W\nram: a few\n",
+    "junk.json": '{"x": [}',
+    "empty": "",
+    "emptyfolder/.none": "",
+    "h100.txt": "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n",
     "trace.csv": "arrival_s,prompt_tok,output_tok\n0,100,20\n1,x,20\n2,300,20\n",
     "grid.csv": "model,on,users\nllama-3.1-8b,h100,8\nqwen3-8b,4090,many\n",
     "runs.csv": (
@@ -88,6 +93,8 @@ def written(folder: Path) -> Path:
     for name, said in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(said, encoding="utf-8")
+    (folder / "emptyfolder" / ".none").unlink()
+    (folder / "bytes").write_bytes(bytes(range(256)))
     return folder
 
 
@@ -195,22 +202,26 @@ class Room:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.kept: dict = {}
+        self.kept: dict[str | None, dict] = {}  # by the machine at which it was asked
 
-    def sit(self, patch: pytest.MonkeyPatch, scene: str | None) -> None:
-        """This scenario's machine, or none with an accelerator."""
+    def sit(self, patch: pytest.MonkeyPatch, scene: str | None, *, runs: bool = False) -> None:
+        """This scenario's machine; None: nobody looks at it. `runs`: programs of the real one can be run."""
         for name in UNSET:
             patch.delenv(name, raising=False)
         patch.setenv("LD_LIBRARY_PATH", str(self.folder))
+        path = os.environ["PATH"]
         for key, value in machine(scene).env.items() if scene else ():
             patch.setenv(key, value)
+        if scene and runs:
+            patch.setenv("PATH", os.pathsep.join((os.environ["PATH"], path)))
         patch.setenv("RIGRIGHT_HOME", str(self.folder / "home"))
 
     def open(self, question: Question, stack: ExitStack) -> Asked:
         """The answer, as long as the stack is open; whoever asks again meanwhile gets the same one."""
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        self.sit(patch, SCENES.get(question.line))
-        keep(patch, self.kept, of=None)
+        scene = None if question.planned else SCENES.get(question.line, HERE)
+        self.sit(patch, scene, runs=question.verb == "measure")
+        keep(patch, self.kept.setdefault(scene, {}), of=None)
         words = shlex.split(question.line.format(folder=self.folder))
         before, behind = (
             (words[: words.index("--")], words[words.index("--") :]) if "--" in words else (words, [])

@@ -94,13 +94,12 @@ probe
 doctor
 fleet health
 """
+HERE = "healthy_2x4090"  # where it matters to no question
 SCENES = {  # the played machine at which a question is asked
-    "watch --once": "healthy_2x4090",
     "diagnose --for 1s": "idle_4090",
     "probe": "mig",
     "doctor": "mismatch",
     "fleet health": "lost_gpu",
-    "fleet health --only environment": "healthy_2x4090",
 }
 
 

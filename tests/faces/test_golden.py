@@ -1,0 +1,84 @@
+"""What each verb prints, to the letter, in both languages: usual pages, longer ones, failures and errors."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from answer_rooms import Room, filled, typed
+from questions import HERE
+
+from kept_answers import keep
+from rigright.base import shelf
+from rigright.base.words import LANGUAGES
+
+NOW_S = 1_790_000_000.0  # 2026-09-21: of the played machines, and of prices
+DAY = "2026-09-21"
+UNSURE = {  # figures that are another each time, by verb
+    "fleet": ((r"\d+\.\d(?= (s|秒)$)", "N"),),
+    "sweep": ((r"\d+\.\d(?= (s,|秒，))", "N"),),
+    "watch": ((r"^  • (\S+).*$", r"  • \1 ..."),),  # the host is the one that the tests run on
+}
+COVERED = {"web"}  # a page of its own: test_web_browser.py
+TEXT = (Path(__file__).parent / "golden_cases.txt").read_text(encoding="utf-8")
+CASES = {
+    block.partition("]")[0]: [line for line in block.partition("]")[2].splitlines() if line]
+    for block in TEXT.split("\n[")[1:]
+}
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    """A folder with everything that is read, at a moment that stays; answers are kept for both languages."""
+    with pytest.MonkeyPatch.context() as patch:
+        frozen(patch)
+        room = Room(filled(tmp_path_factory.mktemp("golden"), now_s=NOW_S))
+        patch.chdir(room.folder)
+        yield room
+
+
+def frozen(patch):
+    """The clock stands still for whoever asks for the time or the day."""
+    written = time.strftime
+    patch.setattr(time, "time", lambda: NOW_S)
+    patch.setattr(time, "localtime", lambda at_s=NOW_S: time.gmtime(at_s))
+    patch.setattr(time, "strftime", lambda form, at=None: written(form, at or time.gmtime(NOW_S)))
+    patch.setenv("RIGRIGHT_TODAY", DAY)
+
+
+@pytest.mark.parametrize("verb", CASES)
+def test_the_pages_are_as_they_were_kept(stage, golden, verb):
+    for language in LANGUAGES:
+        golden(f"{verb}.{language}", "\n".join(page(stage, line, verb, language) for line in CASES[verb]))
+
+
+def page(stage, line, verb, language):
+    """One question with what was printed, where it was printed, and the exit code where it is not 0."""
+    scene, _, asked = line.rpartition(" | ")
+    words = shlex.split(asked.format(language=language))
+    at = words.index("--") if "--" in words else len(words)
+    with pytest.MonkeyPatch.context() as patch:
+        stage.sit(patch, scene.strip() or HERE)
+        keep(patch, stage.kept.setdefault(scene, {}), of=None)
+        said = typed([*words[:at], "--width", "80", "--lang", language, *words[at:]])
+    told = said.out + "".join(f"! {one}\n" for one in said.err.splitlines())
+    for figure, instead in UNSURE.get(verb, ()):
+        told = re.sub(figure, instead, told, flags=re.MULTILINE)
+    for name, here in (("FOLDER", str(stage.folder)), ("PYTHON", sys.executable), ("HOST", platform.node())):
+        told = told.replace(here, name)
+    ended = f"[exit {said.code}]\n" if said.code else ""
+    return f"$ rigright {line}\n{told.rstrip()}\n{ended}"
+
+
+def test_every_verb_has_its_pages():
+    verbs = {name.replace("_", "-") for name in shelf.names("rigright.faces.cli.asks")}
+    assert {*CASES} == verbs - COVERED | {"rigright"}
+    assert all(len(lines) > 2 for lines in CASES.values())
+    kept = {path.name for path in (Path(__file__).parents[1] / "golden").glob("*.txt")}
+    assert {f"{verb}.{language}.txt" for verb in CASES for language in LANGUAGES} >= kept
+    assert len(kept) <= 60

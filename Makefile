@@ -11,7 +11,7 @@ test: ready
 
 # tests that need Debian packages (installed only as root), Slurm, ssh, Ray, Prometheus or time, and what restates files
 test-live: ready
-	RIGRIGHT_LIVE=1 $(PYTHON) -m pytest -n auto -m live
+	RIGRIGHT_LIVE=1 $(PYTHON) -m pytest -n auto -m "live or restates"
 
 # all of it in its full amount: every example, mutant, look of the page and byte of the flood; an hour
 nightly: ready

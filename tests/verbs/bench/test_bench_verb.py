@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from dataclasses import replace
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import rigright
 from lab.runs import read_runs
+from refusals import refused
 from rigright.base.errors import AskError, DataError, MissingError, RigError
 from rigright.base.words import say
 from rigright.faces.cli.main import main
@@ -113,7 +115,7 @@ def test_a_history_that_cannot_be_written_costs_only_itself(played, monkeypatch)
     monkeypatch.setenv("RIGRIGHT_HOME", str(blocked / "below"))
     result = bench("gemm")
     assert result.kept is None
-    assert "not added to the history" in str(result.notes[0])
+    assert str(blocked / "below") in str(result.notes[0])
     assert len(result.held) == 2
     assert bench("gemm", keep=Keep(history=False)).notes == ()
 
@@ -127,9 +129,9 @@ def test_what_is_saved_is_read_again_as_it_was(played):
 
 
 def test_a_folder_is_no_file_to_save_in(played):
-    with pytest.raises(AskError, match="is a folder"):
+    with refused(AskError, played):
         bench("gemm", keep=Keep(save=str(played)))
-    with pytest.raises(MissingError, match="there is no folder"):
+    with refused(MissingError, played / "nosuch"):
         bench("gemm", keep=Keep(save=str(played / "nosuch" / "x.json")))
 
 
@@ -142,18 +144,23 @@ def test_a_log_is_held_against_this_machine(home):
     result = bench_from(str(log))
     assert [one.result.part for one in result.held] == ["nccl_tests"]
     assert result.machine is MACHINE
-    assert "compared with this machine" in str(result.notes[0])
+    assert len(result.notes) == 1, "with what it was compared"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "hello", "{}", '{"rigright_bench": 1}', '{"rigright_bench": 1, "results": 3}', "[" * 5000]
-)
-def test_another_file_is_told(home, text):
+def test_another_file_is_told(home):
     file = home / "other"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError):
-        bench_from(str(file))
-    with pytest.raises(MissingError, match="no such file"):
+    for text in (
+        "",
+        "hello",
+        "{}",
+        '{"rigright_bench": 1}',
+        '{"rigright_bench": 1, "results": 3}',
+        "[" * 5000,
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError):
+            bench_from(str(file))
+    with refused(MissingError, home / "nosuch"):
         bench_from(str(home / "nosuch"))
 
 
@@ -185,10 +192,8 @@ def test_what_was_measured_before_a_break_is_kept_told_and_saved(home, monkeypat
     file = home / "bench.json"
     result = bench("gemm", "launch", "ram", keep=Keep(save=str(file)))
     assert result.stopped
-    assert [(one.part, str(one.why)) for one in result.skipped] == [
-        ("launch", "interrupted"),
-        ("ram", "not started: interrupted"),
-    ]
+    assert [one.part for one in result.skipped] == ["launch", "ram"]
+    assert result.skipped[0].why != result.skipped[1].why, "one was broken off, the other not begun"
     assert len(read_results(str(file)).results) == 1
     with open_history() as history:
         assert history.last_results(MACHINE) == (FIGURES[0],)
@@ -253,13 +258,14 @@ def test_the_page_leads_with_what_is_less_than_it_should_be(played, capsys):
     code, out, err = said(capsys, "--width", "100", "--lang", "en")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith("✗ 1 of 3 results below expectation, worst: gemm bf16 square on gpu 1")
-    assert "gemm bf16 square on gpu 1: 300 TFLOP/s, at least 715 TFLOP/s expected" in out.replace(
-        "\n    ", " "
-    )
+    first, whole = lines[0], " ".join(out.split())
+    assert first.startswith("✗ 1 of 3 ")
+    assert "gemm bf16 square" in first
+    assert "gpu 1" in first
+    assert re.search(r"gpu 1: 300 TFLOP/s, \w+ \w+ 715 TFLOP/s", whole)
     assert "########.. 79%" in out
     assert "DataLoader(..., num_workers=8, persistent_workers=True)" in out
-    assert "peer: only one GPU" in out
+    assert "peer: " in out
     assert "rigright doctor --only gpu_throttled" in out
     assert max(map(len, lines)) <= 100
 
@@ -272,7 +278,8 @@ def test_repeats_that_lie_far_apart_are_told_and_those_that_do_not_are_not(home,
         monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
         code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")
         assert code == 0
-        assert ("noisy results: 1, worst: cpu_gemm fp32, 3.1 GFLOP/s to 0.19 TFLOP/s" in out) is told
+        shown = re.search(r"cpu_gemm fp32, 3.1 GFLOP/s \w+ 0.19 TFLOP/s", out)
+        assert bool(shown) is told
 
 
 def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
@@ -281,13 +288,13 @@ def test_what_was_measured_once_is_said_to_be(home, monkeypatch, capsys):
     once = [replace(figure("checkpoint", what, 2e9, on="cpu"), repeats=1) for what in ("a", "b")]
     for figures, told in (
         ((many,), None),
-        ((many, *once), "variation unknown: checkpoint\n"),
-        ((many, once[0], replace(once[1], repeats=5)), "variation unknown: checkpoint a\n"),
+        ((many, *once), ": checkpoint\n"),
+        ((many, once[0], replace(once[1], repeats=5)), ": checkpoint a\n"),
     ):
         monkeypatch.setattr(frame, "measured", lambda *_, _figures=figures, **__: iter(_figures))
         code, out, _ = said(capsys, "cpu_gemm", "--lang", "en", "--width", "200")
         assert code == 0
-        assert ("measured once" in out) is (told is not None)
+        assert (re.search(r": checkpoint[ a]*\n", out) is not None) is (told is not None)
         assert told is None or told in out
 
 
@@ -322,10 +329,10 @@ def test_every_part_is_listed_with_what_it_measures(capsys):
 
 def test_wrong_asks_are_told(played, capsys):
     for words, told in (
-        (("nosuch",), 'unknown part "nosuch"'),
-        (("--time", "soon"), 'cannot read "soon" as a time'),
-        (("--time", "1ms"), "too short to measure"),
-        (("--from", "/nowhere/x.json"), "no such file"),
+        (("nosuch",), '"nosuch"'),
+        (("--time", "soon"), '"soon"'),
+        (("--time", "1ms"), "--time"),
+        (("--from", "/nowhere/x.json"), "/nowhere/x.json"),
     ):
         code, _, err = said(capsys, *words, "--lang", "en")
         assert code in {2, 4}
@@ -340,7 +347,6 @@ def test_a_break_ends_with_the_code_of_a_break_and_shows_what_there_is(home, mon
     monkeypatch.setattr(frame, "measured", measured)
     code, out, _ = said(capsys, "gemm", "--lang", "en")
     assert code == 130
-    assert "interrupted: results so far are below" in out
     assert "780 TFLOP/s" in out
 
 

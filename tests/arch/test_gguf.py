@@ -286,6 +286,18 @@ def test_a_split_model_is_one_model_whichever_file_is_named(tmp_path, named):
     assert not found.arch.warnings
 
 
+def test_metadata_of_a_split_model_is_that_of_its_first_file(tmp_path):
+    metadata, tensors = llama_gguf(SMALL)
+    other = {**metadata, "general.name": "another", "llama.context_length": 7}
+    for number, told in enumerate((metadata, other)):
+        split_in = {"split.no": number, "split.count": 2, "split.tensors.count": len(tensors)}
+        path = tmp_path / f"small-0000{number + 1}-of-00002.gguf"
+        write_gguf(path, told | split_in, tensors[number::2])
+    for number in (1, 2):
+        found = examine(str(tmp_path / f"small-0000{number}-of-00002.gguf")).arch
+        assert (found.name, found.max_context_tok) == ("small llama", 4096)
+
+
 def test_missing_files_of_a_split_model_are_named(tmp_path):
     paths = split(tmp_path)
     paths[1].unlink()
@@ -367,6 +379,16 @@ BROKEN = {
     "alignment 0": header(keys=1, rest=key("general.alignment", 4, struct.pack("<I", 0)) + b"\0" * 64),
     "no architecture": header(rest=b"\0" * 64),
 }
+
+
+def test_no_two_tensors_lie_on_one_place(tmp_path):
+    path = tmp_path / "m.gguf"
+    for place in (64, 124):
+        path.write_bytes(header(tensors=2, rest=info() + info("b", place=place) + b"\0" * 512))
+        with pytest.raises(DataError):
+            read_header(path)
+    path.write_bytes(header(tensors=2, rest=info() + info("b", place=128) + b"\0" * 512))
+    assert [one.size_bytes for one in read_header(path).tensors] == [128, 128]
 
 
 @pytest.mark.parametrize("raw", BROKEN.values(), ids=BROKEN)

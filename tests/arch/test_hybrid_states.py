@@ -8,6 +8,7 @@ from rigright.arch import count
 from rigright.arch.cache import kv_bytes_per_token, kv_constant_bytes
 from rigright.arch.read import read_config
 from rigright.arch.record import Mix
+from rigright.arch.ssm import Mamba, mamba2
 from rigright.base.errors import DataError
 
 MAMBA2 = {
@@ -149,3 +150,9 @@ def test_recurrent_models_keep_one_matrix_a_head(kind, known):
     if known:
         assert abs(count.params(arch) / known - 1) < 0.001
     assert [str(warning) for warning in arch.warnings]
+
+
+def test_the_convolution_of_mamba_2_keeps_b_and_c_too():
+    mixer = mamba2(Mamba(hidden=32, inner=64, state=8, conv=4, heads=4, groups=2)).mixer
+    assert mixer.state16_elems == (64 + 2 * 2 * 8) * 4
+    assert mixer.state32_elems == 64 * 8

@@ -1,4 +1,4 @@
-"""JSON of strangers: deep, long, wide, not finite."""
+"""Files and JSON of strangers: deep, long, wide, not finite."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 
 from rigright.base import bounded
 from rigright.base.bounded import TooDeepError, bounded_json, bounded_json_at
+from rigright.base.errors import DataError
+from rigright.base.files import read_bounded
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 400, "9" * 5000])
@@ -56,3 +58,11 @@ def test_ordinary_json_is_what_json_says():
     thing = {"a": [1, -2, 3.25, 1e300, None, True, "x"], "b": {"c": 2**64}}
     assert bounded_json(json.dumps(thing)) == thing
     assert bounded_json_at("x" + json.dumps(thing) + "y", 1) == (thing, len(json.dumps(thing)) + 1)
+
+
+def test_a_file_beyond_its_bounds_is_refused_and_one_within_is_read_whole(tmp_path):
+    file = tmp_path / "digits"
+    file.write_bytes(b"0123456789")
+    assert read_bounded(file, 10) == b"0123456789"
+    with pytest.raises(DataError):
+        read_bounded(file, 9)

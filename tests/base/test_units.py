@@ -95,6 +95,9 @@ def test_gib_there_and_back(size_gib):
     assert units.to_gib(units.from_gib(size_gib)) == size_gib
 
 
+PERIODS_S = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+
+
 @pytest.mark.parametrize(
     ("read", "text", "value"),
     [
@@ -113,6 +116,7 @@ def test_gib_there_and_back(size_gib):
         (units.parse_rate, "5", 5),
         (units.parse_rate, "300/min", 5),
         (units.parse_rate, "7.2k/h", 2),
+        *((units.parse_rate, f"9/{unit}", 9 / length_s) for unit, length_s in PERIODS_S.items()),
         (units.parse_factor, "2x", 2),
         (units.parse_factor, "+50%", 1.5),
         (units.parse_factor, "1.25", 1.25),

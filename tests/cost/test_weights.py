@@ -18,7 +18,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import GIB
 from rigright.cost.gguf_mix import alike, more_bits, place, place_of, tensor_type
-from rigright.cost.weights import file_bytes, weigh, weights_bytes
+from rigright.cost.weights import _Around, _uniform_weights, file_bytes, weigh, weights_bytes
 from rigright.facts.formats import find_format, formats, ggml_types, mixes
 
 EVERY_FORMAT = sorted([*formats(), *(mix.id for mix in mixes().values())])
@@ -275,3 +275,19 @@ def test_experts_published_in_four_bits_keep_them_in_every_gguf(name, published)
         if mix not in {"F32", "BF16", "F16"}:
             assert 0.9 < weights_bytes(arch, f"gguf:{mix}") / published < 1.09, mix
     assert weights_bytes(arch, "gguf:F16") == pytest.approx(weights_bytes(arch, "mxfp4"), rel=0.01)
+
+
+def test_a_block_that_is_not_full_has_a_scale_of_its_own():
+    blocked = [form for form in formats().values() if form.block is not None]
+    assert blocked
+    for form in blocked:
+
+        def scales(rows, inputs, form=form):
+            weight = Weight(role="ffn.up", shape=(rows, inputs), cut=Cut.OUT)
+            found = _uniform_weights(form, (weight,), around=_Around(trunk=True, experts=False))
+            return found[Cut.OUT] - rows * inputs * form.bits / 8
+
+        rows, inputs = form.block
+        assert scales(rows, inputs) > 0, form.id
+        assert scales(rows, inputs + 1) == scales(rows, 2 * inputs), form.id
+        assert scales(rows + 1, inputs) == scales(2 * rows, inputs), form.id

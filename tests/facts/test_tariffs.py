@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
 from rigright.base.money import currencies
+from rigright.facts import tariffs as module
 from rigright.facts.prices import dated
 from rigright.facts.tariffs import carbon_at, currency_at, find_place, places, tariff_at, tariffs
 
@@ -82,3 +84,11 @@ def test_what_is_not_known_there_is_taken_from_near_and_said():
     assert carbon_at(find_place("CN-XZ")).place == "CN", "of the country where the province is not known"
     assert currency_at(find_place("广东")) == "CNY"
     assert currency_at(find_place("Kenya")) is None
+
+
+def test_the_newest_figure_of_a_kind_counts(monkeypatch):
+    row = next(row for row in tariffs() if row.kind == "residential")
+    older = replace(row, as_of="2001-01", value=0.001)
+    for rows in ((older, row), (row, older)):
+        monkeypatch.setattr(module, "tariffs", lambda rows=rows: rows)
+        assert tariff_at(places()[row.place], company=False) == (row, None)

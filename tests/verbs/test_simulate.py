@@ -20,6 +20,7 @@ from rigright.demand import Layout, Serving, ServingWish, Traffic
 from rigright.faces.cli.main import main
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
+from rigright.report.pages.simulate import page
 from rigright.search.record import Plan, Supply
 from rigright.verbs.simulate.frame import simulate
 from rigright.verbs.simulate.play import play
@@ -168,6 +169,13 @@ def test_the_same_seed_tells_the_same_story():
     one, same, other = (played(rate_per_s=20, seed=seed).tally for seed in (5, 5, 6))
     assert one == same
     assert one != other
+
+
+def test_a_load_that_is_not_carried_bears_no_tick():
+    over = played(rate_per_s=200)
+    assert 1 < over.tally.requests_per_s < 100
+    assert page(over).tone == "bad"
+    assert page(played(rate_per_s=2)).tone == "good"
 
 
 def test_more_requests_a_second_never_wait_less():

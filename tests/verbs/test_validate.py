@@ -274,6 +274,17 @@ def test_scores_weigh_every_source_alike():
     assert {score.name for score in scores(rows) if score.of == "source"} == {"a", "b"}
 
 
+def test_an_error_below_counts_as_one_above():
+    def row(error):
+        one = Prediction(metric="m", group="g", measured=1.0, predicted=1 + error, low=0.5, high=2.0)
+        return Judged(line=1, id="1", source="a", chip="c", model="n", predictions=(one,))
+
+    for sign in (1, -1):
+        found = scores([row(sign * error) for error in (0.1, 0.15, 0.3, 0.5)])[0]
+        assert (found.near, found.median) == (0.5, pytest.approx(0.225))
+        assert found.bias == pytest.approx(sign * 0.225)
+
+
 def test_the_command_prints_writes_and_speaks_chinese(write, tmp_path, capsys):
     runs, out = write(GOOD), tmp_path / "out.csv"
     assert main(["validate", runs, "--predictions", str(out)]) == 0

@@ -20,7 +20,10 @@ MOST_WHEEL_BYTES, MOST_SDIST_BYTES = 4_000_000, 4_000_000
 SHARED = f"rigright-{VERSION}.data/data/share/man"
 QUESTION = ("explain", "llama-3.1-8b", "--on", "rtx 4090", "--context", "32k", "--json")
 WHERE = "import rigright, rigright.base.tables as t; print(rigright.__file__); print(t.DATA)"
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="its venvs are laid out otherwise")
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="its venvs are laid out otherwise"),
+    pytest.mark.restates("*.md", "LICENSE", "pyproject.toml", "docs/man/**/*", "src/rigright/**/*"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,7 @@ def test_rows_packed_and_unpacked_are_the_same(found):
 
 @given(st.binary(max_size=200))
 def test_a_damaged_block_is_told_of(block):
-    with pytest.raises(DataError, match="damaged"):
+    with pytest.raises(DataError):
         columns_of(block)
 
 
@@ -309,7 +309,7 @@ def test_a_full_disk_is_told_of_and_the_file_lives(file):
         history.add_tick(moment(0))
         pages = history._open.execute("PRAGMA page_count").fetchone()[0]
         history._open.execute(f"PRAGMA max_page_count = {pages + 3}")
-        with pytest.raises(MissingError, match=r"disk of .* is full"):
+        with pytest.raises(MissingError, match=str(file)):
             [history.add_tick(moment(n)) for n in range(1, 2000)]
         history._open.execute("PRAGMA max_page_count = 1000000")
         history.add_tick(moment(5000))
@@ -318,17 +318,13 @@ def test_a_full_disk_is_told_of_and_the_file_lives(file):
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
-    [
-        (b"hello, this is somebody's letter", "not a rigright history"),
-        (b"SQLite format 3\x00" + b"\xff" * 5000, "damaged|not a rigright history|cannot be used"),
-    ],
+    "what", [b"hello, this is somebody's letter", b"SQLite format 3\x00" + b"\xff" * 5000]
 )
-def test_a_foreign_file_is_left_alone(file, what, told):
+def test_a_foreign_file_is_left_alone(file, what):
     file.parent.mkdir()
     file.write_bytes(what)
     for writes in (True, False):
-        with pytest.raises(RigError, match=told):
+        with pytest.raises(RigError, match=str(file)):
             open_history(file, writes=writes)
     assert file.read_bytes() == what
 
@@ -339,7 +335,7 @@ def test_a_database_of_others_is_left_alone(file):
         other.execute("CREATE TABLE tick (mine TEXT)")
     other.close()
     before = file.read_bytes()
-    with pytest.raises(DataError, match="not a rigright history"):
+    with pytest.raises(DataError, match=history_file.HOME):  # where ours would lie instead
         open_history(file)
     assert file.read_bytes() == before
 
@@ -349,8 +345,10 @@ def test_a_newer_history_is_not_touched(file):
     with sqlite3.connect(file) as other:
         other.execute("PRAGMA user_version = 99")
     other.close()
-    with pytest.raises(DataError, match="newer rigright"):
+    before = file.read_bytes()
+    with pytest.raises(DataError, match=str(file)):
         open_history(file)
+    assert file.read_bytes() == before
 
 
 def test_a_reader_is_not_held_up_by_a_writer_and_a_second_writer_is_told(file):
@@ -360,7 +358,7 @@ def test_a_reader_is_not_held_up_by_a_writer_and_a_second_writer_is_told(file):
         with open_history(file, writes=False) as reader:
             assert list(reader.ticks()) == []
         with open_history(file, patience_s=0.05) as second:
-            with pytest.raises(MissingError, match=r"is locked by another program; stop it"):
+            with pytest.raises(MissingError, match=str(file)):
                 second.add_tick(moment(0))
             other.execute("COMMIT")
             second.add_tick(moment(0))  # whoever was told may add it again: it is kept once
@@ -388,7 +386,7 @@ def test_an_older_history_is_brought_up_to_date_whole_or_not_at_all(file, monkey
     older = history_file._SCHEMA
     broken = (*older, "CREATE TABLE more (n INTEGER); CREATE TABLE tick (n INTEGER)")
     monkeypatch.setattr(history_file, "_SCHEMA", broken)
-    with pytest.raises(MissingError, match="cannot be used: table tick already exists"):
+    with pytest.raises(MissingError, match="table tick already exists"):
         open_history(file)
     with closing(sqlite3.connect(file)) as other:
         assert other.execute("PRAGMA user_version").fetchone() == (len(older),)
@@ -399,7 +397,7 @@ def test_an_older_history_is_brought_up_to_date_whole_or_not_at_all(file, monkey
             assert len(list(history.ticks())) == 1
     monkeypatch.setattr(history_file, "_SCHEMA", older)
     for writes in (True, False):
-        with pytest.raises(DataError, match="newer rigright; update"):
+        with pytest.raises(DataError, match=str(file)):
             open_history(file, writes=writes)
     assert sound(file)
 
@@ -421,7 +419,7 @@ def test_a_disk_that_is_truly_full_or_read_only_is_told_of(tmp_path):
                 while True:
                     other.write(bytes(4096))
                     other.flush()
-            with pytest.raises(MissingError, match=r"disk of .* is full; free some"):
+            with pytest.raises(MissingError, match=str(file)):
                 [history.add_tick(moment(n)) for n in range(1, 2000)]
             kept = len(list(history.ticks()))
             (place / "films").unlink()
@@ -430,7 +428,7 @@ def test_a_disk_that_is_truly_full_or_read_only_is_told_of(tmp_path):
         subprocess.run(["mount", "-o", "remount,ro", place], check=True, capture_output=True)
         assert n_moments(file) == kept + 1
         for wanted in (file, place / "deeper" / "history.db"):
-            with pytest.raises(MissingError, match=r"cannot (be|open or write)"):
+            with pytest.raises(MissingError, match=str(wanted.parent)):
                 open_history(wanted)
     finally:
         subprocess.run(["umount", place], check=True, capture_output=True)
@@ -443,20 +441,20 @@ def test_a_history_damaged_in_the_midst_is_told_of(file):
     whole = bytearray(file.read_bytes())
     whole[4096 : len(whole) // 2] = os.urandom(len(whole) // 2 - 4096)
     file.write_bytes(whole)
-    with pytest.raises(RigError, match=r"damaged|cannot be used"), open_history(file) as history:
+    with pytest.raises(RigError, match=str(file)), open_history(file) as history:
         assert not list(history.ticks())
 
 
 def test_a_place_that_cannot_be_is_told_of(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(MissingError, match=r"cannot (be|open or write)"):
+    with pytest.raises(MissingError, match=str(tmp_path / "file")):
         open_history(tmp_path / "file" / "history.db")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_closed_folder_is_told_of(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(MissingError, match=r"cannot (be|open or write)"):
+    with pytest.raises(MissingError, match=str(tmp_path)):
         open_history(tmp_path / "kept" / "history.db")
 
 
@@ -537,7 +535,7 @@ def test_the_last_figure_of_each_thing_is_found(file):
         assert [one.value for one in history.results(15.0, machine=BOX)] == [2.0]
         (found,) = history.last_results(other)
         assert found.at_s == pytest.approx(time.time(), abs=60)
-        assert str(found.notes[0]) == "when"
+        assert found.notes == result(2.0).notes
 
 
 def test_a_machine_comes_back_whole_and_is_kept_thirty_times(file):

@@ -165,7 +165,7 @@ def test_a_card_that_fell_off_the_bus_is_told_beside_the_others():
 def test_cards_that_are_counted_and_not_shown_are_not_observed():
     read = read_xml(log("<product_name>a</product_name>", attached=4))
     assert [one.what for one in read.unseen] == ["devices"]
-    assert str(read.unseen[0].why) == "nvidia-smi counts 4 GPUs but lists 1"
+    assert {4, 1} <= {value for _, value in read.unseen[0].why.values}
 
 
 def test_programs_and_instances_stand_under_their_card():
@@ -272,7 +272,7 @@ def test_a_query_is_read_with_and_without_units():
     ],
 )
 def test_what_is_no_log_is_refused_in_a_sentence(broken):
-    with pytest.raises(DataError, match="incomplete output of `nvidia-smi -q -x`"):
+    with pytest.raises(DataError, match="`nvidia-smi -q -x`"):
         read_xml(broken)
 
 

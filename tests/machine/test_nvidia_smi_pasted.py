@@ -14,6 +14,7 @@ from rigright.machine.nvidia_smi.log import read_log
 from rigright.machine.nvidia_smi.sheets import read_sheet
 from rigright.machine.nvidia_smi.text import numa_of, paths_of
 from rigright.machine.nvidia_smi.xml import read_xml
+from rigright.machine.nvml import codes
 from rigright.machine.opened import read_machine
 
 WIDE = "| NVIDIA-SMI {smi}    {driver: <28}{cuda: <24}|\n"
@@ -195,11 +196,11 @@ def test_of_a_table_printed_twice_the_first_counts():
     [
         (
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure ...",
-            "the kernel's nvidia module is not loaded",
+            codes.why(codes.NOT_LOADED),
         ),
         (
             "$ nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\nNVML library version: 570.124",
-            "driver library and kernel module have different versions",
+            codes.why(codes.MISMATCH),
         ),
         ("Failed to initialize NVML: Unknown Error", "Failed to initialize NVML: Unknown Error"),
         ("No devices were found", "No devices were found"),
@@ -207,8 +208,8 @@ def test_of_a_table_printed_twice_the_first_counts():
 )
 def test_what_it_says_instead_of_an_answer_is_the_drivers_error(said, error):
     machine = read_machine(said.encode(), name="pasted")
-    assert machine.software.driver_error == error
-    assert [str(one.why) for one in machine.unseen if one.what == "devices"] == [error]
+    assert machine.software.driver_error == str(error)
+    assert [str(one.why) for one in machine.unseen if one.what == "devices"] == [str(error)]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from fake_driver import built, driver_env, driver_table
 from rigright.base.tables import DATA, raw_rows
 from rigright.facts.slowdowns import slowdowns
 from rigright.machine.device import Device, Slice
+from rigright.machine.nvml import codes
 from rigright.machine.nvml.links import links_of, paths_of
 from rigright.machine.nvml.raw import Raw, is_gone
 from rigright.machine.nvml.readings import plans, readings
@@ -168,7 +169,7 @@ def test_an_old_driver_tells_less_and_that_is_said():
     assert (card.mem_reserved_bytes, card.sms, card.slowed_by) == (None, None, ())
     assert [program.pid for program in card.programs] == [1500, 2718]
     missed = {one.what: one for one in unseen}
-    assert str(missed["devices.cores"].why) == "this driver is too old to report it"
+    assert missed["devices.cores"].why == codes.why(codes.NO_SUCH_CALL)
     assert {"devices.cores", "devices.bus_bits", "devices.fabric"} <= missed.keys()
     assert missed["devices.cores"].see is None, "nvidia-smi of that driver does not know it either"
 
@@ -176,8 +177,8 @@ def test_an_old_driver_tells_less_and_that_is_said():
 def test_what_a_user_may_not_see_is_said_with_the_command_that_shows_it():
     fields_, unseen = machine("half_denied")
     assert {card.programs for card in fields_["devices"]} == {None}
-    told = {(one.what, str(one.why), one.see) for one in unseen}
-    why = "no permission: the driver does not show it to this user"
+    told = {(one.what, one.why, one.see) for one in unseen}
+    why = codes.why(codes.NO_PERMISSION)
     assert ("devices.programs.compute", why, "sudo nvidia-smi -q -d PIDS") in told
     assert ("devices.power.energy_j", why, "sudo nvidia-smi -q") in told
 

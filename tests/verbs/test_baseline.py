@@ -170,7 +170,8 @@ def test_save_then_check_then_doctor_bench_and_fleet_agree(tmp_path, capsys):
     bad = saved(tmp_path, "n2.json", node(cards=7, driver="570.1"), (figure(500e12),))
     base = str(tmp_path / "h100.toml")
     assert main(["baseline", "--save", base, "--bench", good]) == 0
-    assert "9 settings and 1 benchmark" in " ".join(capsys.readouterr().out.split())
+    capsys.readouterr()
+    assert len(tomllib.loads(Path(base).read_text())["expect"]) == 9
     assert tomllib.loads(Path(base).read_text())["expect"]["cards"] == f"8x {H100}"
     assert main(["baseline", "--check", base, "--bench", good]) == 0
     assert main(["baseline", "--check", base, "--bench", bad, "--json"]) == 20
@@ -183,7 +184,7 @@ def test_save_then_check_then_doctor_bench_and_fleet_agree(tmp_path, capsys):
     assert main(["baseline", "--check", base, "--from", probed]) == 20
     capsys.readouterr()
     assert main(["bench", "--from", bad, "--baseline", base]) == 20
-    assert "below the baseline" in capsys.readouterr().out
+    assert "62%" in capsys.readouterr().out
     assert main(["bench", "--from", good, "--baseline", base]) == 0
     folder = tmp_path / "nodes"
     folder.mkdir()
@@ -192,12 +193,14 @@ def test_save_then_check_then_doctor_bench_and_fleet_agree(tmp_path, capsys):
     capsys.readouterr()
     main(["fleet", "doctor", "--from", str(folder), "--baseline", base, "--only", "baseline", "--json"])
     nodes = json.loads(capsys.readouterr().out)["nodes"]
-    worst = {one["node"]: json.dumps(one) for one in nodes}
-    assert "baseline mismatch" in worst["n2"]
-    assert "baseline mismatch" not in worst["n1"]
+    found = {one["node"]: {finding["check"] for finding in one["findings"]} for one in nodes}
+    assert found["n1"] == set()
+    assert any(check.startswith("baseline_") for check in found["n2"])
 
 
-@pytest.mark.parametrize("argv", [[], ["--save", "a", "--check", "b"], ["--check", "/nowhere.toml"]])
-def test_a_wrong_question_says_what_is_possible(argv, capsys):
-    assert main(["baseline", *argv]) != 0
-    assert capsys.readouterr().err.startswith("error: ")
+def test_a_wrong_question_says_what_is_possible(capsys):
+    for argv in ([], ["--save", "a", "--check", "b"], ["--check", "/nowhere.toml"]):
+        assert main(["baseline", *argv]) != 0, argv
+        refused = capsys.readouterr()
+        assert refused.err, argv
+        assert not refused.out, argv

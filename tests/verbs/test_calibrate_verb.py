@@ -100,13 +100,13 @@ def test_own_runs_of_another_chip_stand_beside_those_kept(tmp_path, fast):
 def test_a_wild_run_is_told_and_not_believed(tmp_path, fast):
     found = calibrate(own(tmp_path, fast(LENGTHS[0]), fast(LENGTHS[1], times=50)))
     assert found.runs == 1
-    assert any("50x the prediction" in str(fault) for fault in found.faults)
+    assert any("50x" in str(fault) for fault in found.faults)
 
 
 def test_own_runs_without_a_measured_figure_are_said(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(f"{HEAD}\n{asked(128)}\n", encoding="utf-8")
-    with pytest.raises(DataError, match="has no measured speed"):
+    with pytest.raises(DataError, match=r"mine\.csv \(inference "):
         calibrate(str(path))
 
 

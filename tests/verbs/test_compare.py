@@ -120,9 +120,9 @@ def test_equals_share_a_win():
     ("things", "said"),
     [
         (("4090",), "2 to 8"),
-        (("4090", "4090"), "twice"),
-        (("4090", "aws:nothing.large"), "unknown instance"),
-        (("4090", "no such chip"), "unknown GPU"),
+        (("4090", "4090"), "4090.*"),
+        (("4090", "aws:nothing.large"), r"nothing\.large"),
+        (("4090", "no such chip"), "no such"),
         (tuple(f"{count}x 4090" for count in range(1, 10)), "2 to 8"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_shared_card_is_no_thing_to_compare():
     from rigright.facts.clouds import offers
 
     part = next(one for one in offers() if one.n_chips < 1)
-    with pytest.raises(AskError, match="GPU slice"):
+    with pytest.raises(AskError, match=part.instance):
         compare_verb((f"{part.provider}:{part.instance}", "4090"), model="llama-3.1-8b")
 
 

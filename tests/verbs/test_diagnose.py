@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
 
@@ -113,9 +114,7 @@ def test_an_answer_names_cause_evidence_and_the_command_that_shows_it(tmp_path):
     assert first.cause.name == "disk"
     assert first.seen
     assert first.evidence.command
-    page = shown(found)
-    assert "disks" in page
-    assert "iostat" in page or "$" in page
+    assert first.evidence.command in shown(found)
 
 
 def test_a_machine_at_rest_has_nothing_that_binds(tmp_path):
@@ -128,7 +127,7 @@ def test_a_machine_at_rest_has_nothing_that_binds(tmp_path):
 
 def test_what_the_history_does_not_hold_is_said_and_not_guessed(tmp_path):
     old = ticks(until_s=time.time() - 7200)
-    with pytest.raises(RigError, match="0 samples"):
+    with pytest.raises(RigError, match=r" 0 .*`rigright watch`"):
         diagnose(since_s=600, history=history(tmp_path, *old))
 
 
@@ -197,12 +196,11 @@ def test_a_card_held_by_its_power_brake_is_the_answer_whatever_share_it_has(tmp_
     ]
     found = diagnose(since_s=3600, history=history(tmp_path, *told))
     assert found.judgement.lead.check == "gpu_throttled"
-    assert "hardware power brake" in str(pages.verdict(found))
     assert "gpu 1" in str(pages.verdict(found))
     assert "870 of 1,980 MHz" in shown(found)
     # and upgrade begins with the same
     result = upgraded(case_of(on), diagnosed=found)
-    assert "hardware power brake" in str(upgrade_pages.page(result).title)
+    assert "gpu 1" in str(upgrade_pages.page(result).title)
     assert "bf16" not in str(pages.verdict(found))
 
 
@@ -211,35 +209,37 @@ def test_full_cores_are_not_told_to_take_more_processes(tmp_path):
     full = {"cpu_share": 0.99, "busiest_core_share": 1.0, "disk_busy_share": 1.0, "io_pressure": 0.5}
     found = diagnose(since_s=3600, history=history(tmp_path, *ticks(STARVED, full, until_s=time.time() - 5)))
     assert "cores" in found.diagnosis.full
-    said = shown(found)
-    assert "num_workers" not in said
-    assert "more workers" not in said
+    assert "num_workers" not in shown(found)
     advised = [str(one.change.title) for one in upgraded(case_of(Machine()), diagnosed=found).worth]
-    assert not [one for one in advised if "more DataLoader workers" in one]
+    assert not [one for one in advised if "DataLoader" in one]
     free = full | {"cpu_share": 0.2}
     (tmp_path / "b").mkdir()
     other = history(tmp_path / "b", *ticks(STARVED, free, until_s=time.time() - 5))
     again = diagnose(since_s=3600, history=other)
-    assert "more workers" in shown(again)
+    assert "cores" not in again.diagnosis.full
+    bound = again.diagnosis.bounds[0]
+    more = [step for step in bound.cause.remedies if "cores" in step.takes]
+    assert more, "more workers"
+    assert set(more) <= set(again.judgement.steps(bound))
+    assert not set(more) & set(found.judgement.steps(found.diagnosis.bounds[0]))
 
 
 def test_one_moment_of_a_file_is_never_a_share_of_the_time():
     """A snapshot shows how busy a card was: for how long, and what it would gain, nobody knows."""
     card = Device(index=0, vendor="nvidia", name="NVIDIA H100 80GB HBM3", state="ok", busy_share=0.99)
     found = in_file(case_of(Machine(devices=(card,), origin="smi.txt", read_as=("nvidia-smi",))))
-    assert str(pages.verdict(found)) == "GPUs busy 99%, limited by GPU compute"
     shown = text.render(pages.page(found), Screen())
-    assert "one snapshot: smi.txt" in shown
-    assert "of the time" not in shown
-    assert "speeds the job up" not in shown
+    assert "99%" in str(pages.verdict(found))
+    assert "smi.txt" in shown
+    assert set(re.findall(r"\d+ ?%", shown)) == {"99%"}, "no share of a time"
 
 
 def test_the_nodes_watts_stand_beside_those_of_its_cards(tmp_path):
     told = ticks(STARVED, until_s=time.time() - 5)
     found = diagnose(since_s=3600, history=history(tmp_path, *told))
-    assert "\nnode " not in text.render(pages.page(found), Screen())
+    assert "3.2 kW" not in text.render(pages.page(found), Screen())
     power = NodePower(watts=3184.0, source="dcmi")
     shown = text.render(pages.page(replace(found, power=power)), Screen())
-    assert "node 3.2 kW" in shown
+    assert "3.2 kW" in shown
     plain = pages.plain(replace(found, power=power), "en")
     assert json.loads(dumps(plain, "en"))["node_power"]["watts"] == 3184

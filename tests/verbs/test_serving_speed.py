@@ -101,8 +101,7 @@ def test_fit_says_how_fast_each_row_is():
 
 def test_the_page_tells_it_in_both_languages(ask_cli):
     english = ask_cli("explain llama-3.1-8b --on 'rtx 4090' --details")
-    assert "time of a forward pass, ms" in english
-    assert "; TPOT " in english
+    assert "TPOT" in english
     assert "首 token" in ask_cli("explain llama-3.1-8b --on 'rtx 4090' --lang zh")
 
 

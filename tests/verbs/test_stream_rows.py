@@ -123,7 +123,7 @@ def test_weights_that_no_memory_holds_are_refused_with_the_figures() -> None:
 
 
 def test_words_nobody_knows_are_refused_with_what_is_known() -> None:
-    with pytest.raises(AskError, match="engine"):
+    with pytest.raises(AskError, match='"never heard of"'):
         predict(row(engine="never heard of"))
     with pytest.raises(AskError):
         predict(row(weights="q99"))
@@ -137,7 +137,7 @@ def test_encoders_are_answered_and_padding_is_asked_about() -> None:
         "weights": "fp16", "metric": "latency_ms", "output_tok": 0.0, "load": 32.0, "prompt_tok": 384.0,
     }  # fmt: skip
     assert value(**cells, padding_skipped=1.0) < value(**cells)
-    assert "padding" in str(answer(**cells, padding_skipped=1.0).why)
+    assert answer(**cells, padding_skipped=1.0).why != answer(**cells).why
 
 
 def test_many_rows_are_figured_as_each_alone() -> None:

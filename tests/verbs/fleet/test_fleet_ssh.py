@@ -176,6 +176,13 @@ def test_a_node_that_hangs_costs_its_own_time_only(far, monkeypatch):
     assert found.silent[0].trouble == LATE
 
 
+@pytest.mark.live
+def test_a_node_that_hangs_and_hears_no_signal_is_left_in_the_real_time(far):
+    far.script("slow", "trap '' TERM; while :; do sleep 600; done")
+    (one,) = fleet("probe", wish=FleetWish(where="slow", patience_s=1.0)).nodes
+    assert one.trouble == LATE
+
+
 def test_a_node_that_talks_without_end_is_not_kept(far, monkeypatch):
     monkeypatch.setenv("RIGRIGHT_PATIENCE", "0.01")
     far.script("loud", "while :; do echo rigright-told 0123456789abcdef 1 2 00000000 AAAA; done")

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from fake_trees import grow
+from refusals import refused
 from rigright.base.errors import AskError
 from rigright.base.words import CHINESE, ENGLISH, tell
 from rigright.faces.cli.main import main
@@ -32,6 +33,7 @@ from rigright.verbs.setup.choice import known_names, picks
 from rigright.verbs.setup.frame import SetupWish, setup
 from rigright.verbs.setup.told import notes_of
 from rigright.verbs.setup.ways import driver_way, ways_of
+from spoken import values
 
 SYSTEMS = ("ubuntu 22.04", "ubuntu 24.04", "debian 12", "debian 13", "rocky 9", "rhel 8", "wsl")
 CARDS = ("gtx 1080 ti", "p40", "v100", "t4", "3090", "4090", "8x h100", "b200", "5090")
@@ -131,8 +133,8 @@ def test_every_set_runs_on_its_chips_and_its_driver():
 def test_the_last_good_set_of_an_old_chip(card, name, release):
     result = setup(SetupWish(on=card, system="ubuntu 22.04", framework=name))
     assert result.pick.version == release
-    told = [str(one) for one in result.notes]
-    assert any("no kernels" in one for one in told) is (card != "4090")
+    behind = [values(one) for one in result.notes if "newest" in values(one)]
+    assert [one["version"] for one in behind] == ([] if card == "4090" else [release])
 
 
 def test_old_chips_take_the_closed_module_and_new_ones_the_open_one():
@@ -144,22 +146,21 @@ def test_old_chips_take_the_closed_module_and_new_ones_the_open_one():
 
 
 def test_chips_that_no_driver_serves_together():
-    with pytest.raises(AskError, match="no single driver supports both"):
+    with refused(AskError, "V100", "5090"):
         setup(SetupWish(on="v100 + 5090", system="ubuntu 24.04"))
 
 
 def test_what_no_table_holds_is_said():
     pascal = setup(SetupWish(on="p40", system="ubuntu 24.04", framework="vllm"))
     assert pascal.pick is None
-    assert "no known version of vllm" in str(pascal.unknown[0])
+    assert values(pascal.unknown[0])["name"] == "vllm"
     assert pascal.steps == ()
     unnamed = setup(SetupWish(on="4090"))
     assert "--os" in str(unnamed.unknown[0])
     assert not any("apt" in line or "dnf" in line for step in unnamed.steps for line in step.commands)
-    fedora = AskError
-    with pytest.raises(fedora, match="unknown system"):
+    with refused(AskError, '"plan9"'):
         setup(SetupWish(on="4090", system="plan9"))
-    with pytest.raises(AskError, match="no requirements known"):
+    with refused(AskError, '"caffe"'):
         setup(SetupWish(on="4090", framework="caffe"))
 
 
@@ -170,11 +171,10 @@ def test_amd_gets_what_is_known_and_no_more():
     lines = lines_of(result)
     assert lines[0].endswith("/ubuntu/noble/amdgpu-install_7.2.4.70204-1_all.deb")
     assert lines.index("apt-get install -y amdgpu-dkms") < lines.index("usermod -a -G render,video $LOGNAME")
-    assert any("wheels support: verify" in str(one) for one in result.unknown)
-    assert not any("driver packages" in str(one) for one in result.unknown)
+    assert [values(one) for one in result.unknown] == [{"index": result.pick.build}]
     other = setup(SetupWish(on="mi300x", system="rocky 9"))
     assert not any("amdgpu" in line for line in lines_of(other))
-    assert any("driver packages" in str(one) for one in other.unknown)
+    assert any("ROCm" in str(one) for one in other.unknown), "its driver packages"
     assert setup(SetupWish(on="mi300x", framework="vllm", system="ubuntu 24.04")).pick is None
 
 
@@ -246,12 +246,12 @@ def test_wsl_never_gets_a_driver_inside():
 def test_a_version_that_was_asked_for_is_kept_where_it_is_known():
     known = setup(SetupWish(on="h100", system="ubuntu 24.04", wanted="vllm==0.11.0"))
     assert known.pick.version == "0.11.0"
-    assert not any("combination for vllm" in str(one) for one in known.notes)
+    assert not any("asked" in values(one) for one in known.notes)
     for version in ("0.12.0", "0.19.1", "0.26.0"):
         assert setup(SetupWish(on="h100", wanted=f"vllm {version}")).pick.version == version
     unknown = setup(SetupWish(on="h100", system="ubuntu 24.04", wanted="vllm 0.21"))
     assert unknown.pick.version == "0.33.0"
-    assert any("combination for vllm 0.21" in str(one) for one in unknown.notes)
+    assert "vllm 0.21" in [values(one).get("asked") for one in unknown.notes]
 
 
 # the files
@@ -330,7 +330,7 @@ def test_files_are_written_only_when_told_and_never_over_others(tmp_path, capsys
     assert (tmp_path / "a.sh").read_text() == shown
     code, _, err = rig(capsys, *ask, "--script", "a.sh")
     assert code == 2
-    assert "already exists" in err
+    assert "a.sh" in err
     code, _, err = rig(capsys, *ask, "--script", "--docker")
     assert code == 2
 
@@ -347,9 +347,7 @@ def test_the_plan_says_cards_and_engine(tmp_path, capsys):
     name, _, version = plan["plans"][0]["work"]["engine"].partition(" ")
     assert told["set"]["name"] == name
     assert version != told["set"]["version"]
-    assert any(
-        version in one and "combination" in one for one in told["notes"]
-    )  # another version than the plan's is said
+    assert any(version in one for one in told["notes"]), "another version than the plan's is said"
     assert "4090" in told["machine"]
     code, shown, _ = rig(capsys, "--for", "sglang", "--on", "h100", "--os", "ubuntu 24.04", "--json")
     assert json.loads(shown)["set"]["name"] == "sglang"
@@ -438,7 +436,7 @@ def test_every_wheel_index_of_the_builds_exists():
 
 def test_what_a_distribution_asks_before_is_said_where_it_concerns():
     debian, ubuntu = (setup(SetupWish(on="4090", system=name)) for name in ("debian 12", "ubuntu 24.04"))
-    assert any("Debian's own nvidia packages" in str(note) for note in debian.notes)
+    assert any("Debian" in str(note) for note in debian.notes)
     assert not any("Debian" in str(note) for note in ubuntu.notes)
     assert any("先删除 Debian" in tell(note, CHINESE) for note in debian.notes)
 
@@ -446,7 +444,9 @@ def test_what_a_distribution_asks_before_is_said_where_it_concerns():
 @pytest.mark.parametrize(("system", "said"), [("ubuntu 24.04", True), ("debian 12", False)])
 def test_secure_boot_may_stay_on_where_the_distribution_signs(system, said):
     result = setup(SetupWish(on="4090", system=system))
-    target = replace(result.target, secure_boot=True)
-    way = driver_way(target, ways_of(target), is_open=True)
-    notes = notes_of(target, result.pick, chips=((8, 9),), branch=None, way=way)
-    assert any("Secure Boot may stay on" in str(note) for note in notes) is said
+    notes = {}
+    for on in (True, False):
+        target = replace(result.target, secure_boot=on)
+        way = driver_way(target, ways_of(target), is_open=True)
+        notes[on] = set(notes_of(target, result.pick, chips=((8, 9),), branch=None, way=way))
+    assert bool(notes[True] - notes[False]) is said

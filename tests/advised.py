@@ -27,3 +27,12 @@ def _names() -> list[str]:
     from rigright.doctor.advice import subject_of
 
     return [name for name, row in subject_of(SHARED).items() if isinstance(row, dict)]
+
+
+def filled(*sentences: object) -> set[str]:
+    """All that sentences were filled with, those inside them included."""
+    found: set[str] = set()
+    for sentence in sentences:
+        for _, one in getattr(sentence, "values", ()):
+            found |= {str(one)} | filled(one)
+    return found

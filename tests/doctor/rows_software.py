@@ -11,6 +11,7 @@ from rigright.base.units import TERA
 from rigright.doctor.record import Wanted
 from rigright.facts.launching import FlagHeld
 from rigright.machine.bench.record import Result
+from rigright.machine.nvml.codes import MISMATCH, why
 from rigright.machine.running.log_lines import event_of
 from rigright.machine.system import Diagnosed, Module, Package, Toolkit
 
@@ -274,7 +275,7 @@ ROWS = {
                 None,
             ),
             (
-                {"software__driver_error": ("driver library and kernel module have different versions")},
+                {"software__driver_error": str(why(MISMATCH))},
                 "fault",
                 None,
             ),

@@ -148,7 +148,7 @@ def test_what_is_not_observed_can_be_looked_at_without_changing_anything():
         for one in verdicts(name, row.unseen)
         if isinstance(one, NotSeen)
     ]
-    ours = sentences(CHINESE).keys() | {str(CLOSED)}
+    ours = sentences(CHINESE).keys() | {CLOSED.text}
     told((name, str(one.why)) for name, one in hidden if one.why.text not in ours)
     told(
         (name, one.see)

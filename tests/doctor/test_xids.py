@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from boxes import NOW_S, UP_S, eight, finding, findings, xid
 
+from advised import filled
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import NotSeen
 from rigright.facts.xids import xids
@@ -80,7 +81,7 @@ def test_a_code_weighs_what_its_action_says(code, severity):
 def test_the_third_error_of_programs_on_a_card_weighs_more():
     many = tuple(xid(31, ago_s=60.0 * turn) for turn in range(3, 0, -1))
     assert findings(eight(events=many), "xid_events") == [("xid_events", "warning", "gpu 2")]
-    assert "3 times" in str(finding(eight(events=many), "xid_events").evidence[0].shows)
+    assert "3" in filled(finding(eight(events=many), "xid_events").evidence[0].shows)
 
 
 def test_a_week_later_or_after_a_boot_it_weighs_less():
@@ -161,8 +162,8 @@ def test_what_a_reboot_mended_asks_for_no_other_and_what_it_did_not_goes_further
     assert REBOOT not in commands_of(eight(events=(old,)))
     again = finding(eight(events=(old, new)), "xid_events")
     assert again.severity == "fault"
-    assert "another reboot will not fix it" in str(again.fix[0].says)
-    assert "RMA the GPU" in str(again.fix[1].says)
+    assert REBOOT not in [step.command for step in again.fix[:2]]
+    assert "RMA" in str(again.fix[1].says)
 
 
 def test_a_silent_firmware_is_tied_to_its_card():

@@ -26,7 +26,7 @@ from rigright.search.why import excess_of
 
 pytestmark = pytest.mark.hypothesis
 BOUGHT = 6 if THOROUGH else 1
-HELD = 20 if THOROUGH else 5
+HELD = 20 if THOROUGH else 3
 TIMES = (1.1, 1.5, 2.0, 4.0)
 MEMORY = ("mem_bytes", "mem_usable_bytes", "mem_program_bytes")
 SPEED = ("mem_bytes_per_s",)

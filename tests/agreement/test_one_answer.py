@@ -34,8 +34,8 @@ from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.explained import Explained
 
 pytestmark = pytest.mark.hypothesis
-COUNT = 25 if THOROUGH else 6
-COMPARED = 6  # one question of so many is asked of `compare` too
+COUNT = 25 if THOROUGH else 4
+COMPARED = 4  # one question of so many is asked of `compare` too
 EQUAL = 1e-6
 SPEEDS = ("ttft_s", "tpot_s", "output_tok_per_s")
 FITTED = ("rtx 4090", "2x rtx 3090", "8x h100", "m4 max 128gb", "a100 40gb", "rtx 4090 + rtx 3060 12gb")

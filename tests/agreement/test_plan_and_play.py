@@ -21,7 +21,7 @@ from rigright.verbs.simulate.play import play_case
 from rigright.verbs.simulate.wish import CLOSED, PlayWish
 
 pytestmark = pytest.mark.hypothesis
-COUNT = 50 if THOROUGH else 12
+COUNT = 50 if THOROUGH else 6
 SPREAD = 0.5  # of the answers' lengths: where all are alike, those who start together stay together
 LEAST = 60  # requests that are counted
 # of the figures lie outside their bands at most: 4 % and 2 % of 200 do. A queue of prompts comes and goes

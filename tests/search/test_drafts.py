@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving
 from rigright.verbs.planning.checks import check
+from spoken import same, values
 
 WORK = {"prompt_tok": 1000, "output_tok": 500}
 
@@ -41,16 +44,20 @@ def test_a_lone_user_reads_faster_with_the_models_own_head(deepseek, market):
     assert drafted.drafts.own
     assert drafted.drafts.drafted_tok == 1, "the model was taught to look one token further"
     assert drafted.figures["tpot_s"].value < 0.8 * plain.figures["tpot_s"].value
-    assert "with its own MTP head" in str(plan_words.engine(drafted))
+    foreign = replace(drafted, drafts=replace(drafted.drafts, own=False))
+    told, other = plan_words.engine(drafted), plan_words.engine(foreign)
+    assert values(told) == values(other)
+    assert not same(told, other), "that it is its own head is said"
     assert named.plan_told(drafted, "en")["drafts"]["accepted_tok"] == pytest.approx(0.85)
-    assert any("MTP head" in str(note) for note in drafted.notes)
+    assert any("MTP " in str(note) for note in drafted.notes)
 
 
 def test_what_has_no_head_is_told_what_was_left_out(llama8, market):
     plan = find_serving(llama8, PlanWish(on="1x h100", users=1, draft=0.7, **WORK), market=market).plans[0]
     assert plan.drafts.drafted_tok == 3
     assert not plan.drafts.own
-    assert any("time and memory are not counted" in str(note) for note in plan.notes)
+    plain = find_serving(llama8, PlanWish(on="1x h100", users=1, **WORK), market=market).plans[0]
+    assert set(plan.notes) - set(plain.notes), "that the time of drafts is not counted is said"
 
 
 def test_drafts_that_nobody_keeps_are_not_taken(llama8, market):
@@ -94,11 +101,11 @@ def test_a_head_is_paid_with_a_layer_a_token(count):
 
 def test_words_of_drafts(llama8):
     assert read_wish({"draft": "70%", "draft-tokens": "4"}) == PlanWish(draft=0.7, draft_tok=4)
-    with pytest.raises(AskError, match="does not apply to training"):
+    with pytest.raises(AskError, match="--draft "):
         read_wish({"mode": "finetune", "draft": "70%"})
-    with pytest.raises(AskError, match="--draft-tokens needs --draft"):
+    with pytest.raises(AskError, match=r"^--draft-tokens .* --draft"):
         check(llama8, PlanWish(draft_tok=4))
-    with pytest.raises(AskError, match="above zero"):
+    with pytest.raises(AskError, match=r"\b0"):
         check(llama8, PlanWish(draft=0.0))
-    with pytest.raises(AskError, match="more than 100%"):
+    with pytest.raises(AskError, match="100%"):
         read_wish({"draft": "120%"})

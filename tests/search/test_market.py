@@ -195,7 +195,7 @@ def test_few_reasons_each_about_another_card(llama8, market):
 
 
 def test_reasons_name_money_in_the_currency_that_was_asked_in(llama8, market):
-    wish = PlanWish(users=8, budget_usd=1.0, currency="CNY", buy=True, **WORK)
+    wish = PlanWish(users=8, budget_usd=1.0, currency="CNY", buy=True, chips=("rtx 3090",), **WORK)
     found = find(llama8, wish, market=market)
     told = [dict(one.reason.values) for one in found.broken if one.limit == "usd"]
     assert told

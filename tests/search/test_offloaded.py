@@ -16,7 +16,6 @@ from rigright.verbs.plan import plan
 
 ASKED = [
     ("gpt-oss-120b", "rtx 4090 + 64gb ddr5-6000 + 7950x"),
-    ("qwen3-30b-a3b", "rtx 3060 12gb + 32gb"),
     ("llama-3.3-70b", "rtx 4090 + 64gb"),
     ("qwen3-235b-a22b", "2x rtx 3090 + epyc 7443 + 256gb 8ch"),
 ]

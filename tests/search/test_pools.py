@@ -26,6 +26,7 @@ from rigright.search.serving import filled, find_serving, wider
 from rigright.verbs.planning.planned import Planned, row_of
 from rigright.verbs.simulate.frame import simulate
 from rigright.verbs.simulate.wish import PlayWish
+from spoken import values
 
 TIGHT = {"on": "8x h100", "prompt_tok": 2048, "output_tok": 512, "ttft_s": 2.0, "tpot_s": 0.0155, "users": 64}
 
@@ -47,8 +48,10 @@ def test_tokens_that_may_not_wait_get_cards_of_their_own(tight):
     assert sum(pools) == first.n_chips == 8
     assert first.figures["ttft_s"].value <= 2
     assert first.figures["tpot_s"].value <= 0.0155
-    assert "+ decode 1x tp" in str(plan_words.workers(first))
-    assert any("separate GPUs" in str(note) for note in first.notes)
+    told = values(plan_words.workers(first))
+    assert told == {"prefill": named.pool(first.prefill), "decode": named.pool(first.layout)}
+    assert first.layout.dp == 1
+    assert len(first.notes) > 0
 
 
 def test_few_runs_mean_a_wider_band(tight, llama70, market):

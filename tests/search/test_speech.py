@@ -6,6 +6,7 @@ import pytest
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
+from rigright.base.units import show_short
 from rigright.base.words import tell
 from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits, serve
@@ -18,6 +19,7 @@ from rigright.report.pages import explain as explain_page
 from rigright.report.pages.plan import page, verdict
 from rigright.verbs.explain import explain
 from rigright.verbs.plan import plan
+from spoken import shown as shown_of
 
 WHISPER = "whisper-large-v3"
 WINDOW_S = 30
@@ -67,11 +69,13 @@ def test_an_hour_of_audio_costs_what_its_share_of_an_hour_does():
 
 
 def test_the_answer_speaks_of_audio_and_of_no_tokens(planned):
-    said = tell(verdict(planned).said, "en")
-    assert "hours of audio per hour (whisper-large-v3, fp16, concurrency" in said
+    said = verdict(planned).said
+    assert {"whisper-large-v3", "fp16"} <= set(shown_of(said))
+    hours = show_short(planned.first.figures["audio_h_per_h"].value)
+    assert hours in shown_of(said)
     shown = str(page(planned))
     assert not any(word in shown for word in ("tok/s", "1M tok", "prompt", "448"))
-    assert "每小时可转写" in tell(verdict(planned).said, "zh")
+    assert tell(said, "zh") != tell(said, "en")
 
 
 def test_explain_tells_the_same_hours(planned):
@@ -98,20 +102,20 @@ def test_nothing_that_people_would_hear_is_lost(on):
 @pytest.mark.parametrize("field", ["prompt_tok", "output_tok", "context_tok", "cached_share"])
 def test_lengths_are_refused(field):
     wish = PlanWish(**{field: 0.5 if field == "cached_share" else 100})
-    with pytest.raises(AskError, match="does not apply to openai/whisper-large-v3"):
+    with pytest.raises(AskError, match="openai/whisper-large-v3"):
         plan(WHISPER, wish=wish)
 
 
 def test_explain_refuses_them_too():
-    with pytest.raises(AskError, match="--context does not apply"):
+    with pytest.raises(AskError, match="--context "):
         explain(WHISPER, "rtx 4060", wish=ServingWish(context_tok=200))
 
 
 def test_models_and_modes_that_do_not_go_together_are_refused():
-    with pytest.raises(AskError, match="does not transcribe speech"):
+    with pytest.raises(AskError, match=r"(?i)llama-3\.1-8b"):
         plan("llama-3.1-8b", wish=PlanWish(work="speech", on="rtx 4090"))
     for mode in ("chat", "rag", "agent", "rerank"):
-        with pytest.raises(AskError, match="transcribes speech"):
+        with pytest.raises(AskError, match=r"openai/whisper-large-v3"):
             plan(WHISPER, wish=PlanWish(work=mode, on="rtx 4090"))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debian import needs
-from fake_trees import planted
+from fake_trees import planted, remembered
 from rigright.base.units import GIB, MIB
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
@@ -32,8 +32,8 @@ def fields(world):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    return planted(tmp_path_factory.mktemp("server"), {"like": "server"})
+def server():
+    return remembered({"like": "server"})
 
 
 def by_address(found):
@@ -51,10 +51,10 @@ def test_a_card_is_read_with_its_way_to_the_processor(server):
     assert dict(card.errors) == {"correctable": 0, "nonfatal": 0, "fatal": 0}
 
 
-def test_only_what_matters_is_listed_and_the_bridges_above_it(tmp_path):
+def test_only_what_matters_is_listed_and_the_bridges_above_it():
     usb = {"id": "8086:7a60", "class": "0x0c0330", "driver": "xhci_hcd"}
     hub = {"id": "8086:7a38", "class": "0x060400", "driver": "pcieport", "width": 4, "gen": 3}
-    world = planted(tmp_path, {"like": "desktop", "pci": {"0000:00:14.0": usb, "0000:00:1c.0": hub}})
+    world = remembered({"like": "desktop", "pci": {"0000:00:14.0": usb, "0000:00:1c.0": hub}})
     found = by_address(functions(world))
     assert "0000:00:14.0" not in found
     assert "0000:00:1c.0" not in found
@@ -97,9 +97,10 @@ def test_the_way_between_two_functions(one, other, way):
 
 
 @pytest.mark.live
-def test_real_lspci_reads_the_same_bus(server):
+def test_real_lspci_reads_the_same_bus(tmp_path):
     """pciutils reads the tree by itself, configuration space and all; our reader of its text agrees."""
     needs("pciutils")
+    server = planted(tmp_path, {"like": "server"})
     argv = ["lspci", "-A", "linux-sysfs", "-O", f"sysfs.path={server.root}/sys/bus/pci", "-Dvvvnn"]
     told = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
     by_text, by_tree = by_address(read_lspci(told)), by_address(functions(server))
@@ -149,18 +150,18 @@ def test_short_listings_of_rented_machines(shared, file, cards):
     assert all(one.lanes is None for one in found)
 
 
-def test_a_recorded_machine_without_a_tree_is_read_from_lspci(tmp_path):
+def test_a_recorded_machine_without_a_tree_is_read_from_lspci():
     card = "41:00.0 3D controller [0302]: NVIDIA Corporation GA102 [10de:2204] (rev a1)"
     line = f"{card}\n\tLnkSta: Speed 8GT/s, Width x8\n"
-    world = planted(tmp_path, {"commands": {"lspci -Dvvvnn": line}})
+    world = remembered({"commands": {"lspci -Dvvvnn": line}})
     (card,) = fields(world)["pci"]
     assert (card.address, card.id, card.gen, card.lanes) == ("0000:41:00.0", "10de:2204", 3, 8)
     assert fields(world)["slots"] is None
 
 
-def test_without_root_the_rest_is_told_and_what_would_show_more(tmp_path):
+def test_without_root_the_rest_is_told_and_what_would_show_more():
     card = {"as_root": False}
-    world = planted(tmp_path, {"like": "desktop", "pci": {"0000:01:00.0": card}, "gone": ["/sys/firmware"]})
+    world = remembered({"like": "desktop", "pci": {"0000:01:00.0": card}, "gone": ["/sys/firmware"]})
     told = read(world)
     found = by_address(dict(told.fields)["pci"])["0000:01:00.0"]
     assert found.rebar_max_bytes is None
@@ -175,8 +176,8 @@ def test_no_bus_at_all_is_not_observed(tmp_path):
     assert "pci" in {one.what for one in told.unseen}
 
 
-def test_an_empty_bus_is_seen_to_be_empty(tmp_path):
-    world = planted(tmp_path, {"pci": {"0000:00:00.0": {"id": "8086:1237", "class": "0x060000"}}})
+def test_an_empty_bus_is_seen_to_be_empty():
+    world = remembered({"pci": {"0000:00:00.0": {"id": "8086:1237", "class": "0x060000"}}})
     assert fields(world)["pci"] == ()
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_trees import planted
+from rigright.base.patience import NAME
 from rigright.base.units import GIB, KIB, MEGA
 from rigright.machine.disk_health import health_of
 from rigright.machine.host import Disk
@@ -234,10 +234,8 @@ def test_a_network_mount_that_hangs_costs_its_time_and_only_itself(tmp_path):
     lines = 'echo head; shift; for at; do echo "/dev/x 100 40 60 40% $at"; done'
     (tmp_path / "df").write_text(f'#!/bin/sh\ncase "$*" in *share*) exec sleep 60;; esac\n{lines}\n')
     (tmp_path / "df").chmod(0o755)
-    world = World(root=root, env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, is_live=True)
-    started = time.monotonic()
-    told = mounts_of(world)
-    assert time.monotonic() - started < 30
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", NAME: "0.5"}
+    told = mounts_of(World(root=root, env=env, is_live=True))
     assert [one.what for one in told.unseen] == ["mounts./share"]
     sizes = {mount.path: mount.size_bytes for mount in told.found}
     assert sizes == {"/": 100 * KIB, "/share": None}

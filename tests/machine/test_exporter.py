@@ -550,12 +550,18 @@ def test_slow_callers_hold_up_nobody(server):
 
 def test_too_many_callers_are_told_so_and_leave_nothing(server):
     held = [socket.create_connection((server.place.host, server.place.port)) for _ in range(60)]
-    time.sleep(0.2)
-    assert raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503")
+    soon(lambda: raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503"))
     for one in held:
         one.close()
-    time.sleep(0.2)
-    assert get(server)[0] == 200
+    soon(lambda: get(server)[0] == 200)
+
+
+def soon(is_so):
+    """Wait until it is so, with much patience."""
+    until = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_many_at_once_are_all_served(server):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fake_trees import planted
+from fake_trees import remembered
 from rigright.base.units import GIB, KIB, MIB
 from rigright.machine.parts.main_memory import read
 from rigright.machine.world import World, here
@@ -15,12 +15,12 @@ from rigright.machine.world import World, here
 SHM = "/dev/shm"  # noqa: S108 - a mount of the fake machine
 
 
-def memory_of(tmp_path, host):
-    return dict(read(planted(tmp_path, host)).fields)["memory"]
+def memory_of(host):
+    return dict(read(remembered(host)).fields)["memory"]
 
 
-def test_a_server(tmp_path):
-    memory = memory_of(tmp_path, {"like": "server"})
+def test_a_server():
+    memory = memory_of({"like": "server"})
     filled = [one for one in memory.modules if one.size_bytes]
     assert (len(memory.modules), len(filled)) == (32, 16)
     assert {one.channel for one in filled} == {f"P{cpu}/{channel}" for cpu in (0, 1) for channel in range(8)}
@@ -35,8 +35,8 @@ def test_a_server(tmp_path):
     assert memory.limit_bytes is None
 
 
-def test_a_desktop_without_ecc_counts_no_errors(tmp_path):
-    memory = memory_of(tmp_path, {"like": "desktop"})
+def test_a_desktop_without_ecc_counts_no_errors():
+    memory = memory_of({"like": "desktop"})
     assert {one.ecc for one in memory.modules if one.size_bytes} == {False}
     assert (memory.corrected_errors, memory.uncorrected_errors) == (None, None)
     assert memory.locked_limit_bytes == 16 * GIB
@@ -51,16 +51,16 @@ def test_a_desktop_without_ecc_counts_no_errors(tmp_path):
         ("rw", 49000000 * KIB),
     ],
 )
-def test_shared_memory_is_as_large_as_its_mount_says_else_half(tmp_path, told, size):
+def test_shared_memory_is_as_large_as_its_mount_says_else_half(told, size):
     host = {"like": "desktop", "mounts": {SHM: {"super": told}}}
-    assert memory_of(tmp_path, host).shm_bytes == size
+    assert memory_of(host).shm_bytes == size
 
 
-def test_a_container_has_its_own_limit(tmp_path):
-    assert memory_of(tmp_path, {"like": "desktop", "memory": {"limit_bytes": 8 * GIB}}).limit_bytes == 8 * GIB
+def test_a_container_has_its_own_limit():
+    assert memory_of({"like": "desktop", "memory": {"limit_bytes": 8 * GIB}}).limit_bytes == 8 * GIB
 
 
-def test_without_root_the_error_counters_list_the_modules(tmp_path):
+def test_without_root_the_error_counters_list_the_modules():
     at = "/sys/devices/system/edac/mc/mc0"
     files = {
         f"{at}/dimm{number}/{name}": text
@@ -72,7 +72,7 @@ def test_without_root_the_error_counters_list_the_modules(tmp_path):
             "dimm_mem_type": "Registered-DDR5",
         }.items()
     }
-    memory = memory_of(tmp_path, {"like": "server", "files": files, "gone": ["/sys/firmware"]})
+    memory = memory_of({"like": "server", "files": files, "gone": ["/sys/firmware"]})
     assert [(one.slot, one.channel, one.size_bytes, one.kind) for one in memory.modules] == [
         ("CPU0_DIMM_A1", "mc0/0", 32 * GIB, "DDR5"),
         ("CPU0_DIMM_B1", "mc0/1", 32 * GIB, "DDR5"),
@@ -80,20 +80,20 @@ def test_without_root_the_error_counters_list_the_modules(tmp_path):
     assert memory.modules[0].rated_mt_s is None
 
 
-def test_without_any_table_it_is_said_what_would_show_the_modules(tmp_path):
-    told = read(planted(tmp_path, {"like": "desktop", "gone": ["/sys/firmware"]}))
+def test_without_any_table_it_is_said_what_would_show_the_modules():
+    told = read(remembered({"like": "desktop", "gone": ["/sys/firmware"]}))
     assert dict(told.fields)["memory"].modules is None
     assert [(one.what, one.see) for one in told.unseen] == [("memory.modules", "sudo dmidecode -t memory")]
 
 
-def test_errors_of_all_controllers_are_added(tmp_path):
+def test_errors_of_all_controllers_are_added():
     host = {"like": "server", "memory": {"edac": {"mc0": [7, 0], "mc3": [5, 1]}}}
-    memory = memory_of(tmp_path, host)
+    memory = memory_of(host)
     assert (memory.corrected_errors, memory.uncorrected_errors) == (12, 1)
 
 
-def test_macos_tells_by_sysctl(tmp_path):
-    memory = memory_of(tmp_path, {"commands": {"sysctl -n hw.memsize": "103079215104\n"}})
+def test_macos_tells_by_sysctl():
+    memory = memory_of({"commands": {"sysctl -n hw.memsize": "103079215104\n"}})
     assert memory.total_bytes == 96 * GIB
 
 

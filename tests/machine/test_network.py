@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fake_trees import planted
+from fake_trees import remembered
 from rigright.base.units import GIGA
 from rigright.machine.parts.network import read
 from rigright.machine.world import World, here
@@ -19,12 +19,12 @@ MODES = (
 )
 
 
-def ports_of(tmp_path, host):
-    return {port.name: port for port in dict(read(planted(tmp_path, host)).fields)["ports"]}
+def ports_of(host):
+    return {port.name: port for port in dict(read(remembered(host)).fields)["ports"]}
 
 
-def test_a_server_with_eight_cards_of_infiniband(tmp_path):
-    found = ports_of(tmp_path, {"like": "server"})
+def test_a_server_with_eight_cards_of_infiniband():
+    found = ports_of({"like": "server"})
     port = found["mlx5_4/1"]
     assert (port.kind, port.state, port.bytes_per_s, port.lanes) == ("infiniband", "up", 400 * GBIT, 4)
     assert (port.driver, port.pci, port.numa_node) == ("mlx5_core", "0000:9c:00.0", 1)
@@ -45,22 +45,20 @@ def test_a_server_with_eight_cards_of_infiniband(tmp_path):
         ({"rate": "2.5 Gb/sec (1X SDR)", "state": "1: DOWN", "phys": "5: LinkUp"}, "down", 2.5),
     ],
 )
-def test_states_and_rates_as_the_kernel_writes_them(tmp_path, told, state, rate):
+def test_states_and_rates_as_the_kernel_writes_them(told, state, rate):
     host = {"like": "server", "infiniband": {"mlx5_0": {"ports": {"1": told}}}}
-    port = ports_of(tmp_path, host)["mlx5_0/1"]
+    port = ports_of(host)["mlx5_0/1"]
     assert (port.state, port.bytes_per_s) == (state, rate * GBIT)
 
 
-def test_roce_is_told_by_its_layer(tmp_path):
+def test_roce_is_told_by_its_layer():
     told = {"rate": "100 Gb/sec (4X EDR)", "layer": "Ethernet", "hw": {"out_of_sequence": 9}}
-    port = ports_of(tmp_path, {"like": "server", "infiniband": {"mlx5_0": {"ports": {"1": told}}}})[
-        "mlx5_0/1"
-    ]
+    port = ports_of({"like": "server", "infiniband": {"mlx5_0": {"ports": {"1": told}}}})["mlx5_0/1"]
     assert port.kind == "roce"
     assert dict(port.counters)["out_of_sequence"] == 9
 
 
-def test_ports_of_a_desktop(tmp_path):
+def test_ports_of_a_desktop():
     host = {
         "like": "desktop",
         "pci": {"0000:64:00.0": {"id": "8086:2725", "class": "0x028000", "driver": "iwlwifi"}},
@@ -72,7 +70,7 @@ def test_ports_of_a_desktop(tmp_path):
         },
         "commands": {"ethtool enp99s0": MODES},
     }
-    found = ports_of(tmp_path, host)
+    found = ports_of(host)
     assert set(found) == {"enp99s0", "wlan0", "bond0"}
     assert (found["wlan0"].kind, found["wlan0"].state, found["wlan0"].bytes_per_s) == ("wifi", "down", None)
     assert (found["enp99s0"].bytes_per_s, found["enp99s0"].max_bytes_per_s) == (10 * GBIT, 10 * GBIT)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_trees import planted
+from fake_trees import remembered
 from rigright.base.units import KIB
 from rigright.machine.cells import chosen, indexes, real, whole
 from rigright.machine.control_groups import cpu_limit, memory_limit_bytes
@@ -20,8 +20,8 @@ def cpu_of(world):
     return dict(read(world).fields)["cpu"]
 
 
-def test_two_sockets_with_two_threads_a_core(tmp_path):
-    cpu = cpu_of(planted(tmp_path, {"like": "server"}))
+def test_two_sockets_with_two_threads_a_core():
+    cpu = cpu_of(remembered({"like": "server"}))
     assert (cpu.name, cpu.vendor, cpu.arch) == ("Intel(R) Xeon(R) Platinum 8462Y+", "intel", "x86_64")
     assert (cpu.sockets, cpu.cores, cpu.threads, cpu.usable) == (2, 64, 128, 128)
     assert (cpu.governors, cpu.driver, cpu.boost) == (("performance",), "intel_pstate", True)
@@ -33,14 +33,14 @@ def test_two_sockets_with_two_threads_a_core(tmp_path):
     assert cpu.throttled == 0
 
 
-def test_boost_is_told_in_two_ways(tmp_path):
+def test_boost_is_told_in_two_ways():
     intel = {"like": "server", "cpu": {"boost": False}}
     amd = {"like": "desktop", "cpu": {"boost": False, "driver": "acpi-cpufreq"}}
-    assert cpu_of(planted(tmp_path / "a", intel)).boost is False
-    assert cpu_of(planted(tmp_path / "b", amd)).boost is False
+    assert cpu_of(remembered(intel)).boost is False
+    assert cpu_of(remembered(amd)).boost is False
 
 
-def test_arm_tells_its_design_by_two_numbers(tmp_path):
+def test_arm_tells_its_design_by_two_numbers():
     grace = {
         "cpu": {
             "arm": ["0x41", "0xd4f"],
@@ -50,23 +50,23 @@ def test_arm_tells_its_design_by_two_numbers(tmp_path):
             "flags": "fp asimd sve sve2 bf16",
         }
     }
-    cpu = cpu_of(planted(tmp_path, grace))
+    cpu = cpu_of(remembered(grace))
     assert (cpu.arch, cpu.name) == ("aarch64", "Arm Neoverse V2")
     assert (cpu.sockets, cpu.cores, cpu.threads) == (1, 72, 72)
     assert cpu.flags == ("asimd", "sve", "sve2", "bf16")
 
 
-def test_large_and_small_cores_are_both_named(tmp_path):
+def test_large_and_small_cores_are_both_named():
     core = "processor\t: {}\nCPU implementer\t: 0x41\nCPU part\t: {}\nFeatures\t: fp\n"
     text = "\n".join([core.format(0, "0xd87"), core.format(1, "0xd85"), core.format(2, "0xd85")])
-    cpu = cpu_of(planted(tmp_path, {"files": {"/proc/cpuinfo": text}}))
+    cpu = cpu_of(remembered({"files": {"/proc/cpuinfo": text}}))
     assert cpu.name == "Arm Cortex-A725 + Arm Cortex-X925"
     assert cpu.threads == 3
 
 
-def test_an_unknown_arm_core_has_no_name(tmp_path):
+def test_an_unknown_arm_core_has_no_name():
     text = "processor\t: 0\nCPU implementer\t: 0x99\nCPU part\t: 0x001\n"
-    cpu = cpu_of(planted(tmp_path, {"files": {"/proc/cpuinfo": text}}))
+    cpu = cpu_of(remembered({"files": {"/proc/cpuinfo": text}}))
     assert (cpu.name, cpu.arch, cpu.threads) == (None, "aarch64", 1)
 
 
@@ -89,11 +89,11 @@ def test_an_unknown_arm_core_has_no_name(tmp_path):
         ({"/proc/self/status": "Cpus_allowed_list:\t0-5,8", "/sys/fs/cgroup/cpu.max": "200000 100000"}, 2),
     ],
 )
-def test_what_a_container_may_use(tmp_path, files, usable):
-    assert cpu_of(planted(tmp_path, {"like": "desktop", "files": files})).usable == usable
+def test_what_a_container_may_use(files, usable):
+    assert cpu_of(remembered({"like": "desktop", "files": files})).usable == usable
 
 
-def test_the_nearest_limit_on_the_way_up_counts(tmp_path):
+def test_the_nearest_limit_on_the_way_up_counts():
     files = {
         "/proc/self/cgroup": "12:memory:/x\n0::/kube/pod/box",
         "/sys/fs/cgroup/kube/pod/box/memory.max": "max",
@@ -101,17 +101,17 @@ def test_the_nearest_limit_on_the_way_up_counts(tmp_path):
         "/sys/fs/cgroup/kube/memory.max": "17179869184",
         "/sys/fs/cgroup/memory/x/memory.limit_in_bytes": "9223372036854771712",
     }
-    world = planted(tmp_path, {"files": files})
+    world = remembered({"files": files})
     assert memory_limit_bytes(world) == 8589934592
     assert cpu_limit(world) is None
 
 
-def test_macos_tells_by_sysctl(tmp_path):
+def test_macos_tells_by_sysctl():
     said = (
         "hw.packages: 1\nhw.physicalcpu: 12\nhw.logicalcpu: 12\nhw.optional.arm64: 1\n"
         "machdep.cpu.brand_string: Apple M2 Max\n"
     )
-    cpu = cpu_of(planted(tmp_path, {"commands": {"sysctl -e hw machdep.cpu": said}}))
+    cpu = cpu_of(remembered({"commands": {"sysctl -e hw machdep.cpu": said}}))
     assert (cpu.name, cpu.vendor, cpu.arch, cpu.cores) == ("Apple M2 Max", "apple", "arm64", 12)
 
 

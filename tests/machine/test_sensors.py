@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_trees import planted
+from fake_trees import remembered
 from rigright.machine.ipmi import read_sdr, read_sensors
 from rigright.machine.parts.sensors import read
 from rigright.machine.world import World
@@ -16,13 +16,13 @@ def sensors_of(world):
     return {sensor.name: sensor for sensor in dict(read(world).fields)["sensors"]}
 
 
-def test_the_kernels_units_become_ours(tmp_path):
+def test_the_kernels_units_become_ours():
     chip = {
         "in0_input": 12050, "in0_label": "+12V", "in0_min": 11400, "in0_max": 12600, "in0_alarm": 1,
         "temp1_input": 91500, "temp1_max": 0, "temp1_crit": 100000, "fan1_input": 1450, "fan1_min": 300,
         "power1_average": 65500000, "curr1_input": 2500, "temp2_label": "dead",
     }  # fmt: skip
-    found = sensors_of(planted(tmp_path, {"hwmon": {"nct6798": chip}}))
+    found = sensors_of(remembered({"hwmon": {"nct6798": chip}}))
     rail = found["nct6798/+12V"]
     assert (rail.kind, rail.value, rail.low, rail.high, rail.status) == ("volt", 12.05, 11.4, 12.6, "alarm")
     heat = found["nct6798/temp1"]
@@ -32,8 +32,8 @@ def test_the_kernels_units_become_ours(tmp_path):
     assert "nct6798/dead" not in found
 
 
-def test_a_servers_controller(tmp_path):
-    found = sensors_of(planted(tmp_path, {"like": "server"}))
+def test_a_servers_controller():
+    found = sensors_of(remembered({"like": "server"}))
     assert (found["12V"].value, found["12V"].low, found["12V"].high) == (12.1, 11.1, 12.9)
     assert (found["Fan1A"].kind, found["Fan1A"].low) == ("fan", 600.0)
     assert [found[f"PSU{number} Status"].status for number in range(1, 7)] == ["ok"] * 6
@@ -59,14 +59,14 @@ def test_limits_passed_are_words():
     assert (fan.value, fan.low, fan.status) == (0.0, 700.0, "critical")
 
 
-def test_the_short_list(tmp_path):
+def test_the_short_list():
     text = "Inlet Temp | 24 degrees C | ok\nFan1 | no reading | ns\n"
     text += "12V | 11.10 Volts | cr\nPSU2 Status | 0x09 | ok\n"
     found = {one.name: one for one in read_sdr(text)}
     assert set(found) == {"Inlet Temp", "12V", "PSU2 Status"}
     assert (found["12V"].value, found["12V"].status) == (11.1, "critical")
     assert found["PSU2 Status"].status == "input lost"
-    world = planted(tmp_path, {"commands": {"ipmitool sdr": text}})
+    world = remembered({"commands": {"ipmitool sdr": text}})
     assert set(sensors_of(world)) == set(found)
 
 

@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from launch_plans import argv_of, drawn
 from ports import free_ports
@@ -29,7 +30,7 @@ from tiny_llama import tiny
 
 LLAMA_SERVER = Path(__file__).parent.parent / "llama-server"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rigright-engines"
-COUNT = 300
+COUNT = 4 * settings.default.max_examples
 SAID = {"on": "rtx 3090", "engine": "llama.cpp", "weights": "gguf:F16", "users": "2",
         "prompt": "64", "output": "16", "context": "1024"}  # fmt: skip
 

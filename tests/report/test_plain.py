@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.plain import dumps
-from rigright.base.words import say
+from rigright.base.words import say, tell
 
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=20,
 )
+
+
+MISSING = say("no such file: {file}", file="x")
 
 
 class Cut(StrEnum):
@@ -46,7 +49,7 @@ def test_the_order_is_kept(names):
         (np.float64(0.5), "0.5"),
         (Cut.OUT, '"out"'),
         ("显存", '"显存"'),
-        (say("no such file: {file}", file="x"), '"没有文件 x"'),
+        (MISSING, f'"{tell(MISSING, "zh")}"'),
     ],
 )
 def test_values_of_the_code_become_values_of_json(thing, written):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import tell
@@ -342,6 +343,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
+@few
 @given(st.sampled_from(MODELS), st.sampled_from(MACHINES), st.lists(st.sampled_from(OPTIONS), max_size=4))
 def test_no_question_breaks_it(model, on, options):
     words = " ".join(options).split()

@@ -173,7 +173,7 @@ def test_where_nothing_can_be_planned_with_it_is_said(machine, said):
 
 
 def test_played_machines_become_nodes(tmp_path):
-    for name in ("healthy_8xh100", "healthy_2x4090", "mig", "lost_gpu", "x8_link", "hot"):
+    for name in ("healthy_2x4090", "mig", "lost_gpu"):
         (tmp_path / name).mkdir()
         machine = probe(remembered(name, tmp_path / name))
         there = [one for one in machine.devices if one.state == "ok"]

@@ -316,6 +316,7 @@ def test_wrong_asks(saved, tmp_path, monkeypatch):
     assert error.value.__notes__
 
 
+@pytest.mark.live
 @pytest.mark.skipif(browser.found() is None, reason="no Chromium here")
 def test_a_browser_prints_it(saved, tmp_path):
     file = tmp_path / "paper.pdf"

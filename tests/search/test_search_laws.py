@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.search.choose import field_of
+from rigright.search.figures import _limits, headroom
 from rigright.search.question import ask
 from rigright.search.score import SERVED, _served, score
 from rigright.search.serving import filled, find, find_serving, searched, tabled
@@ -223,6 +225,19 @@ def test_room_for_growth_never_costs_less(world, wish, growth):
     later = find_serving(llama8, replace(wish, growth=growth), market=market)
     if now.plans and later.plans:
         assert cost(later) >= cost(now) / 1.03001
+
+
+def test_limits_are_those_of_the_load_to_come():
+    (limit,) = _limits(PlanWish(rate_per_s=3.0, growth=2.0), {"busy": np.array([0.5])}, later=None)
+    assert (limit.name, limit.bound, limit.reached.tolist()) == ("requests_per_s", 6.0, [12.0])
+
+
+def test_headroom_is_of_one_rank():
+    points = SimpleNamespace(attention_dp=np.array([False, True, True]), tp=np.array([4, 4, 4]))
+    room = SimpleNamespace(fixed_bytes=40.0, seq_bytes=1.0, room_bytes=100.0)
+    served = {"running": np.array([8.0, 8.0, 9.0])}
+    found = headroom(SimpleNamespace(points=points, room=room, served=served))
+    assert found.tolist() == pytest.approx([0.52, 0.58, 0.57])
 
 
 @given(wish=wishes())

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -15,11 +16,13 @@ from rigright.demand import ServingWish
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
 from rigright.report.pages import explain as pages
+from rigright.report.pages.speed import speed_table
 from rigright.search.single import single
 from rigright.verbs.explain import explain
 from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.explained import PARTS
 from rigright.verbs.serving.limits import largest, largest_batch, largest_context
+from rigright.verbs.serving.timed import TimeParts
 
 
 def case_of(model, on, **wish):
@@ -291,6 +294,16 @@ def test_chinese_pages_speak_chinese_only_where_words_are(capsys):
     _, out, _ = run(capsys, "llama-3.1-70b", "--on", "rtx 4090", "--lang", "zh", "--engine", "llama.cpp")
     assert "放不下" in out
     assert "weights" not in out.replace("--weights", "")
+
+
+def test_the_last_row_of_a_pass_is_the_sum_of_those_above():
+    token = TimeParts(memory_s=0.02, compute_s=0.001, links_s=0.0, fixed_s=0.003)
+    prompt = TimeParts(memory_s=0.1, compute_s=0.5, links_s=0.0, fixed_s=0.05)
+    *parts, total = speed_table(
+        SimpleNamespace(token_pass=token, prompt_pass=prompt, audio_h_per_h=None)
+    ).rows
+    for place in (1, 2):
+        assert float(total[place]) == pytest.approx(sum(float(row[place]) for row in parts))
 
 
 def test_wrong_words_on_the_command_line(capsys):

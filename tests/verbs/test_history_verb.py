@@ -10,6 +10,7 @@ import sqlite3
 import time
 from contextlib import closing
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from rigright.verbs.history.series import Series, energy_j, figures, series
 from rigright.verbs.watch.frame import Watch, WatchWish
 from rigright.verbs.watch.keeper import AGAIN_S, MOST_WAITING, Keeper
 from rigright.verbs.watch.news import from_driver
-from rigright.verbs.watch.watched import MachineMoment
+from rigright.verbs.watch.watched import CardSpan, MachineMoment
 
 NOW_S = 1_790_000_000.0
 
@@ -167,6 +168,13 @@ def test_the_page_tells_of_absence_energy_and_brakes(ask):
     assert "550.54" in ask("--since all --of machines")[1]
     assert "2x H100" in ask("--since all --of machines")[1]
     assert "fallen off" in ask("--since all --of events")[1]
+
+
+def test_energy_is_shown_in_kilowatt_hours():
+    card = CardSpan(
+        card="gpu0", name=None, uuid=None, figures=(), energy_j=9e6, seen_s=1.0, away_s=0.0, slowed_s=()
+    )
+    assert pages._row(card, SimpleNamespace(seen_s=1.0))[1] == "2.500 kWh"
 
 
 def test_a_sheet_has_a_row_for_each_moment_of_each_card(ask):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,13 +38,16 @@ def day(monkeypatch):
     monkeypatch.setenv("RIGRIGHT_TODAY", DAY.isoformat())
 
 
+built = cache(build)
+
+
 def made(*cards, **wish):
     return propose(BuildWish(cards=cards, **wish), today=DAY)
 
 
 @pytest.mark.parametrize("cards", DESKS)
 def test_every_machine_keeps_every_rule(cards):
-    found = build(cards).proposed.variants
+    found = built(cards).proposed.variants
     assert found
     for one in found:
         assert worst(one.rulings) != IMPOSSIBLE, one
@@ -53,7 +57,7 @@ def test_every_machine_keeps_every_rule(cards):
 
 @pytest.mark.parametrize("cards", DESKS)
 def test_its_list_is_read_back_and_not_refused(cards):
-    for one in build(cards).proposed.variants:
+    for one in built(cards).proposed.variants:
         text = "\n".join(listed(one))
         found = check_text(text)
         assert found.verdict != IMPOSSIBLE, (text, found.against)

@@ -184,14 +184,14 @@ def test_choices_as_arrays_are_the_choices_one_by_one_to_the_bit(name, serving, 
 
 
 @pytest.mark.parametrize("name", ["meta-llama/Llama-3.1-8B", "google/gemma-3-27b-it"])
-def test_a_million_layouts_are_the_same_as_any_of_them_alone(name):
+def test_many_layouts_are_the_same_as_any_of_them_alone(name):
     rng = np.random.default_rng(11)
-    million = 1_000_000
-    tp, pp = rng.choice(WIDTHS, million), rng.choice([1, 2, 4], million)
-    context, batch = rng.integers(1, 131_072, million), rng.integers(1, 512, million)
+    many = 20_000
+    tp, pp = rng.choice(WIDTHS, many), rng.choice([1, 2, 4], many)
+    context, batch = rng.integers(1, 131_072, many), rng.integers(1, 512, many)
     serving = Serving(context_tok=context, batch=batch)
-    together = figures(memory(name, serving=serving, layout=Layout(tp=tp, pp=pp)), million)
-    for place in rng.integers(0, million, 25):
+    together = figures(memory(name, serving=serving, layout=Layout(tp=tp, pp=pp)), many)
+    for place in rng.integers(0, many, 25):
         asked = Serving(context_tok=int(context[place]), batch=int(batch[place]))
         alone = memory(name, serving=asked, layout=Layout(tp=int(tp[place]), pp=int(pp[place])))
         for field in FIELDS:

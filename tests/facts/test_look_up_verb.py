@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rigright.base.errors import AskError, RigError
 from rigright.base.plain import dumps
 from rigright.base.units import GIB, TERA
+from rigright.base.words import LANGUAGES
 from rigright.faces.cli.main import main
 from rigright.report.formats.text import render
 from rigright.report.pages.look_up import page, plain
@@ -33,16 +34,18 @@ def test_the_kinds_are_there():
 
 
 @pytest.mark.parametrize("kind", OURS)
-@pytest.mark.parametrize("width", [40, 80, 160])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_kind_shows_all_it_has(kind, width, language):
+def test_every_kind_shows_all_it_has(kind):
     listing = found(kind, with_sources=True)
     assert listing.total == len(listing.records) > 5
-    lines = render(page(listing), Screen(width=width, language=language)).splitlines()
-    assert len(lines) > listing.total
-    data = json.loads(dumps(plain(listing, language), language))
-    assert len(data) == listing.total
-    assert all(row.keys() == data[0].keys() for row in data)
+    assert len(render(page(listing), Screen(width=80)).splitlines()) > listing.total
+    few = found(kind, with_sources=True, limit=9)
+    for language in LANGUAGES:
+        for width in (40, 80, 160):
+            lines = render(page(few), Screen(width=width, language=language)).splitlines()
+            assert len(lines) > len(few.records), (width, language)
+        data = json.loads(dumps(plain(listing, language), language))
+        assert len(data) == listing.total, language
+        assert all(row.keys() == data[0].keys() for row in data), language
 
 
 @pytest.mark.parametrize("kind", OURS)
@@ -259,7 +262,7 @@ def test_a_negative_limit_is_refused():
 @pytest.mark.parametrize("kind", [name for name in kind_names() if name != "model"])
 @pytest.mark.parametrize("condition", ["=zz", "=5", "~5", ">=2023", "!=x"])
 def test_any_field_takes_any_condition_or_says_why_not(kind, condition):
-    fields, records = find_kind(kind).fields, found(kind).records
+    fields, records = find_kind(kind).fields, found(kind).records[::5]
     for field in fields:
         try:
             read = read_condition(field.key + condition, fields)

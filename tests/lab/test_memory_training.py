@@ -79,6 +79,9 @@ def test_a_source_left_out_is_judged_by_the_others(fitting):
     assert fitting.coverage(list(left.values())) < 1
 
 
+@pytest.mark.restates(
+    "lab/*.py", "src/rigright/arch/**/*.py", "src/rigright/cost/**/*.py", "src/rigright/data/**/*"
+)
 def test_the_table_that_is_shipped_is_what_the_script_writes(fitting, root, shared):
     measured = [shared / "measured/training.csv", shared / "measured/new/released_training.csv"]
     runs = fitting.runs_of(map(str, [*measured, root / "src/rigright/data/runs/training.csv"]))

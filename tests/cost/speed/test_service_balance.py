@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from passes import BIG, HOPPER, LLAMA, MIXTRAL, SERVERS, one, rates, servable, work
 
+from examples import few
 from rigright.cost.speed.service import Limits, Service, admitted, serve
 from rigright.demand import Layout, Traffic
 
@@ -39,6 +40,7 @@ def capacity(**kwargs):
     return 1.0 / one(probe.busy)
 
 
+@few
 @given(engine=engines, prompt=prompts, output=outputs, share=st.floats(0.02, 0.95), pool=pools)
 def test_what_comes_in_goes_out_while_there_is_room(engine, prompt, output, share, pool):
     limits = replace(ROOMY, pool_tok=max(pool, 4 * (prompt + output)), max_seqs=256)
@@ -51,6 +53,7 @@ def test_what_comes_in_goes_out_while_there_is_room(engine, prompt, output, shar
     assert np.isfinite(one(found.ttft_p99_s))
 
 
+@few
 @given(engine=engines, prompt=prompts, output=outputs, beyond=st.floats(1.0001, 50))
 def test_beyond_capacity_the_queue_never_ends_and_no_more_comes_out(engine, prompt, output, beyond):
     asked = {"engine": engine, "prompt": prompt, "output": output, "limits": replace(ROOMY, max_seqs=128)}
@@ -63,6 +66,7 @@ def test_beyond_capacity_the_queue_never_ends_and_no_more_comes_out(engine, prom
     assert np.isfinite(one(found.tpot_s)), "who is let in is served as ever"
 
 
+@few
 @given(
     engine=engines,
     prompt=prompts,
@@ -88,6 +92,7 @@ def test_nobody_waits_for_longer_than_the_whole_run_of_so_many(engine, prompt, o
 BENT = 0.99
 
 
+@few
 @given(engine=engines, prompt=prompts, output=outputs, share=st.floats(0.02, 0.9), more=st.floats(1.0, 1.1))
 def test_everybody_is_served_later_the_more_arrive(engine, prompt, output, share, more):
     asked = {"engine": engine, "prompt": prompt, "output": output, "limits": replace(ROOMY, max_seqs=256)}
@@ -146,6 +151,7 @@ def test_longer_prompts_and_longer_answers_never_serve_more_requests(engine, pro
         assert one(longer.requests_per_s) <= one(plain.requests_per_s) * 1.02
 
 
+@few
 @given(engine=engines, prompt=prompts, output=st.integers(1, 4096), load=st.integers(1, 5000))
 def test_no_chip_works_on_prompts_for_more_time_than_there_is(engine, prompt, output, load):
     """Each request brings a prompt: their number a second, times its seconds, is at most one."""
@@ -187,6 +193,7 @@ def test_prompts_of_all_lengths_move_the_tail_and_not_the_middle(engine, spread,
     assert tails[3] - tails[2] > tails[1] - tails[0], "the further out, the more"
 
 
+@few
 @given(engine=engines, users=st.integers(1, 200))
 def test_a_closed_and_an_open_loop_of_the_same_flow_agree(engine, users):
     """The same number at work means the same passes, however they came."""
@@ -196,6 +203,7 @@ def test_a_closed_and_an_open_loop_of_the_same_flow_agree(engine, users):
     assert one(again.tpot_s) <= one(closed.tpot_s) * 1.01, "at random times no more are at work on average"
 
 
+@few
 @given(engine=engines, share=st.floats(0.01, 0.98), output=st.integers(8, 2000))
 def test_those_at_work_are_those_that_arrive_times_how_long_they_stay(engine, share, output):
     """Little's law of the open loop, between the least (one) and the most that are let in."""

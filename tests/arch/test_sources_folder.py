@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import prod
 
 import pytest
 
@@ -10,6 +11,7 @@ from made_files import write_safetensors
 from rigright.arch import count
 from rigright.arch.sources.open import examine, open_model
 from rigright.base.errors import DataError, MissingError
+from spoken import values
 
 CONFIG = {
     "model_type": "llama",
@@ -57,7 +59,8 @@ def folder(path, held, config=None):
 
 
 def notes(found):
-    return " | ".join(map(str, found.files.notes))
+    """The values of each note."""
+    return [values(note) for note in found.files.notes]
 
 
 def test_a_plain_folder_holds_what_its_config_tells(tmp_path):
@@ -66,14 +69,14 @@ def test_a_plain_folder_holds_what_its_config_tells(tmp_path):
     assert found.files.tensors_bytes == 2 * PARAMS
     assert found.files.size_bytes == (tmp_path / "model.safetensors").stat().st_size
     assert found.files.elems_by_dtype == {"BF16": PARAMS}
-    assert notes(found) == "the files have exactly the 86,848 parameters of the config"
+    assert notes(found) == [{"params": "86,848"}]
     assert not found.arch.warnings
 
 
 def test_a_tied_head_stored_twice_is_told(tmp_path):
     found = examine(folder(tmp_path, tensors(), {"tie_word_embeddings": True}))
     assert found.files.params == PARAMS - 6400 == count.params(found.arch)
-    assert "6,400 elements duplicate the tied output head" in notes(found)
+    assert {"count": "6,400"} in notes(found)
 
 
 def test_buffers_are_no_parameters(tmp_path):
@@ -83,14 +86,14 @@ def test_buffers_are_no_parameters(tmp_path):
     }
     found = examine(folder(tmp_path, held))
     assert found.files.params == PARAMS
-    assert "264 elements are buffers" in notes(found)
+    assert {"count": "264"} in notes(found)
 
 
 def test_biases_that_balance_experts_are_buffers_where_the_config_counts_them_so(tmp_path):
     held = tensors() | {"model.layers.1.mlp.gate.e_score_correction_bias": ("F32", (8,))}
     found = examine(folder(tmp_path, held))
     assert found.files.params == PARAMS
-    assert "8 elements are buffers" in notes(found)
+    assert {"count": "8"} in notes(found)
 
 
 def test_layers_that_predict_further_are_told(tmp_path):
@@ -100,7 +103,7 @@ def test_layers_that_predict_further_are_told(tmp_path):
     }
     found = examine(folder(tmp_path, held))
     assert found.files.params == PARAMS
-    assert "8,256 parameters are in MTP layers" in notes(found)
+    assert {"count": "8,256"} in notes(found)
 
 
 def gptq(stem, shape):
@@ -187,9 +190,12 @@ SCHEMES = {
 
 @pytest.mark.parametrize(("pack", "told"), SCHEMES.values(), ids=SCHEMES)
 def test_packing_and_scales_are_undone(tmp_path, pack, told):
-    found = examine(folder(tmp_path, tensors(pack=pack), {"quantization_config": told}))
+    held = tensors(pack=pack)
+    found = examine(folder(tmp_path, held, {"quantization_config": told}))
     assert found.files.params == PARAMS
-    assert "are scales" in notes(found)
+    weights = (".weight", ".qweight", ".weight_packed")
+    scales = sum(prod(shape) for name, (_, shape) in held.items() if not name.endswith(weights))
+    assert {"count": f"{scales:,}"} in notes(found)
 
 
 def test_files_that_do_not_fit_the_config_warn(tmp_path):
@@ -224,7 +230,9 @@ def test_shards_that_are_not_here_are_named(tmp_path):
     assert not found.files.complete
     assert found.files.tensors_bytes == 2 * PARAMS
     assert found.files.params is None
-    assert "model-00002-of-00002.safetensors" in notes(found)
+    assert any(
+        "model-00002-of-00002.safetensors" in value for note in notes(found) for value in note.values()
+    )
     assert found.arch.warnings
 
 
@@ -240,8 +248,9 @@ def test_a_tensor_in_two_shards_is_an_error(tmp_path):
     sharded(tmp_path)
     first, second = sorted(tmp_path.glob("*.safetensors"))
     second.write_bytes(first.read_bytes())
-    with pytest.raises(DataError, match="two weight files"):
+    with pytest.raises(DataError) as refused:
         examine(str(tmp_path))
+    assert values(refused.value.sentence)["name"] in tensors()
 
 
 def test_a_weight_file_named_by_itself(tmp_path):
@@ -276,7 +285,7 @@ def test_an_adapter_opens_its_base_model(tmp_path):
         1024,
         ("q_proj", "v_proj"),
     )
-    assert "adapter" in str(found.arch.warnings[-1])
+    assert values(found.arch.warnings[-1])["params"] == "1,024"
 
 
 def test_an_adapter_beside_its_model_is_noted(tmp_path):
@@ -285,7 +294,7 @@ def test_an_adapter_beside_its_model_is_noted(tmp_path):
     found = examine(str(tmp_path))
     assert found.files.params == PARAMS
     assert found.adapter.params == 1024
-    assert "not counted in the model" in notes(found)
+    assert {"kind": "LORA", "rank": "8", "params": "1,024"} in notes(found)
 
 
 def test_adapters_in_a_circle_end(tmp_path):
@@ -297,8 +306,9 @@ def test_adapters_in_a_circle_end(tmp_path):
 
 
 def test_an_adapter_without_a_base_says_so(tmp_path):
-    with pytest.raises(DataError, match="without a base model"):
+    with pytest.raises(DataError) as refused:
         examine(adapter(tmp_path / "lora", None))
+    assert values(refused.value.sentence) == {"path": str(tmp_path / "lora")}
 
 
 def pipeline(path):

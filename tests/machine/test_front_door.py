@@ -16,6 +16,7 @@ from rigright.base.errors import DataError
 from rigright.machine.opened import open_machine, read_machine
 from rigright.machine.opened.pieces import SUPPORTED
 from rigright.machine.opened.sections import sections
+from rigright.machine.opened.text import text_of
 from rigright.machine.record import Machine
 
 XID = "NVRM: Xid (PCI:0000:38:00): 79, pid=0, GPU has fallen off the bus."
@@ -432,14 +433,24 @@ def test_the_way_it_was_handed_over_changes_no_fact(shared):
         if not path.is_file() or path.suffix in {".md", ".gz"} or not 0 < path.stat().st_size < MOST_BYTES:
             continue
         raw = path.read_bytes()
-        alone = said(raw)
+        alone, text = said(raw), text_in(raw)
         for way, handed in HANDED.items():
+            if text is not None and text_in(handed(raw)) == text:
+                continue  # readers are shown the very same
             found = said(handed(raw))
             if (unstamped(found) if way == STAMPS else found) != alone:
                 wrong.append((way, path.name))
         seen += 1
     assert seen > 30
     assert not wrong
+
+
+def text_in(raw):
+    """What readers are shown of it; None where it is a file of another kind."""
+    try:
+        return text_of(raw, name="x").rstrip("\n") if raw[:2] != b"PK" else None
+    except DataError:
+        return None
 
 
 def said(raw):

@@ -430,9 +430,10 @@ def test_a_target_takes_no_name_of_ours_and_one_that_breaks_is_an_error(plan, ac
 def test_a_name_that_ours_has_stays_ours(tmp_path):
     taking = {**made.CHIP, "id": "h100-acme", "name": "H100 of Acme"}
     made.install(tmp_path, *facts(**{"chips.csv": made.table("chips.csv", taking)}))
-    for name in ("h100", "H100 PCIe", "rtx 4090"):
-        line = ("explain", "qwen3-8b", "--on", name, "--json")
-        assert rig(*line, path=tmp_path).out == rig(*line).out
+    line = ("compare", "h100", "H100 PCIe", "rtx 4090", "--for", "qwen3-8b", "--json")
+    usual = rig(*line)
+    assert [one["plan"]["chip"] for one in usual.data["things"]]
+    assert rig(*line, path=tmp_path) == usual
 
 
 READS = {

@@ -199,7 +199,7 @@ def nobody():
 
 @pytest.mark.parametrize("scene", ["hung_driver", "hung", "aborts"])
 def test_a_bad_driver_costs_its_patience_and_not_the_answer(start, scene):
-    code, out, err = heard(start("probe --json", scene=scene, env={"RIGRIGHT_PATIENCE": "0.1"}))
+    code, out, err = heard(start("probe --json", scene=scene, env={"RIGRIGHT_PATIENCE": "0.5"}))
     assert (code, err) == (0, "")
     told = json.loads(out)
     assert told["cpu"]["threads"]

@@ -9,7 +9,7 @@ HOW = ("full", "lora", "qlora")
 CARDS = ("4090", "8x h100", "2x 3090", "zx81")
 FEW = (  # one of each kind
     *("plan qwen3-32b --mode chat --concurrency 8", "plan llama-3.1-8b --on '2x 4090' --lang zh"),
-    *("plan qwen3-8b --mode finetune --tokens 1M --method lora", "plan llama-3.1-70b --budget 1usd"),
+    *("plan qwen3-8b --mode finetune --tokens 1M --method lora", "plan qwen3-8b --on 4090 --budget 1usd"),
     *("plan qwen3-8b --tpot 0", "plan nobody-knows-this", "plan qwen3-8b --mode nonsense --lang zh"),
     *("explain llama-3.1-8b --on 4090", "explain llama-2-7b --on 4090 --train=lora"),
     *("build '2x rtx 4090' --lang zh", "cost '2x rtx 4090' --years 3", "cost", "compare 4090 --for qwen3-8b"),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_files import FILES
+from examples import few
 from rigright.base.errors import DataError
 from rigright.faces.cli.main import main
 from rigright.facts import anchors as store
@@ -77,6 +78,7 @@ def test_a_start_ends_between_what_was_predicted_and_what_was_measured(tmp_path_
     assert after.high - after.low <= (before.high - before.low) * 1.1
 
 
+@few
 @given(ratio=st.floats(0.8, 1.5))
 def test_a_peak_ends_between_and_its_band_narrows(tmp_path_factory, ratio):
     folder = tmp_path_factory.mktemp("peak")

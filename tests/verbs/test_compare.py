@@ -73,7 +73,6 @@ def test_a_bare_name_takes_as_few_cards_as_will_do():
     [
         (("2x rtx 3090", "rtx 5090", "m4 max 128gb"), 1),  # all at home: a chat
         (("2x rtx 3090", "rtx pro 6000", "aws"), 8),  # of some the number is open: the usual users
-        (("rtx 4090", "l4"), 8),
     ],
 )
 def test_all_are_asked_for_the_same_work(things, concurrency):

@@ -270,7 +270,14 @@ def test_a_looser_limit_never_makes_the_best_dearer(llama8, market, name, shares
     tight, loose = (low * (high / low) ** share for share in sorted(shares))
     best = []
     for bound in (tight, loose):
-        wish = PlanWish(chips=("rtx 4090", "h100 sxm"), most_chips=2, users=users, **WORK, **{name: bound})
+        wish = PlanWish(
+            chips=("rtx 4090", "h100 sxm"),
+            most_chips=2,
+            users=users,
+            engines=("vllm",),
+            **WORK,
+            **{name: bound},
+        )
         if name not in {"ttft_s", "tpot_s"}:
             wish = replace(wish, ttft_s=60.0)  # else what people usually want is asked for them
         found = find_serving(llama8, wish, market=market)

@@ -44,6 +44,7 @@ def wishes():
         ttft_s=st.sampled_from([None, 0.5, 2.0, 10.0]),
         tpot_s=st.sampled_from([None, 0.02, 0.1]),
         most_chips=st.sampled_from([2, 8]),
+        engines=st.sampled_from([("vllm",), ("llama.cpp",), ()]),  # all of them cost as much as many chips
     )
 
 

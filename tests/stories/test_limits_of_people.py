@@ -8,8 +8,8 @@ from rigright.facts.chips import short
 from rigright.facts.find import find_chip
 
 # the whole market costs ten times as much
-SOME = "--chips '3060 12gb, 3090, 4090, l4, l40s, a100 80gb, h100, 7900 xtx, mi300x'"
-FEW = "--chips '3090, h100'"
+SOME = "--chips '3060 12gb, 3090, 4090, l4, l40s, a100 80gb, h100, 7900 xtx, mi300x' --engine vllm"
+FEW = "--chips '3090, h100' --engine vllm"
 MODEL = f"plan llama-3.1-8b --users 8 {SOME}"
 
 
@@ -52,11 +52,11 @@ def test_every_plan_keeps_the_limit(ask):
 
 BROKEN = [
     (f"plan llama-3.1-70b --buy --users 4 --budget '$500' {FEW}", "usd", 500),
-    ("plan llama-3.1-8b --on h100 --users 8 --ttft 1ms", "ttft_s", 0.001),
-    ("plan llama-3.1-8b --on h100 --users 8 --tpot 100us", "tpot_s", 0.0001),
+    ("plan llama-3.1-8b --on h100 --engine vllm --users 8 --ttft 1ms", "ttft_s", 0.001),
+    ("plan llama-3.1-8b --on h100 --engine vllm --users 8 --tpot 100us", "tpot_s", 0.0001),
     (f"plan llama-3.1-8b --users 8 {FEW} --watts 5W", "power_w", 5),
     (f"plan llama-3.1-8b --users 8 {FEW} --rent --per-hour '$0.01'", "usd_per_h", 0.01),
-    ("plan llama-3.1-8b --on 4090 --rate 100000/s", "requests_per_s", 100_000),
+    ("plan llama-3.1-8b --on 4090 --engine vllm --rate 100000/s", "requests_per_s", 100_000),
     ("plan llama-3.1-8b --on 4090 --users 8 --tok-per-s 1M", "output_tok_per_s", 1_000_000),
     ("plan llama-3.1-8b --on 4090 --users 8 --grows-to 400B", "later_params", 400e9),
     ("plan llama-3.1-8b --mode pretrain --tokens 10T --on '8x h100' --days 1", "days", 1),

@@ -113,7 +113,7 @@ def test_one_thing_that_is_nowhere_told_is_no_alarm(field):
 
 def test_one_thing_that_a_server_nowhere_tells_is_no_alarm():
     """Its fields are forgotten some at a time, of records far apart; one that alarms is then looked for."""
-    every, turns = forgettable(), len(forgettable()) // 4
+    every, turns = forgettable(), len(forgettable()) // 8
     for turn in range(turns):
         gone = set(every[turn::turns])
         if alarmed("server", gone):

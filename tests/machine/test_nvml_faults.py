@@ -312,11 +312,9 @@ def test_children_that_cannot_be_ended_do_not_pile_up(monkeypatch):
 
 
 @pytest.mark.parametrize("said", [b"rubbish\n", b"[1, 2]\n", b"\xff\xfe\n", b"\n", b'{"end": \n', b""])
-def test_a_child_that_talks_rubbish_is_a_child_that_is_gone(said, monkeypatch):
-    monkeypatch.setattr(
-        "rigright.machine.nvml.process.arguments",
-        lambda: [sys.executable, "-c", f"import os; os.write(1, {said!r})"],
-    )
+def test_a_child_that_talks_rubbish_is_a_child_that_is_gone(said, monkeypatch, tmp_path):
+    (tmp_path / "said").write_bytes(said)
+    monkeypatch.setattr("rigright.machine.nvml.process.arguments", lambda: ["cat", str(tmp_path / "said")])
     process = Process(dict(os.environ))
     with pytest.raises(Gone):
         process.hear(10)
@@ -324,10 +322,7 @@ def test_a_child_that_talks_rubbish_is_a_child_that_is_gone(said, monkeypatch):
 
 
 def test_a_silent_child_is_a_hung_child(monkeypatch):
-    monkeypatch.setattr(
-        "rigright.machine.nvml.process.arguments",
-        lambda: [sys.executable, "-c", "import time; time.sleep(60)"],
-    )
+    monkeypatch.setattr("rigright.machine.nvml.process.arguments", lambda: ["sleep", "60"])
     process = Process(dict(os.environ))
     with pytest.raises(Hung):
         process.hear(0.05)

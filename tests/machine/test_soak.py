@@ -25,7 +25,7 @@ from rigright.report.screen import Screen
 from rigright.verbs.watch.watched import MachineMoment
 
 # a day, or as many looks in two hours of it; benchmarks/watch.py does it every second
-EVERY_S, LOOKS = 30, 2880 if THOROUGH else 480
+EVERY_S, LOOKS = 30, 2880 if THOROUGH else 320
 
 
 def look(n):

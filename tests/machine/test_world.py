@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_trees import planted, remembered
+from rigright.base.patience import NAME, patience
 from rigright.machine.probe import probe
 from rigright.machine.world import MOST_NAME, World, command_file, here
 
@@ -80,6 +81,20 @@ def live(**env):
 def test_a_command_that_hangs_is_ended_with_all_it_started():
     said = live().run("sh", "-c", "sleep 60 & sleep 60", patience_s=0.2)
     assert said.code == -1
+
+
+def test_patience_is_one_number():
+    told = {"": 1, "2": 2, "0.1": 0.1, "x": 1, "-1": 1, "0": 1, "inf": 1, "nan": 1, "1e9": 1}
+    assert {text: patience(3.0, {NAME: text}) for text in told} == {
+        text: pytest.approx(3.0 * factor) for text, factor in told.items()
+    }
+    assert patience(3.0, {}) == 3.0
+
+
+@posix
+def test_a_command_is_waited_for_as_long_as_there_is_patience():
+    assert live(**{NAME: "0.001"}).run("sleep", "600", patience_s=300).code == -1
+    assert live(**{NAME: "1000"}).run("sleep", "0.3", patience_s=0.01).code == 0
 
 
 @posix

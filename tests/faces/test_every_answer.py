@@ -456,6 +456,11 @@ def an_agent_is_answered_the_same(asked):
     said = {name: [str(item) for item in one] if isinstance(one, list) else one for name, one in said.items()}
     full, short = (tools.call(verb, said | {"detail": one}, root=asked.folder) for one in ("full", "short"))
     assert not full.failed, full.text
+    takes, gives = agents(verb, asked.folder)
+    takes.validate({name: one for name, one in said.items() if name in takes.schema["properties"]})
+    gives.validate(full.data)
+    kinds = asked.question.line == "look-up"  # whose keys are the kinds of what is known
+    assert kinds or {*full.data} <= {tools.ROWS, *gives.schema["properties"]}
     first = asked.text(width=4000).splitlines()[0]
     assert full.text.replace("\\", "").startswith(f"# {first}"), "which a screen may wrap"
     whole = shortened(tools.as_object(asked.data), most=tools.DETAIL["full"])
@@ -467,6 +472,15 @@ def an_agent_is_answered_the_same(asked):
     for key, value in short.data.items():
         cut = any(one.split(".")[0] == key for one in left)
         assert key == "left_out" or value == full.data.get(key) or cut, key
+
+
+@cache
+def agents(tool, root):
+    """The schemas that an agent reads of a tool."""
+    both = tools.shown(tool, root), tools.in_short(tool)
+    for one in both:
+        jsonschema.Draft202012Validator.check_schema(one)
+    return tuple(map(jsonschema.Draft202012Validator, both))
 
 
 def may_read(asked, said):

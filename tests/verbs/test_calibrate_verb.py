@@ -7,10 +7,11 @@ import math
 import tomllib
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_files import LLAMA_BENCH
+from examples import few
 from rigright.base.errors import DataError
 from rigright.base.tables import DATA
 from rigright.faces.cli.main import main
@@ -212,16 +213,16 @@ def served(tmp_path, name, *, metrics, loads, times):
     return str(path)
 
 
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@few
 @given(st.data())
-def test_figures_hang_together_whatever_own_runs_say(tmp_path, data):
+def test_figures_hang_together_whatever_own_runs_say(tmp_path_factory, data):
     """After any shifts: output tokens/s never above concurrency / TPOT; latency is TTFT and TPOT."""
+    tmp_path = tmp_path_factory.mktemp("drawn")
     loads = (1, 16, 128)
     measured = data.draw(st.sets(st.sampled_from(METRICS[:3]), min_size=1))
     factors = {f"{metric}:{load}": data.draw(st.floats(0.4, 2.5)) for metric in METRICS for load in loads}
     mine = served(tmp_path, "mine.csv", metrics=sorted(measured), loads=loads[1:], times=factors)
     out = str(tmp_path / "anchors.toml")
-    (tmp_path / "anchors.toml").unlink(missing_ok=True)
     calibrate(mine, out=out)
     every = served(tmp_path, "all.csv", metrics=METRICS, loads=loads, times=dict.fromkeys(factors, 1.0))
     with store.use(out):

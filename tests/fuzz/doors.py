@@ -120,7 +120,7 @@ DOORS: dict[tuple[str, str], tuple[str, str]] = {  # verb and option -> the word
     ("explain", "--anchors"): (_FIT, ANCHORS),
     ("export", "--from"): ("vllm", PLAN),
     ("export", "--prices"): (f"vllm {_FIT}", PRICES),
-    ("fit", "--anchors"): ("rtx-4090", ANCHORS),
+    ("fit", "--anchors"): ("rtx-4090 --family llama --min-params 7b --max-params 9b", ANCHORS),
     ("plan", "--prices"): (_FIT, PRICES),
     ("plan", "--anchors"): (_FIT, ANCHORS),
     ("prices", "--prices"): ("show", PRICES),

@@ -75,7 +75,7 @@ def test_the_same_answer_in_chinese(ask):
 
 
 def test_what_else_the_card_could_run(ask):
-    listed = ask("fit --on 'rtx 3060 12gb' --task text --limit 5 --json").data
+    listed = ask("fit --on 'rtx 3060 12gb' --task text --family qwen3 --limit 5 --json").data
     assert len(listed["models"]) == 5
     best = listed["models"][0]
     words = f"--engine {best['engine']} --weights {best['weights_format']} --context {best['context_tok']}"

@@ -18,6 +18,7 @@ from rigright.base.errors import AskError, MissingError, RigError
 from rigright.base.tables import DATA, read_rows, text
 from rigright.facts.engines import engines
 from rigright.facts.formats import find_format, mixes
+from spoken import values
 
 with (Path(__file__).parent / "names.csv").open(encoding="utf-8", newline="") as file:
     NAMES = [tuple(row.values()) for row in csv.DictReader(file)]
@@ -56,14 +57,18 @@ def test_a_size_alone_takes_a_well_known_model_and_names_others(size):
 
 @pytest.mark.parametrize("size", ["17b", "55b", "3t"])
 def test_a_size_of_no_well_known_model_lists_the_nearest(size):
-    with pytest.raises(AskError, match="closest: "):
+    with pytest.raises(AskError) as refused:
         find(size)
+    told = values(refused.value.sentence)
+    assert told["size"] == size
+    assert set(told["names"].split(", ")) <= set(zoo.every_name())
 
 
 @pytest.mark.parametrize("memory", ["24GB", "24 gb", "80g", "24gb vram", "16GiB"])
 def test_a_size_of_memory_is_no_model(memory):
-    with pytest.raises(AskError, match="memory size"):
+    with pytest.raises(AskError) as refused:
         find(memory)
+    assert values(refused.value.sentence) == {"asked": memory}
 
 
 def test_the_models_that_sizes_mean_are_of_the_zoo():

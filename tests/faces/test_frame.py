@@ -173,8 +173,8 @@ REFUSED = [  # and what its sentence and its hint name; how they read is in gold
     ("greet-all A --fast=1", "--fast", ""),
     ("greet-all A --json --html", "--html", ""),
     ("greet-all A --color pink", "pink", "auto"),
-    ("greet-all A --width 3", '"3"', "20"),
-    ("greet-all A --width ²", '"²"', "20"),
+    ("greet-all A --width 3", "3", "20"),
+    ("greet-all A --width ²", "²", "20"),
     ("--width", "--width", ""),
     ("--nonsense", "--nonsense", ""),
 ]

@@ -15,6 +15,7 @@ HEAD = (
     "id,source,engine,engine_version,arch,chip,n_chips,tp,weights,mode,load,prompt_tok,output_tok"
     ",metric,value"
 )
+NOTE = "(h100-sxm5-80gb, vllm, tpot); --anchors"  # what moved figures, and how to turn it off
 ASKED = "meta-llama/Llama-3.1-8B,h100-sxm5-80gb,1,1,bf16,serve"
 
 
@@ -59,9 +60,9 @@ def test_from_runs_to_figures_and_back(settings, capsys):
     for row, value in before.items():
         assert 1.05 < after[row] / value < 1.3
     assert width(path, settings) < wide
-    assert "calibrated to your own runs" in capsys.readouterr().out
+    assert NOTE in " ".join(capsys.readouterr().out.split())
     assert predicted(path, settings, "--anchors", "none") == pytest.approx(before)
-    assert "correction" not in capsys.readouterr().out
+    assert "--anchors" not in capsys.readouterr().out
 
 
 def test_a_named_file_is_taken_instead(settings, capsys):
@@ -85,25 +86,23 @@ def test_other_chips_are_left_as_they_are(settings, capsys):
         path.read_text(encoding="utf-8").replace("h100-sxm5-80gb", "a100-sxm4-80gb"), encoding="utf-8"
     )
     assert predicted(other, settings) == pytest.approx(predicted(other, settings, "--anchors", "none"))
-    assert "correction" not in capsys.readouterr().out
+    assert "--anchors" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("text", "said"), [("[[anchor]]\nchip = 1\n", "anchor 1"), ("[[anchor", "not a TOML")]
-)
-def test_a_broken_file_of_own_runs_is_said(settings, capsys, text, said):
+@pytest.mark.parametrize("text", ["[[anchor]]\nchip = 1\n", "[[anchor"])
+def test_a_broken_file_of_own_runs_is_said(settings, capsys, text):
     bad = settings / "bad.toml"
     bad.write_text(text, encoding="utf-8")
     path = runs(settings)
     code = main(["validate", str(path), "--anchors", str(bad)])
     told = capsys.readouterr()
-    assert said in " ".join((told.err + told.out).split())
+    assert "bad.toml" in told.err + told.out
     assert code in {0, 3}
 
 
 def test_a_file_of_own_runs_that_is_not_there_is_said(settings, capsys):
     assert main(["validate", str(runs(settings)), "--anchors", str(settings / "none.toml")]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "none.toml" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", sorted(own_runs.VERBS))

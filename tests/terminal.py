@@ -14,13 +14,14 @@ import subprocess
 import termios
 import time
 import unicodedata
+from pathlib import Path
 
 from begun import Begun
 
 _SEQUENCE = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])")
 _BEGUN = re.compile(r"\x1b(?:\[[?\d;]*)?\Z")  # the rest of it comes with the next bytes
 PATIENCE_S = 60
-STOPPED_S = 0.05  # before what stops is woken
+STOPPED_S = 0.02  # from one look at the program to the next; what has stopped is woken
 
 
 def _shell() -> None:
@@ -39,11 +40,17 @@ def _shell() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.kill(pid, number))
     while True:
-        _, status = os.waitpid(pid, os.WUNTRACED)
-        if not os.WIFSTOPPED(status):
+        ended, status = os.waitpid(pid, os.WUNTRACED | os.WNOHANG)
+        if ended and not os.WIFSTOPPED(status):
             os._exit(os.waitstatus_to_exitcode(status) & 255)
         time.sleep(STOPPED_S)
-        os.kill(pid, signal.SIGCONT)
+        if ended or _is_stopped(pid):
+            os.killpg(pid, signal.SIGCONT)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Also where nobody is told: a thread that starts a program, which stops as well, holds up the others."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
 
 
 class Terminal:

@@ -28,6 +28,7 @@ GOOD = "chip,condition,price,currency,as_of\n4090,new,2100,USD,2026-11-01\n4090,
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    monkeypatch.setenv("RIGRIGHT_TODAY", str(TODAY))
     return tmp_path
 
 
@@ -264,9 +265,8 @@ def test_a_rent_of_your_own_is_what_renting_costs(home):
     assert cost_verb("h100 sxm").way("rent").label != "acme"
 
 
-def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home, monkeypatch):
+def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home):
     """Bought at 20,000 each, rented at 2 an hour, both as they are today: one month, not a range."""
-    monkeypatch.setenv("RIGRIGHT_TODAY", "2026-11-22")
     rows = ("h100 sxm,new,20000,USD,2026-11-22", "h100 sxm,rent,2,USD,2026-11-22")
     file = put(home, "\n".join(["chip,condition,price,currency,as_of", *rows]))
     found = cost_verb("8x h100 sxm", wish=PlanWish(prices_file=file))

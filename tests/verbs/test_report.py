@@ -18,6 +18,14 @@ from rigright.machine import browser
 ASKED = {"mode": "chat", "budget": "8000usd", "lang": "en"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_day():
+    """Prices do not grow old while the tests do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIGRIGHT_TODAY", "2026-11-22")
+        yield
+
+
 @pytest.fixture(scope="module")
 def planned():
     return rig.plan("qwen3-32b", **ASKED).to_dict()

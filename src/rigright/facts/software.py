@@ -168,6 +168,7 @@ def least_driver(cuda: str) -> Version:
     return driver_for(wanted)
 
 
+@cache
 def driver_for(cuda: Version) -> Version:
     """The least Linux driver for a CUDA version; an unlisted one asks for what the next does."""
     following = min(

@@ -1,5 +1,7 @@
 """A PyTorch that only keeps time: the clocks of a thread run ahead by what its card would have taken.
 
+They count what the process works, not what it waits: a card is as fast on a busy machine.
+
 `FAKE_TORCH_CARDS` says how many cards there are and how fast each is: "1,1,0.35"; "1@0.5" tires by half.
 `FAKE_TORCH_FAILS` names a function that fails as a card does that fell off the bus.
 `FAKE_TORCH_WRONG` names a card whose products differ now and then; `FAKE_TORCH_ODD` one whose differ always.
@@ -24,7 +26,8 @@ played = local()  # cards that work at once do so in threads
 
 def ahead(clock):
     """A clock that counts what was played, too."""
-    return lambda: clock() + getattr(played, "s", 0.0)
+    began_s = clock() - time.process_time()
+    return lambda: began_s + time.process_time() + getattr(played, "s", 0.0)
 
 
 time.monotonic, time.perf_counter = ahead(time.monotonic), ahead(time.perf_counter)

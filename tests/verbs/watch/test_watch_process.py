@@ -181,7 +181,7 @@ def test_metrics_are_served_and_the_readings_are_the_drivers(start, play):
 def scraped(address, want):
     until = time.monotonic() + PATIENCE_S
     while True:
-        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - loopback
+        with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:  # noqa: S310 - loopback
             page = answer.read().decode()
         if want in page:
             return page

@@ -109,4 +109,4 @@ def test_what_no_family_reads_is_never_read_silently(kind, inside):
     bert = {**llama, "type_vocab_size": 2, "max_position_embeddings": 64}
     raw = {"model_type": kind, inside: llama} if inside else {**bert, "model_type": kind}
     warnings = " ".join(map(str, read_config(raw, "made").warnings))
-    assert f'unknown model type "{kind}"' in warnings
+    assert f'"{kind}"' in warnings

@@ -138,4 +138,4 @@ def test_what_speaks_is_told_apart():
         "talker_config": {"hidden_size": 8},
     }
     assert [tower.name for tower in silent.towers] == ["text", "vision", "audio"]
-    assert len(set(read_config(speaking, "made").warnings) - set(silent.warnings)) == 1
+    assert len(read_config(speaking, "made").warnings) == 1

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from rigright.arch import count
 from rigright.arch.sources.module import CHILD, parse_inputs, read_trace, trace
 from rigright.base.errors import AskError, DataError, MissingError
+from spoken import values
 
 # a Python that has torch, where this one has not
 PYTHON = os.environ.get("RIGRIGHT_TORCH_PYTHON", sys.executable)
@@ -82,7 +82,7 @@ def test_a_module_is_counted_and_its_activations_measured(program):
     assert conv.map_elems == norm.map_elems == relu.map_elems == (8 * 32 * 32,)
     assert conv.kept_elems == 3 * 32 * 32
     assert count.flops_per_tok(arch.trunk) == 2 * (8 * 27 * 32 * 32 + 1280)
-    assert "17 elements are buffers" in str(arch.warnings[0])
+    assert values(arch.warnings[0]) == {"count": "17"}
     assert arch.task == "vision"
 
 
@@ -134,7 +134,6 @@ def test_an_input_that_does_not_fit_says_why(program):
 
 def test_a_child_that_hangs_is_ended(program, tmp_path):
     (tmp_path / "torch.py").write_text("while True: pass\n", encoding="utf-8")
-    started = time.monotonic()
     hanging = tmp_path / "python"
     hanging.write_text(
         f"#!/bin/sh\nexec {sys.executable} -c 'import time; time.sleep(600)'\n", encoding="utf-8"
@@ -142,9 +141,9 @@ def test_a_child_that_hangs_is_ended(program, tmp_path):
     hanging.chmod(0o755)
     if os.name != "posix":
         pytest.skip("the stand-in is a shell script")
-    with pytest.raises(DataError, match="did not finish within 1 s"):
-        trace(program, "hang", run_code=True, python=str(hanging), limit_s=1)
-    assert time.monotonic() - started < 60
+    with pytest.raises(DataError) as refused:
+        trace(program, "hang", run_code=True, python=str(hanging), limit_s=0.2)
+    assert values(refused.value.sentence) == {"file": program.name, "limit": "0.2"}
 
 
 def test_without_torch_the_sentence_tells_how_to_get_it(program, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 from rigright.base.bounded import MOST_COLUMNS, MOST_ROW_CHARS, bounded_csv, bounded_toml
 from rigright.base.errors import DataError
 from rigright.base.tables import open_rows
+from spoken import values
 
 FLOODS = {
     "columns": ",".join("x" * 3 for _ in range(MOST_COLUMNS + 1)) + "\n1\n",
@@ -27,8 +28,11 @@ def lines_of(text):
 
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_table_beyond_its_bounds_is_refused_in_a_sentence(flood):
-    with pytest.raises(DataError, match=r"t\.csv is not a CSV table: ."):
+    with pytest.raises(DataError) as refused:
         list(open_rows(lines_of(FLOODS[flood]), "t.csv"))
+    told = values(refused.value.sentence)
+    assert told["file"] == "t.csv"
+    assert told["why"]
 
 
 def test_rows_are_counted_as_they_are_read():

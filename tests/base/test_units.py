@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rigright.base import units
 from rigright.base.errors import AskError
+from spoken import values
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,9 @@ def test_sizes_are_read(text, size_bytes):
     ["", "GB", "-1GB", "1.2.3GB", "80 GBps", "nan", "inf", "1e999", "八十GB", "8x", "1e400 GB", "1 000"],
 )
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(AskError, match="as a size"):
+    with pytest.raises(AskError) as refused:
         units.parse_bytes(text)
+    assert values(refused.value.sentence) == {"text": text}
 
 
 @pytest.mark.parametrize(
@@ -51,8 +53,9 @@ def test_counts_are_read(text, count):
 
 @pytest.mark.parametrize("text", ["", "4.5", "-4", "4g", "nan", "1e400", "four"])
 def test_what_is_no_count_is_refused(text):
-    with pytest.raises(AskError, match="as a count"):
+    with pytest.raises(AskError) as refused:
         units.parse_count(text)
+    assert values(refused.value.sentence) == {"text": text}
 
 
 @given(st.text(max_size=40))
@@ -140,9 +143,10 @@ def test_figures_with_units_are_read(read, text, value):
     ],
 )
 def test_what_is_no_such_figure_is_refused_with_an_example(read, text):
-    with pytest.raises(AskError, match="cannot read") as refused:
+    with pytest.raises(AskError) as refused:
         read(text)
-    assert "for example" in str(refused.value.hint)
+    assert text.startswith(values(refused.value.sentence)["text"])
+    assert values(refused.value.hint)["example"]
 
 
 @pytest.mark.parametrize(

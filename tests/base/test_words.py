@@ -161,6 +161,7 @@ def test_one_of_a_thing_is_said_so():
     assert seen > 150
 
 
+@pytest.mark.letters
 @pytest.mark.parametrize(
     ("text", "values", "told"),
     [
@@ -236,6 +237,7 @@ def test_no_exception_of_this_file_is_stale():
     assert set(NOT_LITERAL) <= loose
 
 
+@pytest.mark.letters
 def test_a_sentence_is_told_in_either_language():
     sentence = say("no such file: {file}", file="a.csv")
     assert tell(sentence, ENGLISH) == str(sentence) == "no such file: a.csv"

@@ -6,18 +6,24 @@ import os
 import select
 import signal
 import struct
-import subprocess
-import sys
 import time
 
 import pytest
+from forks import Fork
 
 from rigright.faces.cli.live import Live
 
 fcntl = pytest.importorskip("fcntl", reason="a terminal of POSIX")
 termios = pytest.importorskip("termios")
-PATIENCE_S = 20
+PATIENCE_S = 60
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
+
+
+def on_terminal(theirs):
+    """Done first in the program: it is the first of its own session, and this is its terminal."""
+    os.setsid()
+    for number in range(3):
+        os.dup2(theirs, number)
 
 
 class Terminal:
@@ -29,10 +35,8 @@ class Terminal:
         env = {**os.environ, "TERM": term, "RIGRIGHT_HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
         env.pop("COLUMNS", None)
         self.before = termios.tcgetattr(self.ours)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "rigright", "watch", "--no-history", "--every", "300ms", *line.split()],
-            env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        )  # fmt: skip
+        words = ["watch", "--no-history", "--every", "300ms", *line.split()]
+        self.process = Fork(words, env=env, first=lambda: on_terminal(theirs))
         self.theirs = theirs
         self.said = b""
 
@@ -55,9 +59,7 @@ class Terminal:
         return code, termios.tcgetattr(self.ours)
 
     def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        self.process.close()
         os.close(self.ours)
         os.close(self.theirs)
 
@@ -92,7 +94,7 @@ def test_however_it_ends_the_terminal_is_as_it_was(terminal, way):
 
 def test_a_window_that_changes_is_drawn_anew(terminal):
     shown = terminal(columns=90, rows=30)
-    shown.until(b"busiest core")
+    shown.until(b"cpu ")
     shown.resize(30, 8)
     at = shown.until(b"\x1b[J", since=len(shown.said))  # the whole; from then on what changes
     last = shown.said[:at].split(b"\x1b[H")[-1].partition(b"\x1b[J")[0].split(b"\r\n")

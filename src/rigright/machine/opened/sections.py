@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rigright.base.bounded import bounded_json_at
+from rigright.base.units import MIB
 
 MOST_SECTIONS = 2000
 _PROGRAMS = "|".join(
@@ -72,7 +73,7 @@ _HEAD = re.compile(rf"^[ \t]{{0,4}}(?:{_HEADS})[ \t]*$", re.MULTILINE)
 _KNOWN = re.compile(_COMMAND)
 _DOCUMENT = re.compile(r"^(?:\{[ \t]*\n\s{0,40}\"|\[[ \t]*\n\s{0,40}\{)", re.MULTILINE)  # over several lines
 _OF_JOURNAL = '"__REALTIME_TIMESTAMP"'
-_MOST_DOCUMENTS = 256
+_MOST_DOCUMENTS, _MOST_CHARS = 256, 4 * MIB  # of one
 _BEFORE = re.compile(r"(?:sudo|time)\s+(?:-\w\s+)*")
 
 
@@ -134,10 +135,10 @@ def _around_documents(text: str) -> Iterator[str]:
         if match.start() < done:
             continue
         try:
-            _, end = bounded_json_at(text, match.start())
+            _, size = bounded_json_at(text[match.start() : match.start() + _MOST_CHARS], 0)
         except ValueError:
             continue
         yield text[done : match.start()]
-        yield text[match.start() : end]
-        done = end
+        done = match.start() + size
+        yield text[match.start() : done]
     yield text[done:]

@@ -303,13 +303,13 @@ def test_own_runs_stand_in_the_users_settings(tmp_path, monkeypatch):
 def test_a_file_of_own_runs_that_cannot_be_read_is_named(tmp_path, block):
     with (
         store.use(anchors_file(tmp_path / "mine.toml", ONE, block)),
-        pytest.raises(store.DataError, match=r"mine\.toml: cannot read anchor 2"),
+        pytest.raises(store.DataError, match=r"mine\.toml: .* 2\b"),
     ):
         store.anchors()
 
 
 def test_a_file_of_own_runs_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(store.AskError, match="no such file"), store.use(str(tmp_path / "none.toml")):
+    with pytest.raises(store.AskError, match=r"none\.toml"), store.use(str(tmp_path / "none.toml")):
         pass
 
 

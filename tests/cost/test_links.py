@@ -150,7 +150,7 @@ def test_every_row_names_a_network_and_a_chip_or_a_kind_of_chips():
 
 
 def test_an_unknown_network_is_told_with_those_there_are():
-    with pytest.raises(AskError, match=re.escape('"token-ring"; known: ib-xdr')):
+    with pytest.raises(AskError, match=r'"token-ring".* ib-xdr'):
         fabric_of(by_id()["h100-sxm5-80gb"], network="token-ring")
 
 

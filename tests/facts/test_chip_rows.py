@@ -13,6 +13,7 @@ from rigright.base.tables import read_rows, scaled, text
 from rigright.base.units import GIB, GIGA, MEGA, MIB
 from rigright.facts.chips import Chip, by_id, chips, memory_share
 from rigright.facts.prices import dated
+from spoken import values
 
 CHIPS = pytest.mark.parametrize("chip", chips(), ids=lambda chip: chip.id)
 TODAY = date(2026, 11, 20)
@@ -272,5 +273,7 @@ def test_capability_is_a_pair_where_there_is_one():
 def test_a_bad_cell_names_file_line_and_column(tmp_path):
     table = tmp_path / "chips.csv"
     table.write_text("id,mem_gib\nfine,80\nbad,eighty\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"chips\.csv, line 3, column mem_gib.*eighty"):
+    with pytest.raises(DataError) as refused:
         read_rows(table, {"id": text, "mem_gib": scaled(GIB)})
+    told = {"file": "chips.csv", "line": "3", "column": "mem_gib", "cell": "eighty"}
+    assert values(refused.value.sentence) == told

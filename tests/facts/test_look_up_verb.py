@@ -19,6 +19,7 @@ from rigright.report.pages.look_up import page, plain
 from rigright.report.screen import Screen
 from rigright.verbs.look_up.conditions import find_field, read_condition
 from rigright.verbs.look_up.frame import LookUpWish, find_kind, kind_names, kind_summaries, look_up
+from spoken import values
 
 TODAY = date(2026, 11, 20)
 OURS = ("architectures", "benchmarks", "chips", "clouds", "cpus", "platforms", "prices", "software")
@@ -52,8 +53,8 @@ def test_every_kind_shows_all_it_has(kind):
 def test_every_kind_shows_one_record_in_full(kind):
     listing = found(kind, limit=1)
     text = render(page(listing), Screen(width=90))
-    assert "source" in text
-    assert len(plain(listing, "en")) == 1
+    (row,) = plain(listing, "en")
+    assert row["source"].partition(" ")[0] in text
 
 
 def test_names_find_and_sizes_set():
@@ -97,17 +98,18 @@ def test_words_sort_from_a():
 
 
 def test_a_limit_says_how_many_there_are():
-    text = render(page(found("chips", limit=3)), Screen(width=100))
-    assert "3 of " in text
-    assert "nothing matches" in render(page(found("chips", where=("memory>9000GB",))), Screen(width=100))
+    listing = found("chips", limit=3)
+    assert f"3 of {listing.total}" in render(page(listing), Screen(width=100))
+    assert render(page(found("chips", where=("memory>9000GB",))), Screen(width=100)).strip(), (
+        "none, and it is said"
+    )
 
 
 def test_prices_carry_dates_and_go_stale():
     listing = found("prices", "4090")
     assert {one.chip for one in listing.records} == {"rtx-4090"}
     assert all(one.as_of for one in listing.records)
-    text = render(page(listing), Screen(width=100))
-    assert "stale: older than 180 days" in text
+    assert " 180 " in render(page(listing), Screen(width=100))
     fresh = look_up("prices", ("4090",), today=date(2025, 8, 1))
     assert fresh.records[0].stale is False
     assert plain(listing, "en")[0]["stale"] is True
@@ -128,7 +130,7 @@ def test_software_for_a_driver_and_a_chip():
     assert all(release.least_driver == "570.26" for release in releases)
     assert found("software", "torch", "2.9", "cu128").total == 1
     assert {release.product for release in found("software", "v100").records} == {"PyTorch", "CUDA"}
-    with pytest.raises(AskError, match="does not run CUDA"):
+    with pytest.raises(AskError, match=r"MI300X.*CUDA"):
         found("software", "mi300x")
     with pytest.raises(AskError):
         found("software", "torch", "5090", "driver", "550.54")
@@ -227,8 +229,9 @@ def test_a_year_stands_for_all_its_months():
 
 @pytest.mark.parametrize("text", ["x", "2023-13", "23", "2023-1", "2023-02-30", "0000"])
 def test_what_is_no_date_is_refused(text):
-    with pytest.raises(AskError, match="as a date"):
+    with pytest.raises(AskError) as refused:
         found("chips", where=(f"since>={text}",))
+    assert text in values(refused.value.sentence).values()
 
 
 def test_versions_are_ordered_by_their_numbers():
@@ -241,9 +244,8 @@ def test_versions_are_ordered_by_their_numbers():
 
 
 def test_a_word_that_no_record_has_is_met_with_what_there_is():
-    assert [str(note) for note in found("chips", where=("vendor=nvida",)).notes] == [
-        'no record has vendor "nvida"; known: NVIDIA'
-    ]
+    (note,) = found("chips", where=("vendor=nvida",)).notes
+    assert {"nvida", "NVIDIA"} <= set(values(note).values())
     (note,) = found("chips", where=("segment=laptop",)).notes
     assert "consumer" in str(note)
     assert found("chips", where=("memory>=900GB",)).notes == ()
@@ -255,8 +257,9 @@ def test_python_may_leave_out_the_day_and_the_tuple():
 
 
 def test_a_negative_limit_is_refused():
-    with pytest.raises(AskError, match="0 shows all"):
+    with pytest.raises(AskError) as refused:
         found("chips", limit=-1)
+    assert "-1" in str(refused.value)
 
 
 @pytest.mark.parametrize("kind", [name for name in kind_names() if name != "model"])

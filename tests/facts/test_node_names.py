@@ -13,6 +13,7 @@ from rigright.cost.wires import wire_of
 from rigright.facts.chips import by_id
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import MOST_CARDS, device_of, find_node
+from spoken import values
 
 EIGHT = ["h100-sxm5-80gb"] * 8
 SHAPES = {  # text -> cards of one box, boxes
@@ -144,8 +145,9 @@ def test_any_text_is_a_machine_or_a_clear_error(text):
     ],
 )
 def test_a_number_of_cards_that_cannot_be_is_told(text, count):
-    with pytest.raises(AskError, match=f": {count} is not a valid number of GPUs"):
+    with pytest.raises(AskError) as refused:
         find_node(text)
+    assert values(refused.value.sentence)["count"] == count
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_cards_without_nvlink_say_so_and_an_unusual_rate_is_counted_as_the_next_
 def test_a_size_alone_is_the_most_common_card_of_that_memory(text, chip):
     node = find_node(text)
     assert {card.chip.id for card in node.cards} == {chip}
-    assert "most common card" in str(node.notes[0])
+    assert node.cards[0].chip.name in values(node.notes[0]).values()
 
 
 def test_the_cards_that_sizes_mean_have_that_memory():

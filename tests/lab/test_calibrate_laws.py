@@ -57,7 +57,7 @@ def test_comments_survive_being_written(table):
 def test_a_table_that_is_none_is_not_written(tmp_path):
     path = tmp_path / "t.toml"
     path.write_text("a = 1\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"t\.toml is not a TOML table"):
+    with pytest.raises(DataError, match=r"t\.toml"):
         toml.write(path, "a = = 2")
     assert path.read_text(encoding="utf-8") == "a = 1\n"
     toml.write(path, "a = 2\n")

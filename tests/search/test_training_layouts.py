@@ -33,7 +33,7 @@ def gathered(plan):
     return plan.work.micro_batch * plan.work.accumulate * plan.layout.dp
 
 
-EVERY = 1 if settings.default.max_examples > 15 else 5  # it meets each model, machine and work all the same
+EVERY = 1 if settings.default.max_examples > 15 else 7  # it meets each model, machine and work all the same
 
 
 @pytest.mark.parametrize(("model", "on", "work"), list(product(MODELS, MACHINES, WORKS))[::EVERY])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from players import POLICIES, log_of, make_load, make_shop, slow_replay
 
+from examples import few
 from rigright.sim.fleet import Handover, ReplicaFleet, play
 from rigright.sim.server import NEVER
 
@@ -37,6 +38,7 @@ def check(load, played):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("size", ["tight", "narrow", "wide"])
 @given(rows=REQUESTS)
+@few
 def test_every_token_is_made_once_and_the_cache_never_overflows(policy, size, rows):
     load, shop = make_load(rows), SHOPS[policy][size]
     played = play(load, ReplicaFleet(shop=shop))

@@ -121,14 +121,7 @@ class Browser:
 def browser(profile):
     """A browser of its own, closed at the end."""
     process = subprocess.Popen(
-        [
-            "sh",
-            "-c",
-            'exec chromium "$@" 3<&0 4>&1 0</dev/null 1>/dev/null',
-            "sh",
-            *QUIET,
-            f"--user-data-dir={profile}",
-        ],
+        ["sh", "-c", START, "sh", *QUIET, f"--user-data-dir={profile}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -196,6 +196,13 @@ def test_every_training_remedy_asked_for_does_what_was_said_of_it():
     assert tried > asked
 
 
+def test_flags_take_the_place_of_those_that_stood_there():
+    asked = "rigright explain m --micro-batch 4 --on 'rtx 4090' --recompute none --no-flash"
+    kept = ["rigright", "explain", "m", "--on", "rtx 4090", "--no-flash"]
+    for flags in ("--recompute full --micro-batch 1", "--micro-batch 1 --recompute full"):
+        assert shlex.split(again(asked, flags)) == [*kept, *flags.split()]
+
+
 def test_adapters_instead_of_full_training_keep_the_sharding_they_were_weighed_with():
     words = ["Mistral-7B-Instruct-v0.3", "--on", "2x rtx 3090", "--train", "full", "--recompute", "none"]
     assert check_training_remedies([*words, "--no-flash", "--seq", "8192"]) > 4

@@ -403,13 +403,6 @@ def a_planning_page_is_one_screen_with_its_answer_first(asked):
         assert len(longer) >= len(lines), "details show more"
 
 
-def timeless(thing):
-    """Without the seconds that an examination took."""
-    if isinstance(thing, dict):
-        return {key: timeless(value) for key, value in thing.items() if key != "seconds"}
-    return [timeless(one) for one in thing] if isinstance(thing, list) else thing
-
-
 @cache
 def kinds_of(verb):
     """The records that editors are told to expect of a function."""

@@ -17,6 +17,7 @@ from rigright.base.errors import AskError
 from rigright.machine.bench.needs import NO_TORCH
 from rigright.report.pages.accept import page
 from rigright.verbs.fleet.accept.accepted import Met
+from rigright.verbs.fleet.accept.folder import Folder
 from rigright.verbs.fleet.accept.frame import AcceptWish, accepted
 from rigright.verbs.fleet.accept.meetings import pairings, rounds, slow_between, split, wanted
 from spoken import pairs, pairs_whole
@@ -141,6 +142,16 @@ def test_a_kill_at_any_moment_costs_only_what_was_not_yet_answered(tmp_path):
     assert [(one.node, one.state) for one in found.nodes] == [(one.node, one.state) for one in whole.nodes]
     alone = [nodes for parts, nodes in (*asked, *broken.asked) if "gemm" in parts and len(parts) > 3]
     assert len(alone) <= 9 + kills, "a node that has answered is not asked again"
+
+
+def test_a_line_that_a_kill_cut_off_costs_no_other(tmp_path):
+    folder = Folder(str(tmp_path), settings={})
+    before, after = (Met(stage="pairs", nodes=nodes, value=1.0) for nodes in (("n1", "n2"), ("n3", "n4")))
+    folder.keep_met(before)
+    with (tmp_path / "meetings.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"stage": "pairs", "nodes": ["n')
+    folder.keep_met(after)
+    assert folder.met() == [before, after]
 
 
 def test_breaking_off_judges_what_came_and_says_how_to_go_on(tmp_path):

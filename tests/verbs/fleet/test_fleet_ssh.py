@@ -241,17 +241,17 @@ def test_a_real_ctrl_c_shows_what_came_and_leaves_no_ssh_running(far, tmp_path, 
 def test_many_nodes_are_asked_a_few_at_a_time(far, capsys):
     """Most are down; the page stays short, and no more of them than asked for are on their way at once."""
     (far.bin / "ssh").write_text(
-        f"#!/bin/sh\necho + >> {far.folder}/running\n"
+        f"#!/bin/sh\necho + >> {far.folder}/running\nsleep 0.05\n"
         "echo 'ssh: connect to host x port 22: Connection timed out' >&2\n"
         f"echo - >> {far.folder}/running\nexit 255\n",
         encoding="utf-8",
     )
-    assert main(["fleet", "probe", "--hosts", "n[001-100]", "--parallel", "4"]) == 20
+    assert main(["fleet", "probe", "--hosts", "n[01-40]", "--parallel", "4"]) == 20
     page = capsys.readouterr().out
-    assert "n[001-100]" in page
+    assert "n[01-40]" in page
     assert len(page.splitlines()) < 20
     steps = [1 if line == "+" else -1 for line in far.lines("running")]
-    assert (steps.count(1), sum(steps)) == (100, 0)
+    assert (steps.count(1), sum(steps)) == (40, 0)
     assert max(accumulate(steps)) <= 4
 
 

@@ -13,12 +13,15 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import traceback
+import weakref
 from collections import deque
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
 import pytest
+from _pytest.capture import FDCaptureBase
 
 from pulse import Meter
 
@@ -165,13 +168,16 @@ def _work(session, deal: Connection, number: int) -> None:
     code = 1
     try:
         atexit._clear()  # what was registered before the fork is the other's to do
+        weakref.finalize._registry.clear()
+        weakref.finalize._registered_with_atexit = False
         config = session.config
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that deals hears it
         _own(config, number)
         config.pluginmanager.register(Sender(config, deal))
         _run(session, deal)
         code = 0
         atexit._run_exitfuncs()
+    except KeyboardInterrupt:
+        pass  # the one that deals hears it too, and says so
     except BaseException:  # noqa: BLE001 - nothing may go on in a fork
         traceback.print_exc()
     finally:
@@ -184,9 +190,11 @@ def _own(config, number: int) -> None:
     base.mkdir()
     config._tmp_path_factory._basetemp = base
     capture = config.pluginmanager.getplugin("capturemanager")
-    capture.stop_global_capturing()
-    capture.start_global_capturing()
-    capture.suspend_global_capture(in_=True)
+    both = capture._global_capturing
+    for stream in (both.out, both.err) if both else ():
+        if isinstance(stream, FDCaptureBase):  # others hold these objects: they get another file
+            with tempfile.TemporaryFile(buffering=0) as own:
+                os.dup2(own.fileno(), stream.tmpfile.fileno())
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
         reporter._tw._file = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115

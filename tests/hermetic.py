@@ -61,6 +61,7 @@ def forget() -> None:
         "TZ": "UTC",
         "HF_HUB_OFFLINE": "1",  # no test waits for a hub that may not be there
         "RIGRIGHT_PLUGINS": "0",  # what else is installed here changes no answer
+        "RIGRIGHT_TODAY": "2026-11-24",  # prices are as old as on the day this was written
     }
 
 

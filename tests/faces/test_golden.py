@@ -64,6 +64,7 @@ def page(stage, line, verb, language):
     at = words.index("--") if "--" in words else len(words)
     with pytest.MonkeyPatch.context() as patch:
         stage.sit(patch, scene.strip() or HERE)
+        patch.setenv("RIGRIGHT_TODAY", DAY)
         keep(patch, stage.kept.setdefault(scene, {}), of=None)
         said = typed([*words[:at], "--width", "80", "--lang", language, *words[at:]])
     told = said.out + "".join(f"! {one}\n" for one in said.err.splitlines())

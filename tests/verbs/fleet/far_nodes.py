@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import shutil
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from scenes import scene
 
 GROWN: dict[str, dict[str, str]] = {}  # scenario -> the variables of its machine, grown once
-PLACE = tempfile.TemporaryDirectory(prefix="far-", ignore_cleanup_errors=True)
 
 SH = shutil.which("sh") or "/bin/sh"
 REAL = f"{Path(sys.executable).parent}:/usr/bin:/bin"  # behind a scene's own programs
@@ -86,11 +87,19 @@ def linked(source: str, place: str) -> None:
         shutil.copy2(source, place)
 
 
+@cache
+def place() -> Path:
+    """Where machines are grown, of each process its own."""
+    folder = Path(tempfile.mkdtemp(prefix="far-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    return folder
+
+
 def grown(name: str) -> dict[str, str]:
     """A scenario's machine; nodes of it share its files, each with a name of its own."""
     if name not in GROWN:
-        Path(PLACE.name).chmod(0o755)
-        home = Path(PLACE.name) / name
+        home = place() / name
         home.mkdir()
         GROWN[name] = dict(scene(name, home).env)
     return dict(GROWN[name])

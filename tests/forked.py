@@ -14,7 +14,9 @@ import os
 import signal
 import sys
 import tempfile
+import time
 import traceback
+import warnings
 import weakref
 from collections import deque
 from dataclasses import dataclass, field
@@ -28,6 +30,9 @@ from pulse import Meter
 SHARES = 6  # of what is left, in how many parts each worker's share is dealt
 HAND_FULL = 64  # tests at the most
 MOST_DEAD = 50  # workers that are replaced
+LONGEST_S = (
+    4000.0 if os.environ.get("RIGRIGHT_ENGINES") else 1500.0 if os.environ.get("RIGRIGHT_LIVE") else 500.0
+)
 
 
 def pytest_addoption(parser):
@@ -73,6 +78,7 @@ class Worker:
     pid: int
     dealt: deque[int] = field(default_factory=deque)  # places of tests that it has not begun
     running: int | None = None
+    since_s: float = 0.0
 
 
 class Deal:
@@ -88,9 +94,10 @@ class Deal:
             for _ in range(self.workers):
                 self.fork()
             while self.at:
-                for line in wait(list(self.at)):
+                for line in wait(list(self.at), timeout=10):
                     if not self.hear(line):
                         self.bury(line)
+                self.end_what_hangs()
                 if self.session.shouldfail:
                     raise self.session.Failed(self.session.shouldfail)
                 if self.session.shouldstop:
@@ -128,7 +135,7 @@ class Deal:
         except (EOFError, OSError):
             return False
         if what == "start":
-            worker.running = worker.dealt.popleft()
+            worker.running, worker.since_s = worker.dealt.popleft(), time.monotonic()
         elif what == "spent":
             worker.running = None
             config.stash[Meter.KEY].add(*told)
@@ -144,6 +151,12 @@ class Deal:
         while left and len(hand) < size and (not hand or items[left[0]].path == items[hand[0]].path):
             hand.append(left.popleft())
         return hand
+
+    def end_what_hangs(self) -> None:
+        """A test that not even its alarm ends takes its worker with it."""
+        for worker in self.at.values():
+            if worker.running is not None and time.monotonic() - worker.since_s > LONGEST_S:
+                os.kill(worker.pid, signal.SIGKILL)
 
     def bury(self, line: Connection) -> None:
         """A worker has ended; the test that it was in the middle of failed, and another takes its place."""
@@ -175,6 +188,7 @@ def _work(session, deal: Connection, number: int) -> None:
         config.pluginmanager.register(Sender(config, deal))
         _run(session, deal)
         code = 0
+        warnings.simplefilter("ignore")  # folders that tests left to the end
         atexit._run_exitfuncs()
     except KeyboardInterrupt:
         pass  # the one that deals hears it too, and says so

@@ -13,6 +13,7 @@ from pathlib import Path
 import programs
 
 PATIENCE_S = 60
+FAREWELL_S = 10
 
 
 class Fork:
@@ -53,10 +54,17 @@ class Fork:
 
     def heard(self, timeout_s=PATIENCE_S):
         """Its exit code and all that it still wrote."""
-        told = {}
+        told, over = {}, threading.Event()
 
         def read(stream) -> None:
-            told[stream] = stream.read().decode("utf-8", "replace")
+            os.set_blocking(stream.fileno(), False)
+            pieces = []
+            while not over.is_set() and (piece := stream.read()) != b"":
+                if piece is None:
+                    select.select([stream], [], [], 0.05)
+                else:
+                    pieces.append(piece)
+            told[stream] = b"".join(pieces).decode("utf-8", "replace")
 
         streams = [one for one in (self.stdout, self.stderr) if one is not None and not one.closed]
         readers = [threading.Thread(target=read, args=(one,), daemon=True) for one in streams]
@@ -64,7 +72,10 @@ class Fork:
             one.start()
         code = self.wait(timeout_s)
         for one in readers:
-            one.join(timeout_s)
+            one.join(FAREWELL_S)
+        over.set()  # a child of the program may hold the pipe for longer
+        for one in readers:
+            one.join()
         return code, told.get(self.stdout, ""), told.get(self.stderr, "")
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,8 @@ def forget() -> None:
         "RIGRIGHT_PLUGINS": "0",  # what else is installed here changes no answer
         "RIGRIGHT_TODAY": "2026-11-24",  # prices are as old as on the day this was written
     }
+    if hasattr(time, "tzset"):
+        time.tzset()  # it was read when Python started
 
 
 def is_near(address) -> bool:

@@ -21,7 +21,7 @@ def toml_table(path: Path, raw: bytes) -> dict[str, Any]:
         head, _, table = _copy_of(path).read_bytes().partition(b"\n")
         if head == _mark(raw):
             return json.loads(table)  # type: ignore[no-any-return]
-    except (OSError, ValueError, NotImplementedError):
+    except (OSError, ValueError, RuntimeError):
         pass  # there is no copy, or none that can be read
     return _parse(raw)
 
@@ -34,7 +34,7 @@ def keep_all(folder: Path) -> None:
         for path in paths:
             try:
                 keep(path, path.read_bytes())
-            except (OSError, ValueError, TypeError, NotImplementedError, PyCompileError):
+            except (OSError, ValueError, TypeError, RuntimeError, PyCompileError):
                 continue  # a folder that is read-only, a module that is being edited, a table with dates
 
 

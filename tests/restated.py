@@ -63,9 +63,10 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     every = bool(os.environ.get("RIGRIGHT_LIVE")) or config.getoption("reworded", default=False)
+    left = []
     for item in items:
         globs = frozenset(one for mark in item.iter_markers("restates") for one in mark.args)
-        if not globs or item.get_closest_marker("skip"):
+        if not globs:
             continue
         item.stash[DIGEST] = now = digest(globs, item.path, config.rootpath)
         kept = config.cache.get(key(item), None) if hasattr(config, "cache") else None
@@ -73,7 +74,10 @@ def pytest_collection_modifyitems(config, items):
             continue
         why = UNCHANGED if kept else LEFT
         config.stash[COUNTS][why] += 1
-        item.add_marker(pytest.mark.skip(reason=why))
+        left.append(item)
+    if left:
+        items[:] = [item for item in items if item not in left]
+        config.hook.pytest_deselected(items=left)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 WORDS = re.compile(r"{[^{}]*}|`[^`]*`|'[^']*'|\"[^\"]*\"|--\S+|\S*[./_=]\S*|\b[a-z]{4,}\b")
 PLAIN = re.compile(r"[a-z]{4,}")
 TURNED = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
@@ -42,6 +40,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    for item in items:
-        if config.getoption("reworded") and item.get_closest_marker("letters"):
-            item.add_marker(pytest.mark.skip(reason="its subject is the letters themselves"))
+    """The letters themselves are the subject of a few tests, and of the golden pages."""
+    left = [item for item in items if config.getoption("reworded") and item.get_closest_marker("letters")]
+    if left:
+        items[:] = [item for item in items if item not in left]
+        config.hook.pytest_deselected(items=left)

@@ -34,31 +34,31 @@ def ran(pytester, monkeypatch):
             done = pytester.runpytest_inprocess("-p", "restated", "-p", "no:randomly", *words)
         counts = done.parseoutcomes()
         summary = [line for line in done.outlines if line.startswith("tests that restate files: ")]
-        return {name: counts.get(name, 0) for name in ("passed", "failed", "skipped")}, summary
+        return {name: counts.get(name, 0) for name in ("passed", "failed", "deselected")}, summary
 
     run.test = test
     return run
 
 
-def of(passed=0, failed=0, skipped=0):
-    return {"passed": passed, "failed": failed, "skipped": skipped}
+def of(passed=0, failed=0, deselected=0):
+    return {"passed": passed, "failed": failed, "deselected": deselected}
 
 
-def test_it_is_left_where_it_never_passed_and_skipped_as_long_as_nothing_changes(ran):
+def test_it_is_left_where_it_never_passed_and_as_long_as_nothing_changes(ran):
     counts, summary = ran("a")
-    assert (counts, len(summary)) == (of(skipped=2), 1)
+    assert (counts, len(summary)) == (of(deselected=2), 1)
     assert ": 2 left to " in summary[0]
     assert ran("a", live=True) == (of(passed=2), [])
     counts, summary = ran("a")
-    assert (counts, len(summary)) == (of(skipped=2), 1)
+    assert (counts, len(summary)) == (of(deselected=2), 1)
     assert " left to " not in summary[0]
     assert ran("b") == (of(passed=2), [])
-    assert ran("b")[0] == of(skipped=2)
+    assert ran("b")[0] == of(deselected=2)
 
 
 def test_one_that_failed_runs_until_it_passes(ran):
     assert ran("wrong", live=True)[0] == of(passed=1, failed=1)
-    assert ran("wrong")[0] == of(failed=1, skipped=1)
+    assert ran("wrong")[0] == of(failed=1, deselected=1)
     assert ran("right")[0] == of(passed=2)
     assert ran("wrong")[0] == of(passed=1, failed=1)
 

@@ -56,6 +56,8 @@ class Scripted:
         visitor.sendall(self.answers.get(path, b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\nno"))
 
     def close(self):
+        with suppress(OSError):
+            self.waiting.shutdown(socket.SHUT_RDWR)  # whoever accepts there comes back now
         self.waiting.close()
 
 

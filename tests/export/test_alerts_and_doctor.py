@@ -32,7 +32,7 @@ sys.path.append(str(Path(__file__).parent.parent / "doctor"))
 import test_one_fault as planted
 from boxes import eight, xid
 
-WELL, ILL = 30, 60  # minutes
+WELL, ILL = 12, 60  # minutes
 LEVELS = {"critical": "fault", "warning": "warning"}
 WATCHED = {  # checks whose reading is a metric: what they find must raise an alert of that weight
     *("gpu_answers", "gpu_recovery", "ecc_uncorrected", "nvlink_down", "gpu_throttled", "xid_events"),
@@ -42,7 +42,7 @@ OF_THE_WATCH = {"RigCollectorStale", "RigCollectorGone", "RigKernelLogClosed", "
 KEPT = ("ecc_uncorrected", "note"), ("gpu_recovery", "note")  # of the past: a counter that stands still
 SAMPLE = re.compile(r"^(rigright_\w+)(?:\{(.*)\})? ([0-9.e+-]+)$", re.MULTILINE)
 RAISED = re.compile(r"^ +Labels:(\{.*\})$", re.MULTILINE)
-CARD, WHICH = re.compile(r'gpu="\d+"'), re.compile(r'(gpu|uuid)="[^"]*"')
+CARD, LINK = re.compile(r'gpu="\d+"|uuid="[^"]*"'), re.compile(r'link="\d+",')
 NIGHTLY = bool(os.environ.get("RIGRIGHT_NIGHTLY"))
 
 
@@ -89,21 +89,24 @@ def seen(machine):
 
 
 def told_once(well, ill):
-    """Samples that a rule asks for; of cards that are alike all along, one, and in the nightly all."""
+    """Samples that a rule asks for; of cards, and of links of a card, that are alike, one: all in nightly."""
     asked = set(re.findall(r"rigright_\w+", " ".join(one.expr for one in alerts())))
-    of_cards, others = {}, []
-    for key in {**well, **ill}:
-        if key[0] in asked:
-            card = CARD.search(key[1])
-            of_cards.setdefault(card[0], []).append(key) if card else others.append(key)
-    kinds = {}
-    for card, keys in of_cards.items():
-        alike = frozenset(
-            (name, WHICH.sub("", labels), well.get((name, labels)), ill.get((name, labels)))
-            for name, labels in keys
-        )
-        kinds.setdefault(card if NIGHTLY else alike, keys)
-    return [*others, *(key for keys in kinds.values() for key in keys)]
+    every = [key for key in {**well, **ill} if key[0] in asked]
+    if NIGHTLY:
+        return every
+    links = {
+        (name, LINK.sub("", labels), well.get((name, labels)), ill.get((name, labels))): (name, labels)
+        for name, labels in every
+    }
+    cards = {}
+    for key, chosen in links.items():
+        card = CARD.search(key[1])
+        cards.setdefault(card and card[0], []).append((key, chosen))
+    kinds = {
+        frozenset((name, CARD.sub("", labels), *values) for (name, labels, *values), _ in told): told
+        for told in cards.values()
+    }
+    return [chosen for told in kinds.values() for _, chosen in told]
 
 
 def series(instance, well, ill):

@@ -10,13 +10,12 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import termios
 import time
 import unicodedata
 from pathlib import Path
 
-from begun import Begun
+from programs import Program
 
 _SEQUENCE = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])")
 _BEGUN = re.compile(r"\x1b(?:\[[?\d;]*)?\Z")  # the rest of it comes with the next bytes
@@ -60,9 +59,8 @@ class Terminal:
         self.master, self.slave = pty.openpty()
         self.resize(*size)
         self.before = termios.tcgetattr(self.slave)
-        self.process = Begun(
-            *line.split(), stdin=self.slave, stdout=self.slave, stderr=subprocess.PIPE, env=env,
-            start_new_session=True, preexec_fn=self._shelled,
+        self.process = Program(
+            *line.split(), stdin=self.slave, stdout=self.slave, env=env, first=self._shelled,
         )  # fmt: skip
         self.cells, self.at = {}, (1, 1)
         self.is_apart = self.is_hidden = False  # on a screen of its own, without a cursor
@@ -78,9 +76,7 @@ class Terminal:
         return self
 
     def __exit__(self, *error):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+        self.process.close()
         os.close(self.master)
         os.close(self.slave)
 

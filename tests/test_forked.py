@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from programs import rigright
+import programs
+import pulse
+from programs import Program, rigright
 
 HERE = Path(__file__).parent
 TESTS = """
@@ -62,3 +65,53 @@ def test_a_fork_is_a_program_of_its_own(tmp_path):
     assert re.search("[\u4e00-\u9fff]", asked.err)
     assert (Path.cwd(), dict(os.environ)) == before
     assert rigright("plan", "-", stdin="not a model").code != 0
+
+
+SLEEPS = ("measure", "--every", "50ms", "--", "sh", "-c", "sleep 600 & echo $!")
+
+
+def test_a_grandchild_that_holds_a_pipe_holds_up_nobody(monkeypatch):
+    monkeypatch.setattr(programs, "FAREWELL_S", 0.2)
+    with Program(*SLEEPS) as program:
+        done = program.heard()
+    os.kill(int(done.out), signal.SIGKILL)
+    assert done.code == 0
+    assert "Traceback" not in done.err
+
+
+def test_what_does_not_end_is_ended_and_fails_the_test():
+    with Program(first=signal.pause) as program:
+        with pytest.raises(subprocess.TimeoutExpired):
+            program.heard(timeout=0.1)
+        assert program.poll() is None
+    assert program.returncode == -signal.SIGKILL
+
+
+def test_what_was_read_beyond_a_line_is_not_lost():
+    with Program("measure", "--", "printf", "one\\ntwo\\nthree") as program:
+        assert program.stdout.readline() == b"one\n"
+        assert program.heard().out == "two\nthree"
+
+
+def test_last_words_that_are_lost_are_an_error():
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("needs /dev/full")
+
+    def first():
+        import rigright.__main__ as module
+
+        module.main = lambda: 0 * sys.stdout.write("a word")
+
+    with full.open("wb") as nowhere, Program(first=first, stdout=nowhere) as program:
+        done = program.heard()
+    assert done.code == programs.UNFLUSHED
+    assert done.err.startswith("Exception ignored in")
+
+
+def test_a_fork_is_no_program_that_is_started():
+    before = pulse.started[0]
+    rigright("--version")
+    assert pulse.started[0] == before
+    subprocess.run([sys.executable, "--version"], check=True, capture_output=True)
+    assert pulse.started[0] == before + 1

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
-from forks import PATIENCE_S, Bell, Fork, until, worked
 
-from programs import folder_env, rigright
+from programs import PATIENCE_S, Bell, Program, folder_env, rigright, until, worked
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of POSIX")
@@ -35,22 +35,16 @@ PLAN = ["plan", "llama-3.1-8b", "--on", "h100", "--users", "8"]
 @pytest.fixture
 def start(tmp_path):
     """start("plan", "x", first=...): a program that goes on; always ended."""
-    running = []
-
-    def starting(*words, **more):
-        running.append(Fork(words, env=folder_env(tmp_path), cwd=tmp_path, **more))
-        return running[-1]
-
-    yield starting
-    for one in running:
-        one.close()
+    with ExitStack() as running:
+        yield lambda *words, **more: running.enter_context(
+            Program(*words, env=folder_env(tmp_path), cwd=tmp_path, **more)
+        )
 
 
 @pytest.fixture
 def bell():
-    made = Bell()
-    yield made
-    made.close()
+    with Bell() as made:
+        yield made
 
 
 def test_a_simulation_that_is_broken_off_is_no_traceback(start):

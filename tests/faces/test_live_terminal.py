@@ -9,21 +9,13 @@ import struct
 import time
 
 import pytest
-from forks import Fork
 
+from programs import PATIENCE_S, Program
 from rigright.faces.cli.live import Live
 
 fcntl = pytest.importorskip("fcntl", reason="a terminal of POSIX")
 termios = pytest.importorskip("termios")
-PATIENCE_S = 60
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
-
-
-def on_terminal(theirs):
-    """Done first in the program: it is the first of its own session, and this is its terminal."""
-    os.setsid()
-    for number in range(3):
-        os.dup2(theirs, number)
 
 
 class Terminal:
@@ -36,7 +28,8 @@ class Terminal:
         env.pop("COLUMNS", None)
         self.before = termios.tcgetattr(self.ours)
         words = ["watch", "--no-history", "--every", "300ms", *line.split()]
-        self.process = Fork(words, env=env, first=lambda: on_terminal(theirs))
+        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        self.process = Program(*words, env=env, **streams)
         self.theirs = theirs
         self.said = b""
 
@@ -55,7 +48,7 @@ class Terminal:
     def end(self):
         """The exit code, all that was said, and the terminal's settings after."""
         self.until(LEAVE)
-        code = self.process.wait(PATIENCE_S)
+        code = self.process.wait()
         return code, termios.tcgetattr(self.ours)
 
     def close(self):
@@ -113,7 +106,7 @@ def test_asleep_the_terminal_is_ours_again(terminal):
     at = shown.until(b"cpu ", since=at)
     os.write(shown.ours, b"q")
     shown.until(LEAVE, since=at)
-    assert shown.process.wait(PATIENCE_S) == 0
+    assert shown.process.wait() == 0
 
 
 def test_a_defect_of_ours_leaves_the_terminal_as_it_was(capsys):
@@ -144,7 +137,7 @@ def test_lines_that_stay_are_not_written_again(capsys):
 def test_a_dumb_terminal_gets_lines(terminal):
     shown = terminal("--for 1s", term="dumb")
     shown.until(b"host   cpu")
-    assert shown.process.wait(PATIENCE_S) == 0
+    assert shown.process.wait() == 0
     assert ENTER not in shown.said
 
 

@@ -9,11 +9,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
-from forks import PATIENCE_S, Bell, Fork
 
 from desk import kept, machine
+from programs import PATIENCE_S, Bell, Program
 from rigright.faces.cli.asks import bench, diagnose
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the played driver needs Linux")
@@ -24,25 +25,21 @@ ENDED = {130, -signal.SIGINT}
 @pytest.fixture
 def start(tmp_path):
     """start("watch --json", scene="healthy_2x4090"): a program on a played machine; always ended."""
-    running = []
 
     def starting(line, scene="healthy_2x4090", *, env=(), **more):
         played = {**os.environ, **machine(scene).env, "RIGRIGHT_HOME": str(tmp_path / "home"), "LC_ALL": "C"}
         played["PATH"] += os.pathsep + os.environ["PATH"]
         words = shlex.split(line.format(folder=tmp_path))
-        running.append(Fork(words, env={**played, **dict(env)}, cwd=tmp_path, **more))
-        return running[-1]
+        return running.enter_context(Program(*words, env={**played, **dict(env)}, cwd=tmp_path, **more))
 
-    yield starting
-    for one in running:
-        one.close()
+    with ExitStack() as running:
+        yield starting
 
 
 @pytest.fixture
 def bell():
-    made = Bell()
-    yield made
-    made.close()
+    with Bell() as made:
+        yield made
 
 
 def heard(process):

@@ -14,14 +14,13 @@ from pathlib import Path
 import anyio
 import pytest
 from answer_rooms import typed
-from forks import Fork, until
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 from test_python import BOX, RUNS, timeless
 
 from kept_answers import keep
 from ports import free_port
-from programs import folder_env
+from programs import Program, folder_env, until
 from rigright.base.tables import DATA, read_toml
 from rigright.faces import question, tools
 from rigright.faces.agents import server
@@ -295,8 +294,7 @@ def test_over_standard_input_relative_names_are_no_files(root):
 
 def test_over_http_on_loopback_alone(root):
     port = free_port()
-    running = Fork(["mcp", "--http", port], env=folder_env(root.parent), cwd=root)
-    try:
+    with Program("mcp", "--http", port, env=folder_env(root.parent), cwd=root) as running:
         until(lambda: answers(port) or running.poll() is not None, what="a server")
         asked = ("look_up", {"kind": "chips", "words": ["4090"]})
         listed, (answer,) = conversation(f"http://127.0.0.1:{port}/mcp", asked)
@@ -307,8 +305,6 @@ def test_over_http_on_loopback_alone(root):
                 heads = {"Content-Type": "application/json", "Accept": "application/json"} | wrong
                 rebound.request("POST", "/mcp", body="{}", headers=heads)
                 assert rebound.getresponse().status in {403, 421}
-    finally:
-        running.close()
 
 
 def answers(port):

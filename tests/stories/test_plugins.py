@@ -290,6 +290,17 @@ def installed(folder, package):
                 del sys.modules[name]
 
 
+def each(table, folder, judge, package=lambda one: one):
+    """Each broken package of a table, installed and judged: judge(plugin, patch, what it tells)."""
+    for place, (fault, (broken, told)) in enumerate(table.items()):
+        with installed(folder / str(place), package(broken)) as (plugin, patch):
+            try:
+                judge(plugin, patch, told)
+            except BaseException as wrong:
+                wrong.add_note(fault)
+                raise
+
+
 def without_words(said, told):
     """Whether a sentence tells this, and tells it in both languages."""
     assert told.items() <= values(said).items(), (told, values(said))
@@ -299,12 +310,13 @@ def without_words(said, told):
 
 
 def test_broken_facts_are_a_sentence_and_none_of_them_counts(tmp_path):
-    for place, (fault, (package, told)) in enumerate(BROKEN_FACTS.items()):
-        with installed(tmp_path / str(place), package) as (plugin, patch):
-            patch.setattr(plugin_tables.plugins, "plugins", lambda _, one=plugin: (one,))
-            assert plugin_tables.facts.__wrapped__() == (), fault
-            (left,) = plugins.left_out()
-            without_words(left.said, {"plugin": "acme-rig 1.2", **told})
+    def judge(plugin, patch, told):
+        patch.setattr(plugin_tables.plugins, "plugins", lambda _: (plugin,))
+        assert plugin_tables.facts.__wrapped__() == ()
+        (left,) = plugins.left_out()
+        without_words(left.said, {"plugin": "acme-rig 1.2", **told})
+
+    each(BROKEN_FACTS, tmp_path, judge)
 
 
 def test_an_answer_without_what_is_left_out_is_the_usual_one(tmp_path):
@@ -366,26 +378,31 @@ BROKEN_VERDICTS = {
 
 
 def test_broken_checks_are_a_sentence_and_ours_stay(tmp_path):
-    for place, (fault, (package, told)) in enumerate(BROKEN_CHECKS.items()):
-        with installed(tmp_path / str(place), package) as (plugin, patch):
-            patch.setattr(examine, "plugins", lambda _, one=plugin: (one,))
-            assert examine._of_plugins(set(examine.checks())) == {}, fault
-            (left,) = plugins.left_out()
-            without_words(left.said, {"plugin": "acme-rig 1.2", **told})
+    def judge(plugin, patch, told):
+        patch.setattr(examine, "plugins", lambda _: (plugin,))
+        assert examine._of_plugins(set(examine.checks())) == {}
+        (left,) = plugins.left_out()
+        without_words(left.said, {"plugin": "acme-rig 1.2", **told})
+
+    each(BROKEN_CHECKS, tmp_path, judge)
 
 
 def test_a_check_that_breaks_or_changes_the_machine_is_not_observed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for place, (fault, (text, told)) in enumerate(BROKEN_VERDICTS.items()):
-        package = code("checks", f"{CHECK}print('a word in between')\n    {text}\n")
-        with installed(tmp_path / str(place), package) as (plugin, patch):
-            patch.setattr(examine, "plugins", lambda _, one=plugin: (one,))
-            (check,) = examine._of_plugins(set()).values()
-            (verdict,) = examine._one(check, case_of(Machine(origin="live"))).verdicts
-        assert isinstance(verdict, NotSeen), fault
-        assert values(verdict.why) == told, fault
-        assert not (tmp_path / "acme.txt").exists(), fault
-        assert capsys.readouterr().out == "", fault
+
+    def judge(plugin, patch, told):
+        patch.setattr(examine, "plugins", lambda _: (plugin,))
+        (check,) = examine._of_plugins(set()).values()
+        (verdict,) = examine._one(check, case_of(Machine(origin="live"))).verdicts
+        assert isinstance(verdict, NotSeen)
+        assert values(verdict.why) == told
+        assert not (tmp_path / "acme.txt").exists()
+        assert capsys.readouterr().out == ""
+
+    def package(text):
+        return code("checks", f"{CHECK}print('a word in between')\n    {text}\n")
+
+    each(BROKEN_VERDICTS, tmp_path, judge, package)
 
 
 def test_a_broken_check_is_said_beside_the_answer(tmp_path):
@@ -413,12 +430,15 @@ TARGETS = {
 
 
 def test_a_target_that_breaks_is_an_error_of_one_sentence(tmp_path):
-    for place, (fault, (text, told)) in enumerate(TARGETS.items()):
-        package = code("targets", f"def export(launch):\n    {text}\n", attribute=":export")
-        with installed(tmp_path / str(place), package) as (plugin, _), pytest.raises(DataError) as error:
+    def judge(plugin, _, told):
+        with pytest.raises(DataError) as error:
             export._by_plugin(plugin, None)
-        wanted = {"target": "acme", "plugin": "acme-rig 1.2", **told}
-        assert values(error.value.sentence) == wanted, fault
+        assert values(error.value.sentence) == {"target": "acme", "plugin": "acme-rig 1.2", **told}
+
+    def package(text):
+        return code("targets", f"def export(launch):\n    {text}\n", attribute=":export")
+
+    each(TARGETS, tmp_path, judge, package)
 
 
 def test_a_target_takes_no_name_of_ours_and_one_that_breaks_is_an_error(plan, acme, tmp_path):

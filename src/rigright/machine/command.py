@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
@@ -36,12 +36,12 @@ class Ended:
 @contextmanager
 def started(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start it; while it runs, signals that reach us are passed on to it."""
-    with _passing_on() as reach:
+    with _passing_on() as passed_to:
         try:
             process = subprocess.Popen(list(argv))
         except (OSError, ValueError) as error:
             raise _cannot_start(argv[0], error) from None
-        reach.append(process)
+        passed_to(process)
         yield process
 
 
@@ -77,24 +77,32 @@ def _signal_name(number: int) -> str:
 
 
 @contextmanager
-def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
+def _passing_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Until the end every signal goes to the command, once: what its terminal sends it has already."""
     reach: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []  # came while it started
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         if signal.Signals(number).name in _FROM_TERMINAL and _in_front():
             return
+        if not reach:
+            early.append(number)
         for process in reach:
             if process.returncode is None:  # send_signal would take note of its end, and wait4 hear nothing
                 with suppress(ProcessLookupError):
                     os.kill(process.pid, number)
+
+    def passed_to(process: subprocess.Popen[bytes]) -> None:
+        reach.append(process)
+        for number in early:
+            pass_on(number, None)
 
     numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
     for number in (one for one in numbers if before[one] is not signal.SIG_IGN):  # nohup stays nohup
         signal.signal(number, pass_on)
     try:
-        yield reach
+        yield passed_to
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

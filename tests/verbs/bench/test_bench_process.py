@@ -7,14 +7,12 @@ import os
 import re
 import signal
 import time
-from subprocess import PIPE
 
 import pytest
 
-from begun import Begun
+from programs import Program, until
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals are sent as terminals of Unix send them")
-PATIENCE_S = 120
 
 
 @pytest.fixture
@@ -25,14 +23,7 @@ def env(tmp_path):
 
 
 def start(*words, env, cwd):
-    return Begun("bench", *words, env=env, cwd=cwd, stdout=PIPE, stderr=PIPE, text=True)
-
-
-def wait_for(true):
-    until = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < until, "it never came"
-        time.sleep(0.02)
+    return Program("bench", *words, env=env, cwd=cwd)
 
 
 @posix
@@ -42,12 +33,12 @@ def test_whoever_breaks_it_off_keeps_the_figures_and_finds_no_file_of_it(tmp_pat
         work = tmp_path / number.name / "work"
         work.mkdir(parents=True)
         with start(*words, env=env, cwd=work) as process:
-            wait_for(lambda work=work: any(one.name.startswith(".rigright-bench-") for one in work.iterdir()))
+            until(lambda work=work: any(one.name.startswith(".rigright-bench-") for one in work.iterdir()))
             time.sleep(0.3)
             process.send_signal(number)
-            out, err = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 130, err
-        told = json.loads(out)
+            done = process.heard()
+        told = done.data
+        assert done.code == 130, done.err
         assert told["stopped"]
         assert told["skipped"], "what was not measured is named"
         assert list(work.iterdir()) == []
@@ -59,27 +50,24 @@ def test_whoever_breaks_it_off_keeps_the_figures_and_finds_no_file_of_it(tmp_pat
 def test_two_of_them_measure_the_wire_between_them(tmp_path, env):
     """And a script that asks gets JSON, no progress, and no file where it wants none."""
     with start("--listen", "127.0.0.1:0", env=env, cwd=tmp_path) as listening:
-        try:
-            port = re.search(r"127\.0\.0\.1:(\d+)", listening.stderr.readline())[1]
-            words = ("network", "--quick", "--json", "--no-history", "--peer", f"127.0.0.1:{port}")
-            with start(*words, env=env, cwd=tmp_path) as asking:
-                out, err = asking.communicate(timeout=PATIENCE_S)
-            assert (asking.returncode, err) == (0, "")
-            told = json.loads(out)
-            assert [one["on"] for one in told["results"]] == [f"127.0.0.1:{port}"] * 3
-            assert told["history"] is None
-            assert not (tmp_path / "home").exists()
-        finally:
-            listening.send_signal(signal.SIGINT)
-            listening.wait(PATIENCE_S)
-        assert listening.returncode == 130
+        port = re.search(r"127\.0\.0\.1:(\d+)", listening.stderr.readline().decode())[1]
+        words = ("network", "--quick", "--json", "--no-history", "--peer", f"127.0.0.1:{port}")
+        with start(*words, env=env, cwd=tmp_path) as asking:
+            done = asking.heard()
+        told = done.data
+        assert (done.code, done.err) == (0, "")
+        assert [one["on"] for one in told["results"]] == [f"127.0.0.1:{port}"] * 3
+        assert told["history"] is None
+        assert not (tmp_path / "home").exists()
+        listening.send_signal(signal.SIGINT)
+        assert listening.wait() == 130
 
 
 def test_a_peer_that_is_not_there_is_told_and_is_no_failure_of_the_tool(tmp_path, env):
     words = ("network", "--quick", "--json", "--no-history", "--peer", "127.0.0.1:9", "--lang", "en")
     with start(*words, env=env, cwd=tmp_path) as process:
-        out, _ = process.communicate(timeout=PATIENCE_S)
-    told = json.loads(out)
-    assert process.returncode == 0
+        done = process.heard()
+    told = done.data
+    assert done.code == 0
     assert told["results"] == []
     assert "`rigright bench --listen`" in told["skipped"][0]["why"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import begun
 import spoken
+from programs import rigright
 from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say
 from rigright.doctor.examine import Examined, case_of
@@ -170,8 +170,7 @@ def test_many_faults_name_the_first_and_count_the_rest():
 def test_a_real_lost_card_is_a_sure_fault_and_a_healthy_machine_has_none(far):
     """The played machines, by the real checks of accelerators."""
     for node, scenario, faults in (("n1", "healthy_8xh100", False), ("n2", "lost_gpu", True)):
-        done = begun.run("fleet", "health", "--node", node, "--json", env=far.settings(node, scenario))
-        told = json.loads(done.stdout)
+        told = rigright("fleet", "health", "--node", node, "--json", env=far.settings(node, scenario)).data
         sure = [one for one in told["findings"] if (one["severity"], one["confidence"]) == ("fault", "sure")]
         assert any("gpu" in (one["about"] or "") for one in sure) is faults, told
 

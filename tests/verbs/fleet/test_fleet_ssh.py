@@ -22,8 +22,8 @@ import pytest
 from far_nodes import FarNodes, left_behind
 
 import debian
-from begun import Begun
 from ports import free_port
+from programs import Program, until
 from rigright.base.errors import MissingError
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_WARNING
@@ -223,15 +223,13 @@ def test_a_real_ctrl_c_shows_what_came_and_leaves_no_ssh_running(far, tmp_path, 
     examined.repeat(far, "n1")
     far.script("n2", f"echo $$ > {tmp_path}/pid; exec sleep 600")
     words = ("fleet", "probe", "--hosts", "n[1-2]", "--save", str(tmp_path / "kept"), "--json")
-    process = Begun(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not (tmp_path / "kept/n1.json").exists() or not (tmp_path / "pid").exists():
-        assert time.monotonic() < until, "it never came"
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "")
-    told = json.loads(out)
+    awaited = (tmp_path / "kept/n1.json", tmp_path / "pid")
+    with Program(*words) as process:
+        until(lambda: all(one.exists() for one in awaited), what="an answer")
+        process.send_signal(signal.SIGINT)
+        done = process.heard()
+    assert (done.code, done.err) == (130, "")
+    told = done.data
     assert told["broken_off"]
     assert {one["node"]: one["trouble"] is None for one in told["nodes"]} == {"n1": True, "n2": False}
     with pytest.raises(ProcessLookupError):

@@ -11,15 +11,16 @@ import time
 
 import pytest
 
-import begun
+import programs
 from desk import quiet
+from rigright.machine import command
 
 TICK = "✓".encode()
 RIG = (sys.executable, "-m", "rigright", "measure")
 
 
 def run(*argv, **more):
-    return begun.run("measure", *argv, **more)
+    return programs.run("measure", *argv, **more)
 
 
 def started(*argv, **more):
@@ -39,7 +40,7 @@ def test_output_is_the_commands_alone_to_the_byte():
 
 
 def test_input_reaches_the_command():
-    done = run(*python("import sys; print(sys.stdin.read()[::-1])"), input=b"abc")
+    done = run(*python("import sys; print(sys.stdin.read()[::-1])"), stdin=b"abc")
     assert done.stdout.strip() == b"cba"
 
 
@@ -76,17 +77,26 @@ def test_a_signal_reaches_the_command_once_and_what_it_took_is_told(number):
         "print(len(seen), int(seen[0]), flush=True)\n"
         "sys.exit(7)\n"
     )
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with begun.Begun("measure", *python(code), **pipes, start_new_session=True) as process:
-        try:
-            assert process.stdout.readline().strip() == b"ready"
-            process.send_signal(number)
-            out, err = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert out.split() == [b"1", str(int(number)).encode()]
-    assert process.returncode == 7
-    assert b"7" in err
+    with programs.Program("measure", *python(code)) as process:
+        assert process.stdout.readline().strip() == b"ready"
+        process.send_signal(number)
+        done = process.heard()
+    assert done.out.split() == ["1", str(int(number))]
+    assert done.code == 7
+    assert "7" in done.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+def test_a_signal_that_comes_while_the_command_starts_reaches_it(monkeypatch):
+    def started_late(argv):
+        process = start(argv)
+        os.kill(os.getpid(), signal.SIGUSR1)  # the command runs, and we have not heard of it yet
+        return process
+
+    start = subprocess.Popen
+    monkeypatch.setattr(command.subprocess, "Popen", started_late)
+    with command.started(("sleep", "60")) as process:
+        assert command.wait(process, since_s=time.monotonic()).by_signal == "SIGUSR1"
 
 
 def test_the_environment_is_as_it_was():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
@@ -10,17 +11,17 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
-import begun
+from programs import Program, run, until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="terminals and /proc of Linux")
 RIG = ("measure", "--every", "50ms")
 WAIT_S = 60
-PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 COUNTS = (
     "import os, signal, sys, time\n"
     "seen = []\n"
@@ -39,11 +40,20 @@ class Terminal:
 
     def __init__(self, *argv, cwd=None):
         env = {**os.environ, "TERM": "xterm", "LD_LIBRARY_PATH": str(cwd or "/"), "LC_ALL": "C.UTF-8"}
-        self.pid, self.keys = pty.fork()
-        if self.pid == 0:
-            os._exit(begun.answer(["rigright", *argv], env=env))
-        self.heard = ""
-        self.code = None
+        self.keys, slave = pty.openpty()
+        streams = {"stdin": slave, "stdout": slave, "stderr": slave}
+        self.process = Program(*argv, env=env, first=self.owned, **streams)
+        os.close(slave)
+        self.pid, self.heard = self.process.pid, ""
+
+    def owned(self):
+        """In the program: the terminal is its own, and our end of it is not."""
+        os.close(self.keys)
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    @property
+    def code(self):
+        return self.process.returncode
 
     def until(self, pattern):
         """What the screen shows, until it shows this."""
@@ -70,16 +80,17 @@ class Terminal:
         os.write(self.keys, keys)
 
     def end(self):
-        """Its last words, and how it ended."""
-        while (
-            self.listen(0.05) and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        ):
+        """Its last words, after its end."""
+        while self.listen(0.05) and self.process.poll() is None:
             pass
         while self.listen(0.02) and select.select([self.keys], [], [], 0.02)[0]:
             pass
-        _, status = os.waitpid(self.pid, 0)
-        self.code = os.waitstatus_to_exitcode(status)
+        self.process.wait()
         return self.heard
+
+    def close(self):
+        self.process.close()
+        os.close(self.keys)
 
 
 @pytest.fixture
@@ -92,10 +103,7 @@ def terminal(tmp_path):
 
     yield opening
     for one in opened:
-        if one.code is None:
-            os.kill(one.pid, signal.SIGKILL)
-            os.waitpid(one.pid, 0)
-        os.close(one.keys)
+        one.close()
 
 
 def python(code):
@@ -148,23 +156,16 @@ def test_keys_reach_the_command_as_lines(terminal):
 def test_stopped_and_going_on_is_as_without_us():
     """Ctrl-Z stops the whole group; fg lets all of it go on, and the time it stood still is the command's."""
     code = "import time; print('on', flush=True); time.sleep(0.6); print('end')"
-    process = begun.Begun(*RIG, "--json", *python(code), **PIPES, text=True, process_group=0)
-    try:
-        assert process.stderr.readline() == "on\n"
+    with Program(*RIG, "--json", *python(code), process_group=0) as process:
+        assert process.stderr.readline() == b"on\n"
         os.killpg(process.pid, signal.SIGSTOP)
-        until = time.monotonic() + WAIT_S
-        while state(process.pid) != "T" and time.monotonic() < until:
-            time.sleep(0.01)
+        until(lambda: state(process.pid) == "T", what="a stop")
         time.sleep(0.1)
         assert state(process.pid) == "T"
         os.killpg(process.pid, signal.SIGCONT)
-        out, err = process.communicate(timeout=WAIT_S)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    assert (err, process.returncode) == ("end\n", 0)
-    assert json.loads(out)["lasted_s"] >= 0.6
+        done = process.heard()
+    assert (done.code, done.err) == (0, "end\n")
+    assert done.data["lasted_s"] >= 0.6
 
 
 def test_a_flood_of_lines_and_bytes_passes_whole():
@@ -176,7 +177,7 @@ def test_a_flood_of_lines_and_bytes_passes_whole():
         "sys.stdout.buffer.write(bytes(range(256)) * 64)\n"
         "sys.stderr.write('to err\\n' * 1000)\n"
     )
-    done = begun.run(*RIG, *python(code), timeout=WAIT_S)
+    done = run(*RIG, *python(code))
     lines, rest = done.stdout.split(b"49999\n")
     assert lines.count(b"\n") == 49_999
     assert rest == bytes(range(256)) * 64
@@ -187,32 +188,26 @@ def test_a_flood_of_lines_and_bytes_passes_whole():
 def test_json_is_never_mixed_with_what_the_command_prints():
     """A million bytes on both of its streams, and stdout is one JSON document."""
     code = "import sys; sys.stdout.write('out' * 300_000); sys.stderr.write('err' * 300_000)"
-    done = begun.run(*RIG, "--json", *python(code), timeout=WAIT_S)
+    done = run(*RIG, "--json", *python(code))
     assert json.loads(done.stdout)["exit_code"] == 0
     assert (done.stderr.count(b"out"), done.stderr.count(b"err")) == (300_000, 300_000)
 
 
 def test_a_reader_that_leaves_early_ends_the_command_as_without_us():
     """`measure -- yes | head -1`: yes gets its SIGPIPE, and we tell what it took."""
-    yes = begun.Begun(*RIG, "--", "yes", **PIPES)
-    try:
+    with Program(*RIG, "--", "yes") as yes:
         assert yes.stdout.readline() == b"y\n"
         yes.stdout.close()
-        err = yes.stderr.read()
-        yes.stderr.close()
-        assert yes.wait(WAIT_S) in {128 + signal.SIGPIPE, 1}
-    finally:
-        if yes.poll() is None:
-            yes.kill()
-            yes.wait()
-    assert b"Traceback" not in err
-    assert b"SIGPIPE" in err or yes.returncode == 1
+        code, _, err = yes.heard()
+    assert code in {128 + signal.SIGPIPE, 1}
+    assert "Traceback" not in err
+    assert "SIGPIPE" in err or code == 1
 
 
 def test_nothing_of_it_is_left_behind(tmp_path):
     """The command's own children may live on, as without us; ours do not."""
     code = "from subprocess import *; print(Popen(['sleep', '90'], stdout=DEVNULL, stderr=DEVNULL).pid)"
-    done = begun.run(*RIG, *python(code), timeout=WAIT_S, cwd=tmp_path)
+    done = run(*RIG, *python(code), cwd=tmp_path)
     left = int(done.stdout)
     try:
         assert state(left) == "S"
@@ -223,19 +218,17 @@ def test_nothing_of_it_is_left_behind(tmp_path):
 
 def test_a_stream_that_is_closed_is_no_trouble():
     for closed in (0, 1, 2):
-        process = begun.Begun(
-            *RIG, *python("raise SystemExit(3)"),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=lambda one=closed: os.close(one),
-        )  # fmt: skip
-        with process.stdout as told:
-            assert b"Traceback" not in told.read(), closed
-        assert process.wait(WAIT_S) == 3, closed
+        words = (*RIG, *python("raise SystemExit(3)"))
+        with Program(*words, stderr=subprocess.STDOUT, first=lambda one=closed: os.close(one)) as process:
+            done = process.heard()
+        assert "Traceback" not in done.out, closed
+        assert done.code == 3, closed
 
 
 def test_what_is_told_fits_the_screen_and_goes_to_the_screen_alone():
     for language, width in (("en", 40), ("en", 100), ("zh", 40), ("zh", 60)):
         words = ["--width", width, "--lang", language, "--steps", "10"]
-        done = begun.run(*RIG, *words, *python("print('x' * 300)"), timeout=WAIT_S)
+        done = run(*RIG, *words, *python("print('x' * 300)"))
         assert done.stdout == b"x" * 300 + b"\n"
         told = done.stderr.decode()
         assert bool(re.search(r"[\u4e00-\u9fff]", told)) == (language == "zh")
@@ -247,7 +240,7 @@ def test_what_is_told_fits_the_screen_and_goes_to_the_screen_alone():
 def test_every_form_stands_alone():
     opens = {"--json": "{", "--markdown": "#", "--html": "<!", "--csv": ""}
     for form, first in opens.items():
-        done = begun.run(*RIG, form, *python("print(1)"), timeout=WAIT_S)
+        done = run(*RIG, form, *python("print(1)"))
         assert (done.stderr, done.returncode) == (b"1\n", 0), form
         assert done.stdout.decode().strip().startswith(first), form
     assert {line.count(",") for line in done.stdout.decode().splitlines()} == {5}, "a table of six columns"

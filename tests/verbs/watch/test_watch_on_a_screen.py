@@ -68,7 +68,7 @@ def test_keys_choose_sort_filter_look_back_and_end(opened):
     screen.type("q")
     assert screen.ended() == 0
     assert screen.is_as_before
-    assert not screen.process.stderr.read()
+    assert screen.process.heard().err == ""
 
 
 def test_however_it_ends_the_terminal_is_as_it_was(opened):
@@ -82,7 +82,7 @@ def test_however_it_ends_the_terminal_is_as_it_was(opened):
         ends[how](screen)
         assert screen.ended() == 0, how
         assert screen.is_as_before, how
-        assert b"Traceback" not in screen.process.stderr.read(), how
+        assert "Traceback" not in screen.process.heard().err, how
 
 
 def test_stopped_and_woken_it_gives_the_terminal_back_and_takes_it_again(opened):

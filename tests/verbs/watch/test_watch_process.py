@@ -10,37 +10,30 @@ import sqlite3
 import sys
 import time
 import urllib.request
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 
-from begun import Begun
 from fake_driver import Driver
+from programs import PATIENCE_S, Program, until
 from rigright.machine.history.store import open_history
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the played driver needs Linux")
-PATIENCE_S = 60
 
 
 @pytest.fixture
 def start(tmp_path):
     """Starts `rigright watch` beside a played driver; ends whatever is left."""
-    running = []
 
     def starting(line, driver=None, **more):
         env = {**os.environ, "RIGRIGHT_HOME": str(tmp_path / "home"), "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
         env |= driver.env if driver is not None else {"LD_LIBRARY_PATH": str(tmp_path)}
-        process = Begun("watch", *line.split(), env=env | more, stdout=PIPE, stderr=PIPE, text=True)
-        running.append(process)
-        return process
+        return running.enter_context(Program("watch", *line.split(), env=env | more))
 
-    yield starting
-    for process in running:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    with ExitStack() as running:
+        yield starting
 
 
 @pytest.fixture
@@ -50,13 +43,13 @@ def play(tmp_path):
 
 def ticks(process, want, least=1):
     """Moments as --json tells them, until one is as wanted."""
-    until = time.monotonic() + PATIENCE_S
+    end_s = time.monotonic() + PATIENCE_S
     for n, line in enumerate(process.stdout):
         told = json.loads(line)
         if n + 1 >= least and want(told):
             return told
-        assert time.monotonic() < until, f"never so: {line[:2000]}"
-    raise AssertionError(process.stderr.read())
+        assert time.monotonic() < end_s, f"never so: {line[:2000]}"
+    raise AssertionError(process.heard().err)
 
 
 def states(told):
@@ -65,8 +58,7 @@ def states(told):
 
 def ended(process, by=signal.SIGTERM):
     process.send_signal(by)
-    process.communicate(timeout=PATIENCE_S)
-    return process.returncode
+    return process.heard().code
 
 
 def test_eight_cards_are_seen_kept_and_ended(start, play, tmp_path):
@@ -121,8 +113,7 @@ def test_without_a_driver_the_host_is_watched(start):
 def test_killed_in_the_midst_the_history_stays_whole(start, play, tmp_path):
     process = start("--json --every 100ms", play("healthy_2x4090"))
     last = ticks(process, lambda one: states(one) == ["ok"] * 2, least=6)
-    process.kill()
-    process.communicate()
+    process.close()
     file = tmp_path / "home" / "history.db"
     with open_history(file, writes=False) as history:
         assert any(abs(tick.at_s - last["at_s"]) < 0.002 for tick in history.ticks())
@@ -143,12 +134,8 @@ def test_the_child_that_talks_to_the_driver_ends_with_the_watch(start, play):
         for one in (task / "children").read_text().split()
     ]
     assert found
-    process.kill()
-    process.communicate()
-    until = time.monotonic() + PATIENCE_S
-    while any(alive(pid) for pid in found):
-        assert time.monotonic() < until, "not chosen"
-        time.sleep(0.1)
+    process.close()
+    until(lambda: not any(alive(pid) for pid in found), what="their end")
 
 
 def alive(pid):
@@ -168,24 +155,24 @@ def test_a_history_that_cannot_be_is_told_of_and_the_watch_goes_on(start, tmp_pa
 
 def test_metrics_are_served_and_the_readings_are_the_drivers(start, play):
     process = start("--serve 0 --every 200ms --no-history --dcgm-names", play("healthy_8xh100"))
-    address = re.search(r"http://\S+", process.stderr.readline())[0]
+    address = re.search(r"http://\S+", process.stderr.readline().decode())[0]
     page = scraped(address, 'rigright_gpu_up{gpu="7"')
     assert page.count("\nrigright_gpu_busy_ratio{") == 8
     assert "DCGM_FI_DEV_GPU_TEMP{" in page
     assert "\nrigright_collector_up 1.0\n" in page
     assert "\nrigright_history_up 0.0\n" in page
-    assert ended(process) == 0
-    assert process.stdout.closed or process.stdout.read() == ""
+    process.send_signal(signal.SIGTERM)
+    assert process.heard()[:2] == (0, "")
 
 
 def scraped(address, want):
-    until = time.monotonic() + PATIENCE_S
+    end_s = time.monotonic() + PATIENCE_S
     while True:
         with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:  # noqa: S310 - loopback
             page = answer.read().decode()
         if want in page:
             return page
-        assert time.monotonic() < until
+        assert time.monotonic() < end_s
         time.sleep(0.1)
 
 
@@ -198,26 +185,25 @@ def test_a_wrong_wish_is_told_of(start):
         ("--serve 0 --token /no/such/file", 4, "/no/such/file"),
         ("--csv", 2, "--once"),
     ):
-        process = start(line)
-        out, said = process.communicate(timeout=PATIENCE_S)
-        assert (process.returncode, out) == (code, ""), line
-        assert told in said, line
-        assert "Traceback" not in said
+        done = start(line).heard()
+        assert (done.code, done.out) == (code, ""), line
+        assert told in done.err, line
+        assert "Traceback" not in done.err
 
 
 def test_once_in_every_form(start, play):
     driver = play("healthy_2x4090")
     forms = ("", "--json", "--csv", "--markdown", "--html")
     for form, process in [(form, start(f"--once {form}", driver)) for form in forms]:
-        out, said = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0, (form, said)
+        code, out, said = process.heard()
+        assert code == 0, (form, said)
         assert out.count("GeForce RTX 4090") >= 2, (form, out)
 
 
 def test_lines_for_a_log(start, play):
     process = start("--for 700ms --every 300ms --no-history", play("healthy_2x4090"))
-    out, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, said
+    code, out, said = process.heard()
+    assert code == 0, said
     lines = out.splitlines()
     assert len(lines) in {3, 6, 9}, out  # a look that comes late takes the place of those after it
     assert re.match(r"\d\d:\d\d:\d\d  host +cpu +[\d-]", lines[0])

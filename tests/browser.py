@@ -26,6 +26,10 @@ JUDGED = """axe.run().then(({violations}) =>
   violations.map(({id, nodes}) => [id, nodes.map((one) => one.html)]))"""
 
 
+class LeftError(AssertionError):
+    """The page that was asked is left."""
+
+
 class Browser:
     """A browser with one page in it."""
 
@@ -60,9 +64,15 @@ class Browser:
     def until(self, script: str, patience_s: float = PATIENCE_S) -> None:
         """Wait until an expression is true."""
         end = time.monotonic() + patience_s
-        while not self.run(script):
+        while not self._came_true(script):
             assert time.monotonic() < end, f"not within {patience_s} s: {script}"
             time.sleep(0.02)
+
+    def _came_true(self, script: str):
+        try:
+            return self.run(script)
+        except LeftError:  # another page comes
+            return False
 
     def size(self, width: int, height: int) -> None:
         self.send(
@@ -87,6 +97,8 @@ class Browser:
         while True:
             got = self._next()
             if got.get("id") == mine:
+                if "navigated" in got.get("error", {}).get("message", ""):
+                    raise LeftError(got)
                 assert "error" not in got, got
                 return got["result"]
             self._note(got)

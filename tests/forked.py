@@ -2,7 +2,8 @@
 
 Collecting imports a few hundred test modules and half the package: a worker that starts Python pays for it
 again, a fork does not. Workers are dealt parts of modules, large ones first, small ones at the end, and send
-their reports. A worker that dies fails the test it ran, and another takes its place.
+their reports. A worker that dies fails the test it ran, and another takes its place. What is marked `dear` (a
+minute of its own, or a fixture that takes half of one) is dealt first, its module as a whole.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ def count(config) -> int:
     return (os.cpu_count() or 1) + 1 if asked == "auto" else int(asked)
 
 
-def pytest_configure():
-    """What collecting makes stays until the end: nobody needs to look through it for garbage."""
-    gc.disable()
+def pytest_configure(config):
+    config.addinivalue_line("markers", "dear: a minute long, or on what takes half of one to set up")
+    gc.disable()  # what collecting makes stays until the end: nobody needs to look through it for garbage
 
 
 @pytest.hookimpl(trylast=True)
@@ -86,7 +87,8 @@ class Deal:
 
     def __init__(self, session, workers: int) -> None:
         self.session, self.workers, self.started = session, workers, 0
-        self.left = deque(range(len(session.items)))
+        self.dear = {item.path for item in session.items if item.get_closest_marker("dear")}
+        self.left = deque(sorted(range(len(session.items)), key=lambda at: not self.is_dear(at)))
         self.at: dict[Connection, Worker] = {}
 
     def run(self) -> None:
@@ -144,10 +146,15 @@ class Deal:
             config.hook.pytest_runtest_logreport(report=report)
         return True
 
+    def is_dear(self, at: int) -> bool:
+        return self.session.items[at].path in self.dear
+
     def hand(self) -> list[int]:
         """The next tests, all of one module."""
         left, items, hand = self.left, self.session.items, []
         size = min(HAND_FULL, max(1, len(left) // (self.workers * SHARES)))
+        if left and self.is_dear(left[0]):
+            size = len(left)
         while left and len(hand) < size and (not hand or items[left[0]].path == items[hand[0]].path):
             hand.append(left.popleft())
         return hand

@@ -58,6 +58,25 @@ def test_a_worker_that_ends_fails_its_test_and_no_other_is_lost(tmp_path, worker
     assert done.returncode == 1
 
 
+def test_what_is_dear_is_dealt_first_and_whole(tmp_path):
+    many = (
+        "import os, pytest\n{mark}\n@pytest.mark.parametrize('n', range(30))\ndef test_one(n):\n    {said}\n"
+    )
+    said = f"open({str(tmp_path / 'said')!r}, 'a').write(f'{{os.getpid()}}\\n')"
+    (tmp_path / "test_a.py").write_text(many.format(mark="", said="pass"), encoding="utf-8")
+    text = many.format(mark="pytestmark = pytest.mark.dear", said=said)
+    (tmp_path / "test_b.py").write_text(text, encoding="utf-8")
+    words = ("-p", "pulse", "-p", "forked", "-p", "no:randomly", "-p", "no:cacheprovider", "-n", "3")
+    env = {**os.environ, "PYTHONPATH": str(HERE)}
+    done = subprocess.run(
+        (sys.executable, "-m", "pytest", *words, "-v", "-c", os.devnull, "--rootdir", tmp_path, tmp_path),
+        env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "60 passed" in done.stdout
+    assert len({*(tmp_path / "said").read_text().split()}) == 1
+    assert done.stdout.index("test_b.py::") < done.stdout.index("test_a.py::test_one[20]")
+
+
 def test_a_fork_is_a_program_of_its_own(tmp_path):
     before = Path.cwd(), dict(os.environ)
     asked = rigright("plan", "nosuch", env={"PATH": "/bin", "LC_ALL": "zh_CN.UTF-8"}, cwd=tmp_path)

@@ -12,7 +12,7 @@ import pytest
 import debian
 from browser import JUDGED, axe_of, browser
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.dear]
 SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
 SHOWN = "document.readyState === 'complete' && !!document.querySelector('article')"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.dear]
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pandas", "polars", "nbclient", "nbformat", "ipykernel")
 FRAMES = """

@@ -25,7 +25,7 @@ from ports import free_ports
 from rigright.faces.cli.main import main
 from rigright.faces.reply import reply
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.dear]
 NIGHTLY = bool(os.environ.get("RIGRIGHT_NIGHTLY"))
 VIEWS = ("plan", "explain", "fit", "compare", "build", "cost", "doctor", "here", "accuracy", "myths")
 WORDS = {"en": ("Plan", "This machine"), "zh": ("规划", "本机")}

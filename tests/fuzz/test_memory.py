@@ -106,6 +106,7 @@ def test_a_flood_takes_little_memory(lean):
 
 @linux
 @pytest.mark.live
+@pytest.mark.dear
 def test_any_flood_takes_little_memory_of_any_reader(lean):
     """Every flood of every reader; in the nightly at every door, which is the same reader behind another."""
     nightly = os.environ.get("RIGRIGHT_NIGHTLY")

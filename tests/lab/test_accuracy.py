@@ -19,6 +19,7 @@ def run(root, *arguments):
 
 
 @pytest.mark.live
+@pytest.mark.dear
 def test_the_page_of_accuracy_is_up_to_date(root, shared):
     assert shared
     done = run(root, "--check")

@@ -16,7 +16,7 @@ from release.built import PROJECT, ROOT, run
 from rigright import __version__
 
 BASE = "https://example.org/files"
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.dear]
 
 
 @pytest.fixture(scope="module")

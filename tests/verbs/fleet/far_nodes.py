@@ -105,7 +105,6 @@ def grown(name: str) -> dict[str, str]:
     return dict(GROWN[name])
 
 
-def left_behind() -> set[str]:
-    """Folders of ours below a temporary one: of the tests, or of a server that knows nothing of theirs."""
-    places = {tempfile.gettempdir(), "/tmp"}  # noqa: S108 - the server's
-    return {path.name for place in places for path in Path(place).glob("rigright-????????")}
+def left_behind(temporary: Path) -> list[Path]:
+    """Folders of ours in a temporary one."""
+    return list(temporary.glob("rigright-????????"))

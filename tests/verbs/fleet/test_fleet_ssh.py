@@ -59,11 +59,13 @@ class Examined:
             self.far.play(node, scenario)
         with (self.far.folder / "n1.sh").open("a", encoding="utf-8") as script:
             script.write(NOISE)
-        before = left_behind()
+        temporary = folder / "temporary"
+        temporary.mkdir()
         with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TMPDIR", str(temporary))
             patch.setenv("PATH", f"{self.far.bin}{os.pathsep}{os.environ['PATH']}")
             self.found = over("n[1-3]", save=str(self.saved))
-        self.left = left_behind() - before
+        self.left = left_behind(temporary)
         self.by_node = {one.node: one for one in self.found.nodes}
 
     def repeat(self, far, node, said="n1"):
@@ -272,7 +274,7 @@ def server():
     (folder / "sshd.conf").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/allowed\n"
         f"PidFile {folder}/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
-        "KbdInteractiveAuthentication no\nUseDNS no\n",
+        f"KbdInteractiveAuthentication no\nUseDNS no\nSetEnv TMPDIR={folder}\n",
         encoding="utf-8",
     )
     (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}", encoding="utf-8")
@@ -323,11 +325,10 @@ def listens(port, limit_s=10.0):
 
 @pytest.mark.live
 def test_a_real_server_answers(server):
-    before = left_behind()
     found = over(server.host, what="probe", options=server.options(), python=sys.executable)
     (one,) = found.told
     assert one.machine.cpu.threads == os.cpu_count()
-    assert left_behind() == before
+    assert not left_behind(server.folder)
 
 
 @pytest.mark.live
@@ -354,14 +355,11 @@ def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     from rigright.machine.far.parcel import Bench, RemoteRequest, parcel, start_line
     from rigright.machine.far.talk import talk
 
-    before = left_behind()
     stop, unpacked = threading.Event(), []
 
     def look():
-        until = time.monotonic() + 15
-        while time.monotonic() < until and not left_behind() - before:
-            time.sleep(0.05)
-        unpacked.extend(left_behind() - before)
+        until(lambda: left_behind(server.folder), what="what it unpacks")
+        unpacked.extend(left_behind(server.folder))
         time.sleep(0.5)
         stop.set()
 
@@ -372,10 +370,7 @@ def test_breaking_off_over_a_real_server_ends_the_work_there(server):
     talked = talk(argv, said=said, heard=lambda _: None, patience_s=90, stop=stop)
     assert talked.ended == "broken off"
     assert unpacked, "it never began"
-    until = time.monotonic() + 10
-    while time.monotonic() < until and left_behind() - before:
-        time.sleep(0.1)
-    assert left_behind() == before
+    until(lambda: not left_behind(server.folder), what="the end of what it unpacked")
 
 
 def test_the_command_line_as_people_type_it(far, capsys, examined):

@@ -12,10 +12,10 @@ from rigright.arch.sources import zoo
 from rigright.cost.bands import band
 from rigright.cost.known import CHIP, CLASS, NOTHING, Known
 from rigright.cost.shards import share, stage_bounds
-from rigright.cost.speed.told import MEASURED, at, tell
 from rigright.demand import Layout
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
+from rigright.predict.told import MEASURED, at, tell
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 SUBJECTS = ("speed_serving", "speed_streams", "speed_training", "speed_images")

@@ -108,7 +108,7 @@ class ServingMemory:
         return self.spare_bytes >= 0
 
 
-def pool_tok(one: ServingMemory, tokens: int) -> Numbers:
+def pool_tok(one: ServingMemory, tokens: Numbers) -> Numbers:
     """Tokens that a rank has room for, by its memory with one sequence of so many."""
     seq = one.cache_bytes + one.states_bytes
     with np.errstate(divide="ignore", invalid="ignore"):

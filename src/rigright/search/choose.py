@@ -14,7 +14,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import TERA
 from rigright.base.words import say
 from rigright.demand import Numbers, PlanWish
-from rigright.search.columns import grouped
+from rigright.predict.columns import grouped
 
 LESS = (
     "usd_per_h",

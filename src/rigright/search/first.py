@@ -14,7 +14,7 @@ from rigright.choice.ways import quality_class
 from rigright.demand import Numbers
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
-from rigright.search.columns import grouped
+from rigright.predict.columns import grouped
 from rigright.search.figures import usual_limits
 from rigright.search.plans import Table
 from rigright.search.sure import Doubts

@@ -28,7 +28,7 @@ from rigright.facts.engines import Engine, find_engine
 from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.running import how_runs
-from rigright.search.columns import at, joined, stacked
+from rigright.predict.columns import at, joined, stacked
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 

@@ -21,16 +21,16 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.money import usd_per_mtok
-from rigright.cost.speed.told import at, case_of, tell
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
+from rigright.predict.room import stage_rooms
+from rigright.predict.told import at, case_of, tell
 from rigright.search.drafts import head_bytes
 from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept_share
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
-from rigright.search.room import stage_rooms
 from rigright.search.score import Scored, context_tok, traffic_of
 from rigright.search.supply import RENT, Options, Prices, supply_of
 

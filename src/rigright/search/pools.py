@@ -12,9 +12,9 @@ from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, PlanWish, Traffic
 from rigright.facts.engines import Engine
-from rigright.search.columns import at
+from rigright.predict.columns import at
+from rigright.predict.room import Room
 from rigright.search.question import NODE_CHIPS, Kind
-from rigright.search.room import Room
 from rigright.search.space import Points, Shapes
 
 HELD = np.array([8.0, 16, 32, 64, 128, 256, 512])  # sequences that a worker makes tokens for

@@ -76,6 +76,13 @@ class Way:
     offload: Offload | None = None  # what lies in main memory
     budget_tok: int | None = None  # tokens of a pass, where it is not the engine's own
 
+    def serving(self, *, context_tok: int, batch: int = 1) -> Serving:
+        """So many sequences, each so long, kept in this way."""
+        return Serving(
+            engine=self.engine.asked, weights=self.weights, kv=self.kv, offload=self.offload,
+            budget_tok=self.budget_tok, context_tok=context_tok, batch=batch,
+        )  # fmt: skip
+
     @property
     def label(self) -> str:
         """The way in a few words."""

@@ -12,24 +12,23 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.choice.offload import in_ram
 from rigright.cost.known import known_of, ran
-from rigright.cost.memory_split import even_bounds
-from rigright.cost.speed.apart import serve_apart
-from rigright.cost.speed.dealt import evenness
-from rigright.cost.speed.rates import Rates, beside, rates_of
-from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.told import case_of, most_output
+from rigright.cost.memory_device import device_of
+from rigright.cost.speed.rates import Rates, beside
+from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.anchors import anchors
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
+from rigright.predict.columns import at, joined, stacked
+from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, whole_rates
+from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates
+from rigright.predict.told import case_of, most_output
 from rigright.search.chunks import each_chunk
-from rigright.search.columns import at, joined
 from rigright.search.drafts import head_bytes, paid_tok
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
-from rigright.search.room import Asked, Room, mix_dealt, room_of, whole_rates
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
 SERVED = (
@@ -39,7 +38,6 @@ SERVED = (
 )
 COLUMNS = (*SERVED, "held")  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")
-DEFAULT_SEQS = 256
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
@@ -124,7 +122,7 @@ def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates
     rates = (
         _dealt_rates(question, way, mix=mix, work=replace(work, ram=None), batch=batch)
         if mix
-        else rates_of(chips, way.engine, weights=way.weights)
+        else server_rates(chips, way.engine, weights=way.weights)
     )
     if way.offload is None:
         return rates
@@ -157,7 +155,8 @@ def _anchored(
 
 def _dealt_rates(question: Question, way: Way, *, mix: Sequence[Card], work: Work, batch: int) -> Rates:
     """Rates of unlike cards together, with layers dealt out for so many sequences."""
-    dealt = mix_dealt(question.arch, way, mix=mix, work=work, context_tok=context_tok(question), batch=batch)
+    serving = way.serving(context_tok=context_tok(question), batch=batch)
+    dealt = mix_dealt(question.arch, serving, mix=mix, work=work)
     chunk_tok = min(question.wish.prompt_tok or 1, _budget_tok(question, way))
     return whole_rates(dealt, way.engine, weights=way.weights, work=work, chunk_tok=chunk_tok)
 
@@ -199,7 +198,15 @@ def _replicas(question: Question, way: Way, *, place: int, shapes: Shapes) -> _R
         traffic_tok=traffic_tok(question),
         most_seqs=DEFAULT_SEQS if users is None else min(ceil(users * question.wish.growth), DEFAULT_SEQS),
     )
-    room = room_of(question.arch, way, kinds=kinds, shapes=shapes, asked=asked)
+    serving, mix, width = way.serving(context_tok=asked.context_tok), kinds[0].mix, len(shapes.tp)
+    if mix:  # only all of them, one after another
+        room = mixed_room(question.arch, serving, mix=mix, asked=asked, width=width)
+    else:
+        cards = stacked([device_of(kind.card, way.engine) for kind in kinds])
+        room = room_of(
+            question.arch, serving, device=at(cards, (slice(None), None)), layout=shapes.layout(),
+            asked=asked, shape=(len(kinds), width),
+        )  # fmt: skip
     return _Replicas(
         question=question,
         way=way,
@@ -293,8 +300,8 @@ def _served(question: Question, found: Scored, *, work: Work, rates: Rates, way:
     asked: Any = {"work": work, "way": way}
     slots, mix = np.floor(found.room.slots), question.kinds[way.kinds[0]].mix
     ranks = np.where(found.points.attention_dp, found.points.tp, 1)
-    served = _serve(question, found, rates=rates, slots=slots, **asked)
-    held = np.maximum(np.ceil(served["running"] / ranks), 1)
+    columns = _serve(question, found, rates=rates, slots=slots, **asked)
+    held = np.maximum(np.ceil(columns["running"] / ranks), 1)
     sets_aside = question.wish.rate_per_s is not None and np.isfinite(slots).all()
     if sets_aside:
         held = np.minimum(np.ceil(held + SPARE_SEQS * np.sqrt(held)), slots)
@@ -305,8 +312,8 @@ def _served(question: Question, found: Scored, *, work: Work, rates: Rates, way:
             question, found.take(mine), rates=own, slots=(held if sets_aside else slots)[mine], **asked
         )
         for name in SERVED:
-            served[name][mine] = again[name]
-    return served | {"held": held * ranks}
+            columns[name][mine] = again[name]
+    return columns | {"held": held * ranks}
 
 
 def _serve(
@@ -314,45 +321,35 @@ def _serve(
 ) -> dict[str, Numbers]:
     """Service of every layout, a chunk at a time."""
     size = len(found.points)
-    served = {name: np.empty(size) for name in SERVED}
+    columns = {name: np.empty(size) for name in SERVED}
     _, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
-    law = serve_apart if len(found.points) and found.points.prefill_dp[0] > 0 else serve
-    piped = _piped(question, found.points, work=work, rates=rates, way=way)
+    is_mix = bool(question.kinds[way.kinds[0]].mix)
+    # points have room for layers dealt alike: nothing else is dealt to cards alike
+    gain = 1.0 if is_mix else piped(question.arch, way.engine, work=work, stages=found.points.pp)
+    gain = np.broadcast_to(gain, size)
 
     def task(chunk: slice) -> None:
         part = found.take(chunk)
         points = part.points
         ranks = np.where(points.attention_dp, points.tp, 1)
-        service = law(
+        load = points.load / points.dp / ranks
+        service = served(
             work,
-            replace(at(rates, points.row), piped=piped[points.row, points.pp]),
+            at_kinds(rates, points.row, piped=gain[chunk]),
             layout=layout_of(points),
             traffic=traffic_of(question, points.load, way=way),
             limits=Limits(
-                pool_tok=part.room.pool_tok,
-                max_seqs=np.minimum(_most_seqs(way.engine, seqs), slots[chunk]) * ranks,
+                pool_tok=np.maximum(part.room.pool_tok, 1.0),
+                max_seqs=most_seqs(way.engine, seqs=seqs, slots=slots[chunk], load=load) * ranks,
                 budget_tok=_budget_tok(question, way),
             ),
-            **({} if law is serve else {"prefill": prefill_of(points)}),
+            prefill=prefill_of(points) if points.prefill_dp[0] > 0 else None,
         )
-        for name, column in served.items():
+        for name, column in columns.items():
             column[chunk] = getattr(service, name)
 
     each_chunk(size, task)
-    return served
-
-
-def _piped(question: Question, points: Points, *, work: Work, rates: Rates, way: Way) -> Numbers:
-    """[kind, stages]: the share of a pipeline's gain that prompts get, layers dealt out as they are.
-
-    Points have room for layers dealt alike: nothing else is dealt to cards alike.
-    """
-    gain = np.ones(int(points.pp.max(initial=1)) + 1)
-    if way.engine.split == "layer" and not question.kinds[way.kinds[0]].mix:
-        for pp in {*points.pp.tolist()} - {1}:
-            bounds = even_bounds(len(question.arch.trunk.layers), pp, split=way.engine.split)
-            gain[pp] = evenness(work, bounds)
-    return np.broadcast_to(rates.piped, len(way.kinds))[:, None] * gain
+    return columns
 
 
 def _budget_tok(question: Question, way: Way) -> float:
@@ -360,11 +357,6 @@ def _budget_tok(question: Question, way: Way) -> float:
     budget, _, _ = defaults(way.engine, question.kinds[way.kinds[0]])
     budget = way.budget_tok or budget
     return float(budget or context_tok(question))
-
-
-def _most_seqs(engine: Engine, seqs: int | None) -> float:
-    """Sequences at once: an engine that sets its cache aside is started for as many as are asked."""
-    return float(seqs or DEFAULT_SEQS) if engine.pool == "share" else float(DEFAULT_SEQS)
 
 
 def layout_of(points: Points) -> Layout:

@@ -15,9 +15,9 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, figure_of
 from rigright.cost.known import NOTHING, known_of, ran
-from rigright.cost.speed.told import MEASURED, subject_of
 from rigright.demand import Numbers
 from rigright.facts.engines import Engine
+from rigright.predict.told import MEASURED, subject_of
 from rigright.search.figures import Limit
 from rigright.search.plans import Table
 from rigright.search.record import Plan

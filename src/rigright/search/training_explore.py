@@ -12,7 +12,7 @@ from rigright.base.words import say
 from rigright.choice.training import METHODS
 from rigright.cost.training_bands import band
 from rigright.demand import Numbers, PlanWish, TrainingWish
-from rigright.search.columns import grouped
+from rigright.predict.columns import grouped
 from rigright.search.question import Kind, Question
 from rigright.search.training_score import TrainingScored, score_trainings, together
 from rigright.search.training_space import TrainingWay, fewer, ways_of

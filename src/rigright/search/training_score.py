@@ -16,8 +16,8 @@ from rigright.cost.training_setup import set_up
 from rigright.cost.training_time import TrainingRates, training_rates, training_time
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Numbers
+from rigright.predict.columns import at, joined
 from rigright.search.chunks import each_chunk
-from rigright.search.columns import at, joined
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 from rigright.search.training_space import Cuts, TrainingWay, cuts_of

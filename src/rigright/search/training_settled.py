@@ -15,7 +15,7 @@ from rigright.base.words import say
 from rigright.choice.training import batch_of, seq_tok_of, work_of
 from rigright.demand import Layout, PlanWish, Training, TrainingWish
 from rigright.facts.nodes import Card, Node
-from rigright.search.columns import at
+from rigright.predict.columns import at
 from rigright.search.market import Market
 from rigright.search.question import Kind, Question
 from rigright.search.training_explore import explored, preferred

@@ -10,14 +10,15 @@ from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import pool_tok
-from rigright.cost.speed.rates import Rates, rates_of
-from rigright.cost.speed.service import Limits, micro_seqs, serve
+from rigright.cost.speed.rates import Rates
+from rigright.cost.speed.service import Limits, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
-from rigright.cost.speed.told import at, case_of, tell
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.hosts import CPU
-from rigright.search.room import whole_rates
+from rigright.predict.room import whole_rates
+from rigright.predict.served import most_seqs, served, server_rates
+from rigright.predict.told import at, case_of, tell
 from rigright.verbs.serving.cards import dealt_of, memories
 from rigright.verbs.serving.timed import Speed, TimeParts
 
@@ -48,7 +49,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
     weights, limits = case.serving.weights, _limits(case, traffic)
     rates = (
-        rates_of(chips, case.engine, weights=weights)
+        server_rates(chips, case.engine, weights=weights)
         if dealt is None
         else whole_rates(
             dealt, case.engine, weights=weights, work=work, chunk_tok=_chunk_tok(traffic, limits)
@@ -56,7 +57,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     )
     work, rates = beside_cards(case, work, rates=rates, chips=chips)
     host = case.host if rates.host is not None or chips[0].vendor == CPU else None
-    found = serve(work, rates, layout=case.layout, traffic=traffic, limits=limits)
+    found = served(work, rates, layout=case.layout, traffic=traffic, limits=limits)
     running = _least(found.running)
     prompt = _prompt_pass(work, rates, layout=case.layout, traffic=traffic, limits=limits)
     token = _token_pass(work, rates, layout=case.layout, traffic=traffic, running=running)
@@ -100,13 +101,16 @@ def _least(values: Numbers) -> float:
 
 def _limits(case: Case, traffic: Traffic) -> Limits:
     """What a replica holds and does in a pass; its cache counts tokens of such requests as come."""
-    settings = case.settings
+    layout, engine, settings = case.layout, case.engine, case.settings
     tokens = int(traffic.prompt_tok + traffic.output_tok)
-    usual = memories(case.over(context_tok=tokens, batch=int(case.layout.dp)))
-    ranks = case.layout.tp if case.layout.attention_dp else 1
+    usual = memories(case.over(context_tok=tokens, batch=int(layout.dp)))
+    ranks = layout.tp if layout.attention_dp else 1
+    load = np.nan if traffic.concurrency is None else traffic.concurrency
+    own = float(settings.max_seqs)
+    seqs = most_seqs(engine, seqs=own, slots=own, load=load / layout.dp / ranks)
     return Limits(
-        pool_tok=max(min(float(pool_tok(one, tokens)) for one in usual), 1.0) * ranks,
-        max_seqs=max(float(settings.max_seqs), 1.0) * ranks,
+        pool_tok=max(min(float(pool_tok(one, tokens)) for one in usual) * ranks, 1.0),
+        max_seqs=float(own if case.serving.max_seqs else seqs) * ranks,
         budget_tok=max(float(settings.budget_tok), 1.0),
     )
 

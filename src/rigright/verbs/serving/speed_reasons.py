@@ -11,10 +11,10 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, TRAVELLED, Known
 from rigright.cost.speed.rates import rates_of
-from rigright.cost.speed.told import HYBRID, STREAMS, least_known, subject_of, tell
 from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
 from rigright.facts.hosts import CPU, Host, host_chip
+from rigright.predict.told import HYBRID, STREAMS, least_known, subject_of, tell
 from rigright.verbs.serving.timed import TIME_PARTS, Speed, TimeParts
 
 DIGITS = 6  # of a second: less is the noise of sums

@@ -18,7 +18,6 @@ from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.told import STREAMS
 from rigright.cost.speed.work import Work, pictured, work_of
 from rigright.cost.weights import has_experts, weigh
 from rigright.demand import Layout, Serving, Traffic
@@ -26,6 +25,7 @@ from rigright.facts.anchors import unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
+from rigright.predict.told import STREAMS
 from rigright.verbs.validate.served_asks import NOTHING_SAID, ServedAsk, WorkerSplit
 from rigright.verbs.validate.served_drafts import NO_DRAFTS
 

@@ -12,9 +12,9 @@ from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.known import Known, known_of_one, ran
-from rigright.cost.speed.told import at, most_output
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.facts.anchors import FULL, RunCase
+from rigright.predict.told import at, most_output
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import figures_of

@@ -9,9 +9,9 @@ from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded, figure_of
 from rigright.cost.known import known_of_one, ran
-from rigright.cost.speed.told import HYBRID, unsaid
 from rigright.facts.anchors import RunCase
 from rigright.facts.hosts import host_chip
+from rigright.predict.told import HYBRID, unsaid
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.hybrid_cases import hybrid_figure

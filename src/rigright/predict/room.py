@@ -1,4 +1,4 @@
-"""Room of replicas: memory by kind of card and shape of replica, as one table a way."""
+"""Room of replicas: what of a card is left for caches, and how many sequences and tokens that holds."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.nodes import Card
-from rigright.search.columns import at, blended, stacked
-from rigright.search.question import Kind, Way
-from rigright.search.space import Shapes
+from rigright.predict.columns import blended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What one replica has: tables [kind, shape], or arrays along layouts once taken."""
+    """What one replica has: arrays of one shape, such as [kind of card, layout]."""
 
     fits: Numbers  # one sequence of the context asked for
     need_bytes: Numbers  # of the fullest rank, with that sequence
@@ -70,29 +68,28 @@ class Room:
 class Asked:
     """What a replica shall hold."""
 
-    context_tok: int  # the longest sequence
-    traffic_tok: int  # a usual one
-    most_seqs: int  # sequences that are worth a slot
+    context_tok: Numbers  # the longest sequence
+    traffic_tok: Numbers  # a usual one
+    most_seqs: Numbers  # sequences that are worth a slot
 
 
-def room_of(arch: Arch, way: Way, *, kinds: Sequence[Kind], shapes: Shapes, asked: Asked) -> Room:
-    """Memory of every shape on every kind; the engine starts alike on all of them."""
-    if kinds[0].mix:
-        return _mixed_room(arch, way, kind=kinds[0], shapes=shapes, asked=asked)
-    device = at(stacked([device_of(kind.card, way.engine) for kind in kinds]), (slice(None), None))
-    weights = weigh(arch, way.weights)
-    layout = shapes.layout()
+def room_of(
+    arch: Arch, serving: Serving, *, device: Device, layout: Layout, asked: Asked, shape: tuple[int, ...]
+) -> Room:
+    """Memory of replicas of one engine's settings: on devices alike or not, of any layouts, as arrays."""
+    weights = weigh(arch, serving.weights)
 
-    def memories(tokens: int, batch: Numbers = 1) -> list[ServingMemory]:
-        serving = _held(way, tokens, batch=batch)
-        return rank_memories(arch, weights, serving=serving, layout=layout, device=device, on_card=True)
+    def memories(tokens: Numbers, batch: Numbers = 1) -> list[ServingMemory]:
+        held = replace(serving, context_tok=tokens, batch=batch)
+        return rank_memories(arch, weights, serving=held, layout=layout, device=device, on_card=True)
 
     each = memories(asked.traffic_tok)
-    most = each if asked.context_tok == asked.traffic_tok else memories(asked.context_tok)
+    alike = np.array_equal(asked.context_tok, asked.traffic_tok)
+    most = each if alike else memories(asked.context_tok)
     whole, usual = reduce(less_spare, most), reduce(less_spare, each)
     seq = usual.cache_bytes + usual.states_bytes
-    ranks = shapes.tp if shapes.attention_dp else 1
-    shape = (len(kinds), len(shapes.tp))
+    ranks = layout.tp if layout.attention_dp else 1
+    contexts = pool_tok(whole, asked.context_tok) / asked.context_tok
     tables = {
         "fits": whole.fits,
         "need_bytes": whole.need_bytes,
@@ -102,25 +99,25 @@ def room_of(arch: Arch, way: Way, *, kinds: Sequence[Kind], shapes: Shapes, aske
         "seq_bytes": seq,
         "pool_tok": np.minimum.reduce([pool_tok(one, asked.traffic_tok) for one in each]) * ranks,
         "slots": np.inf
-        if way.engine.pool == "share"
+        if find_engine(serving.engine).pool == "share"
         else _slots(
             lambda count: reduce(less_spare, memories(asked.context_tok, count)).spare_bytes,
             first=whole.spare_bytes,
-            linear=np.broadcast_to(pool_tok(whole, asked.context_tok) / asked.context_tok, shape),
+            linear=np.broadcast_to(contexts, shape),
             cap=asked.most_seqs,
         ),
-        "contexts": pool_tok(whole, asked.context_tok) / asked.context_tok * ranks,
+        "contexts": contexts * ranks,
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
 
 
-def _slots(spare: Callable[[Numbers], Numbers], *, first: Numbers, linear: Numbers, cap: int) -> Numbers:
+def _slots(spare: Callable[[Numbers], Numbers], *, first: Numbers, linear: Numbers, cap: Numbers) -> Numbers:
     """The most sequences that fit, at most `cap`; one where not even that does.
 
     What is left falls ever faster with them: a straight line from one on (`first`: left with it) holds
     too many, and its chord to that end too few; between these by halving.
     """
-    most = np.clip(np.nan_to_num(np.floor(linear), posinf=cap), 1, cap)
+    most = np.clip(np.minimum(np.nan_to_num(np.floor(linear), posinf=np.inf), cap), 1, None)
     if most.max(initial=1) == 1:
         return most
     left = spare(most)
@@ -154,11 +151,8 @@ def _places(
     return list(zip(devices, bounds, strict=True))
 
 
-def mix_dealt(
-    arch: Arch, way: Way, *, mix: Sequence[Card], work: Work, context_tok: int, batch: int = 1
-) -> Dealt:
+def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: Work) -> Dealt:
     """What part of a pass each of unlike cards does, that hold so many sequences."""
-    serving = _held(way, context_tok, batch=batch)
     places = _places(arch, mix, serving=serving, layout=Layout(pp=len(mix)))
     return deal([card.chip for card in mix], work, bounds=[bound for _, bound in places])
 
@@ -169,24 +163,14 @@ def whole_rates(dealt: Dealt, engine: Engine, *, weights: str, work: Work, chunk
     return blended(even, dealt.shares)  # type: ignore[no-any-return]
 
 
-def _held(way: Way, tokens: int, *, batch: Numbers) -> Serving:
-    return Serving(
-        engine=way.engine.asked,
-        weights=way.weights,
-        kv=way.kv,
-        context_tok=tokens,
-        batch=batch,
-        offload=way.offload,
-        budget_tok=way.budget_tok,
-    )
+def mixed_room(arch: Arch, serving: Serving, *, mix: Sequence[Card], asked: Asked, width: int) -> Room:
+    """The same of unlike cards together, one after another: a table of so many columns alike."""
+    layout, engine = Layout(pp=len(mix)), find_engine(serving.engine)
+    shape = (1, width)
 
-
-def _mixed_room(arch: Arch, way: Way, *, kind: Kind, shapes: Shapes, asked: Asked) -> Room:
-    """The same of unlike cards together: only all of them, one after another."""
-    layout = Layout(pp=len(kind.mix))
-
-    def memories(tokens: int, batch: int = 1) -> tuple[ServingMemory, ...]:
-        return stage_rooms(arch, cards=kind.mix, serving=_held(way, tokens, batch=batch), layout=layout)
+    def memories(tokens: Numbers, batch: int = 1) -> tuple[ServingMemory, ...]:
+        held = replace(serving, context_tok=tokens, batch=batch)
+        return stage_rooms(arch, cards=mix, serving=held, layout=layout)
 
     def spare(count: Numbers) -> Numbers:
         found = memories(asked.context_tok, int(count.max()))
@@ -194,12 +178,11 @@ def _mixed_room(arch: Arch, way: Way, *, kind: Kind, shapes: Shapes, asked: Aske
 
     whole, usual = memories(asked.context_tok), memories(asked.traffic_tok)
     worst = min(whole, key=lambda one: float(one.spare_bytes))
-    shape = (1, len(shapes.tp))
     tables = {
         "fits": bool(worst.fits),
         "need_bytes": float(worst.need_bytes),
         "able_bytes": float(worst.need_bytes + worst.spare_bytes),
-        "room_bytes": float(max(device_of(card, way.engine).free_bytes for card in kind.mix)),
+        "room_bytes": float(max(device_of(card, engine).free_bytes for card in mix)),
         "fixed_bytes": float(worst.fixed_bytes),
         "seq_bytes": max(float(one.cache_bytes + one.states_bytes) for one in usual),
         "pool_tok": min(float(pool_tok(one, asked.traffic_tok)) for one in usual),

@@ -150,7 +150,7 @@ def test_one_rule_deals_layers_in_every_verb():
     ).case
     way = Way(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit", kinds=(0,))
     work = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")
-    searched = mix_dealt(LLAMA, way, mix=node.cards, work=work, context_tok=8192)
+    searched = mix_dealt(LLAMA, way.serving(context_tok=8192), mix=node.cards, work=work)
     explained = dealt_of(case)
     assert explained.parts.tolist() == searched.parts.tolist()
     head = head_share(work)

@@ -100,7 +100,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
 def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
     if work.weights:
-        return format_on(work.weights[0], engine=engine, chips=chips, named=bool(work.engines))
+        return format_on(work.weights[0], arch, engine=engine, chips=chips, named=bool(work.engines))
     forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
     from rigright.cost.images.networks import PACKED, loaded_bytes
 

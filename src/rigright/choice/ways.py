@@ -156,7 +156,7 @@ def formats_in(
     """Formats of weights that run there, best quality first: those asked for, or all down to the floor."""
     if wish.weights:
         named = bool(wish.engines)
-        asked = (format_on(name, engine=engine, chips=chips, named=named) for name in wish.weights)
+        asked = (format_on(name, arch, engine=engine, chips=chips, named=named) for name in wish.weights)
         yield from (name for name in dict.fromkeys(asked) if is_run(engine, name, chips=chips))
         return
     if transcribes(arch) and wish.quality is None:
@@ -193,11 +193,17 @@ def check_format(name: str) -> None:
         find_format(name)
 
 
-def format_on(name: str, *, engine: Engine, chips: Sequence[Chip], named: bool = False) -> str:
-    """The same on these chips: where one has no bf16, fp16 is meant, its twin in size."""
-    form = format_of(name, engine=engine, named=named)
+def format_on(name: str, arch: Arch, *, engine: Engine, chips: Sequence[Chip], named: bool = False) -> str:
+    """The same of a model on these chips: where one has no bf16, fp16 is meant, its twin in size."""
+    form = as_published(arch, format_of(name, engine=engine, named=named))
     twin = form == "bf16" and not is_run(engine, form, chips=chips) and is_run(engine, "fp16", chips=chips)
     return "fp16" if twin else form
+
+
+def as_published(arch: Arch, form: str) -> str:
+    """The format that a name means of a model: 8-bit floats are those of its own file, scaled as they are."""
+    stored = arch.stored or ""
+    return stored if form == "fp8" and stored.startswith("fp8") else form
 
 
 def own_formats(arch: Arch, engine: Engine, *, floor: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory_kv import generates, transcribes
-from rigright.demand import PlanWish
+from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import Chip
 
 AUTO = "auto"
@@ -84,9 +84,8 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     if name == AUTO:
         name = "chat" if chips and is_home(chips) and not loaded else "serve"
     usual = work_of(name, arch)
-    most = arch.max_context_tok
-    prompt, output = _lengths(wish, usual, most=wish.context_tok or most)
-    context = wish.context_tok or max(min(usual.context_tok, most or usual.context_tok), prompt + output)
+    prompt, output = _lengths(wish, usual, most=wish.context_tok or arch.max_context_tok)
+    context = wish.context_tok or usual_context_tok(name, arch, tok=prompt + output)
     users = wish.users
     alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
     if not loaded and (more or not chips or name not in CARRIES or alone):
@@ -96,6 +95,12 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
         wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
         cached_share=cached,
     )  # fmt: skip
+
+
+def usual_context_tok(work: str, arch: Arch, *, tok: Numbers) -> Numbers:
+    """The context that an engine is started for, for such work with requests of so many tokens."""
+    usual = work_of(work, arch).context_tok
+    return max(min(usual, arch.max_context_tok or usual), tok)
 
 
 def side_by_side(arch: Arch, wish: PlanWish, *, machines: Sequence[Sequence[Chip]], named: bool) -> PlanWish:

@@ -43,6 +43,14 @@ MEASURED: dict[str, Mapping[str, Measured]] = {
     },
 }
 MEASURED[HYBRID] = MEASURED[STREAMS]
+METRICS = {  # of run files -> as plans name them
+    "ttft_ms": "ttft_s",
+    "tpot_ms": "tpot_s",
+    "output_tok_s_total": "output_tok_per_s",
+    "requests_s_total": "requests_per_s",
+    "decode_tok_s_per_user": "user_tok_per_s",
+    "prefill_tok_s": "prefill_tok_per_s",
+}
 
 
 def subject_of(engine: Engine, chip: Chip) -> str:
@@ -95,6 +103,13 @@ def least_known(
     """What was measured of the chip that least was measured of."""
     known = known_of(subject, chips, what=ran(arch, engine=engine, case=case))
     return known.at(known.least())
+
+
+def told_metric(subject: str, metric: str, *, value: float, known: Known, apart: bool) -> Estimate:
+    """A figure of a run file with the band that a plan gives it."""
+    if metric in METRICS:
+        return _told(subject, METRICS[metric], value=value, known=known, apart=apart)
+    return estimate(subject, figure_of(metric, split=apart), value=value, known=known)
 
 
 def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -> Estimate:

@@ -30,6 +30,7 @@ class Apart:
     ttft_p99_s: Numbers
     tpot_s: Numbers
     tpot_p95_s: Numbers  # nothing comes between the passes of those who decode
+    itl_p50_s: Numbers
     requests_per_s: Numbers
     output_tok_per_s: Numbers
     prefill_busy: Numbers  # share of the prompts' workers in use
@@ -168,6 +169,7 @@ def _told(
         ttft_p99_s=late99,
         tpot_s=flow.tpot_s,
         tpot_p95_s=flow.tpot_s,
+        itl_p50_s=flow.tpot_s,
         requests_per_s=flow.per_s,
         output_tok_per_s=flow.per_s * traffic.output_tok,
         prefill_busy=prompts,

@@ -71,7 +71,7 @@ def weights_of(
         many and plain in WIDE and vendor in {"NVIDIA", "AMD"}
     ):  # lists of submissions say what a model came in
         return _read("weights", asked, row=table()["unserved"])
-    if of_chip is None and _is_format(plain, engine):
+    if (of_chip is None or plain.startswith(GGUF)) and _is_format(plain, engine):
         return ReadAs(cell=asked)
     if bracket:
         inside = weights_of(written, model=model, vendor=vendor, engine=engine)

@@ -10,6 +10,8 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.choice.ways import as_published
+from rigright.choice.work import usual_context_tok
 from rigright.cost.unsaid import priors
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
@@ -20,6 +22,7 @@ from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import NO_DRAFTS, ServedDrafts, drafts_of
 from rigright.verbs.validate.served_loads import ServedLoad, load_of
 
+SERVE = "serve"  # the work that runs of many requests are
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 NOTHING_SAID = ServedLoad()
 _WORKERS = re.compile(
@@ -54,6 +57,7 @@ class ServedAsk:
     load: float | None  # requests in flight at once; None: as many as fit, or what `sent` says
     prompt_tok: float
     output_tok: float
+    context_tok: float  # that the engine is started for
     metric: str
     sent: ServedLoad = NOTHING_SAID
     budget_tok: float | None = None  # what the row says of the engine's settings
@@ -87,9 +91,7 @@ def read_served(row: Row) -> ServedAsk:
     if told is None:
         told = arch.stored or ("fp8" if card.chip.fp8_flops_per_s else arch.dtype)
         assumed.append(say("weights not stated: assuming {weights}", weights=told))
-    form = find_format(engine.says.get(told.lower(), told)).id
-    same_bits = arch.stored is not None and form == "fp8" and arch.stored.startswith("fp8")
-    weights = arch.stored if same_bits and arch.stored else form
+    weights = as_published(arch, find_format(engine.says.get(told.lower(), told)).id)
     sent = load_of(row, arch)
     prompt, output = _lengths(sent, assumed)
     chips = row.get("n_chips") or 1
@@ -101,7 +103,8 @@ def read_served(row: Row) -> ServedAsk:
         arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
         engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
         load=row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None,
-        prompt_tok=prompt, output_tok=output, metric=row["metric"],
+        prompt_tok=prompt, output_tok=output, context_tok=_context_tok(row, arch, prompt + output),
+        metric=row["metric"],
         sent=sent, budget_tok=row.get("max_num_batched_tokens"), max_seqs=row.get("max_num_seqs"),
         utilisation=row.get("gpu_memory_utilization"), drafts=drafts, assumed=tuple(assumed),
     )  # fmt: skip
@@ -146,6 +149,11 @@ def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
     if not sent.said_prompt:
         assumed.append(say("prompt length not stated: assuming {tok} tokens", tok=f"{prompt:.4g}"))
     return max(float(prompt), 1.0), max(float(output), 1.0)
+
+
+def _context_tok(row: Row, arch: Arch, tok: float) -> float:
+    """The context told, or that of such a service."""
+    return float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=tok))
 
 
 def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[WorkerSplit | None, WorkerSplit | None]:

@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from rigright.arch.record import Arch
 from rigright.base.units import KILO
-from rigright.cost.links import Wire
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_serving import serving_memory
 from rigright.cost.power import Busy, draw_w
-from rigright.cost.speed.apart import serve_apart
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
-from rigright.cost.speed.service import Limits, serve
+from rigright.cost.speed.rates import SUBJECT
+from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, pictured, work_of
-from rigright.cost.weights import has_experts, weigh
+from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.anchors import unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import Engine, find_engine
-from rigright.predict.told import STREAMS
-from rigright.verbs.validate.served_asks import NOTHING_SAID, ServedAsk, WorkerSplit
-from rigright.verbs.validate.served_drafts import NO_DRAFTS
+from rigright.facts.engines import Engine
+from rigright.facts.nodes import Card
+from rigright.predict.columns import at, stacked
+from rigright.predict.room import Asked, Room, room_of
+from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates
+from rigright.verbs.validate.served_asks import ServedAsk, WorkerSplit
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
 LEAST_TOK = 1.0
 UTMOST = 0.97  # share of the memory that an engine is given at most
 RUNNING = "running"
-MANY = 512  # kinds of engine, chip and format that a file runs
-NO_STREAMS: Mapping[str, Any] = {"engines": {}, "eras": {}}
 Figures = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseGroup:
-    """Cases that share their work and engine; every array has one entry a case."""
+    """Cases that share their work, engine and settings; every array has one entry a case."""
 
+    arch: Arch
     work: Work
     engine: Engine
     chips: tuple[Chip, ...]
@@ -59,17 +57,25 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[CaseGroup, ...]:
     """All cases of rows: one a row, or one a layout where the row tells none."""
     cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _cuts(ask)]
     groups: dict[Any, list[tuple[int, ServedAsk, WorkerSplit]]] = {}
-    eras = corrections(SUBJECT)
     for case in cases:
-        _, ask, cut = case
-        apart = None if ask.prefill is None else ask.prefill.attention_dp
-        sent = ask.sent
-        kind = (ask.load is None, sent.rate_per_s is None, sent.requests is None, sent.tpot_p99_s is None)
-        way = (table_of(eras, ask.engine, chip=ask.chip), sent.manner, sent.samples > 0, *kind)
-        groups.setdefault(
-            (id(ask.arch), ask.weights, ask.kv, ask.engine.id, cut.attention_dp, apart, *way), []
-        ).append(case)
+        groups.setdefault(_shared(case[1], case[2]), []).append(case)
     return tuple(_group(members) for members in groups.values())
+
+
+def _shared(ask: ServedAsk, cut: WorkerSplit) -> tuple[object, ...]:
+    """What cases of one call of the laws have in common."""
+    sent, engine, card = ask.sent, ask.engine, ask.card
+    steps = (engine.budget_tok, engine.max_seqs, engine.graph_sizes)
+    return (
+        *(id(ask.arch), ask.weights, ask.kv, engine.asked, cut.attention_dp, ask.cut is None),
+        None if ask.prefill is None else ask.prefill.attention_dp,
+        table_of(corrections(SUBJECT), engine, chip=ask.chip),
+        *(engine.default(step, card.total_bytes, chip=ask.chip.id) for step in steps),
+        device_of(card, engine).capability,
+        *(ask.budget_tok, ask.max_seqs, ask.utilisation),
+        *(sent.manner, sent.samples > 0, ask.load is None, _alone(ask), sent.rate_per_s is None),
+        *(sent.requests is None, sent.tpot_p99_s is None),
+    )
 
 
 def _cuts(ask: ServedAsk) -> tuple[WorkerSplit, ...]:
@@ -92,50 +98,47 @@ def _alone(ask: ServedAsk) -> bool:
 
 def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
     asks = [ask for _, ask, _ in members]
-    cuts = [cut for _, _, cut in members]
-    chips = tuple(dict.fromkeys(ask.chip for ask in asks))
+    layout = _layout([cut for _, _, cut in members])
+    cards = tuple(dict.fromkeys(ask.card for ask in asks))
     first = asks[0]
-    sent = first.sent
-    loads = [1.0 if _alone(ask) else ask.load for ask in asks]
     prefills = [ask.prefill for ask in asks if ask.prefill is not None]
-    prompts, outputs = (
-        np.array([getattr(ask, name) for ask in asks], dtype=float) for name in ("prompt_tok", "output_tok")
-    )
-    room = np.array([_room_tok(ask, cut) for ask, cut in zip(asks, cuts, strict=True)])
 
     def told(name: str) -> np.ndarray | None:
         values = [getattr(ask.sent, name) for ask in asks]
         return None if values[0] is None else np.array(values, dtype=float)
 
     work = work_of(first.arch, weights=first.weights, kv=first.kv)
-    if sent.samples:
+    if first.sent.samples:
         work = pictured(work, first.arch, samples=np.array([ask.sent.samples for ask in asks]))
+    traffic = Traffic(
+        prompt_tok=np.array([ask.prompt_tok for ask in asks], dtype=float),
+        output_tok=np.array([ask.output_tok for ask in asks], dtype=float),
+        concurrency=None
+        if first.load is None and not _alone(first)
+        else np.array([ask.load or 1.0 for ask in asks]),
+        rate_per_s=told("rate_per_s"),
+        requests=told("requests"),
+        tpot_p99_s=told("tpot_p99_s"),
+        ttft_p99_s=told("ttft_p99_s"),
+        drafted_tok=np.array([ask.drafts.drafted_tok for ask in asks]),
+        accepted_tok=np.array([ask.drafts.accepted_tok for ask in asks]),
+    )
+    card_of = np.array([cards.index(ask.card) for ask in asks])
+    contexts = np.array([ask.context_tok for ask in asks], dtype=float)
+    limits = _limits(first, cards=cards, card_of=card_of, layout=layout, traffic=traffic, contexts=contexts)
     return CaseGroup(
+        arch=first.arch,
         work=work,
-        manner=sent.manner,
+        manner=first.sent.manner,
         engine=first.engine,
-        chips=chips,
-        chip_of=np.array([chips.index(ask.chip) for ask in asks]),
-        layout=_layout(cuts),
+        chips=tuple(card.chip for card in cards),
+        chip_of=card_of,
+        layout=layout,
         prefill=_layout(prefills) if prefills else None,
-        traffic=Traffic(
-            prompt_tok=prompts,
-            output_tok=outputs,
-            concurrency=None if loads[0] is None else np.array(loads, dtype=float),
-            rate_per_s=told("rate_per_s"),
-            requests=told("requests"),
-            tpot_p99_s=told("tpot_p99_s"),
-            ttft_p99_s=told("ttft_p99_s"),
-            drafted_tok=np.array([ask.drafts.drafted_tok for ask in asks]),
-            accepted_tok=np.array([ask.drafts.accepted_tok for ask in asks]),
-        ),
-        limits=Limits(
-            pool_tok=np.maximum(room, LEAST_TOK),
-            max_seqs=np.array([_max_seqs(ask, cut) for ask, cut in zip(asks, cuts, strict=True)]),
-            budget_tok=np.array([_budget_tok(ask) for ask in asks]),
-        ),
+        traffic=traffic,
+        limits=limits,
         row_of=np.array([index for index, _, _ in members]),
-        fits=room >= prompts,
+        fits=limits.pool_tok >= traffic.prompt_tok,
     )
 
 
@@ -154,99 +157,69 @@ def _metric(ask: ServedAsk) -> str:
     return "itl_ms" if ask.metric == "tpot_ms" and ask.sent.median else ask.metric
 
 
-def _budget_tok(ask: ServedAsk) -> float:
-    return ask.budget_tok or float(
-        ask.engine.default(ask.engine.budget_tok, ask.card.total_bytes, chip=ask.chip.id) or np.inf
+def _limits(
+    first: ServedAsk,
+    *,
+    cards: Sequence[Card],
+    card_of: np.ndarray,
+    layout: Layout,
+    traffic: Traffic,
+    contexts: np.ndarray,
+) -> Limits:
+    """What each replica admits, by its room and by how its engine is started."""
+    engine, ranks = first.engine, layout.tp if layout.attention_dp else 1.0
+    load = np.full(len(card_of), np.nan) if traffic.concurrency is None else traffic.concurrency
+    load = load / layout.dp / ranks
+    device = at(stacked([device_of(card, engine) for card in cards]), card_of)
+    whole_tok = np.ceil(traffic.prompt_tok + traffic.output_tok)
+    asked = Asked(
+        context_tok=whole_tok if engine.pool == "share" else np.maximum(contexts, whole_tok),
+        traffic_tok=whole_tok,
+        most_seqs=np.minimum(np.nan_to_num(np.ceil(load), nan=DEFAULT_SEQS), DEFAULT_SEQS),
     )
-
-
-def _max_seqs(ask: ServedAsk, cut: WorkerSplit) -> float:
-    """An engine is started for the load it is measured with, if nobody says otherwise."""
-    if ask.max_seqs:
-        return ask.max_seqs * (cut.tp if cut.attention_dp else 1)
-    own = ask.engine.default(ask.engine.max_seqs, ask.card.total_bytes, chip=ask.chip.id) or np.inf
-    return max(float(own) * (cut.tp if cut.attention_dp else 1), (ask.load or 0) / cut.workers)
-
-
-def _room_tok(ask: ServedAsk, cut: WorkerSplit) -> float:
-    """Tokens a replica's cache holds; where ranks hold their own sequences, all of them together."""
-    held = replace(
-        ask, cut=None, prefill=None, chips=1, load=None, metric="", sent=NOTHING_SAID,
-        drafts=NO_DRAFTS, assumed=(),
+    serving = Serving(
+        engine=engine.asked, weights=first.weights, kv=first.kv, budget_tok=first.budget_tok,
+        max_seqs=first.max_seqs, utilisation=first.utilisation,
     )  # fmt: skip
-    return _rank_tok(held, replace(cut, workers=1), run=ask.cut is not None) * (
-        cut.tp if cut.attention_dp else 1
+    one = replace(layout, dp=1)
+
+    def room(serving: Serving) -> Room:
+        return room_of(first.arch, serving, device=device, layout=one, asked=asked, shape=np.shape(whole_tok))
+
+    found = room(serving)
+    pool_tok = found.pool_tok
+    if first.cut is not None and engine.pool == "share":  # it was run: so it was given what one prompt takes
+        short = pool_tok / ranks <= traffic.prompt_tok
+        if short.any():
+            pool_tok = np.where(short, room(replace(serving, utilisation=UTMOST)).pool_tok, pool_tok)
+    card, chip = first.card, first.chip.id
+    seqs, budget = (
+        engine.default(steps, card.total_bytes, chip=chip) for steps in (engine.max_seqs, engine.budget_tok)
     )
-
-
-@unmoved
-def _rank_tok(ask: ServedAsk, cut: WorkerSplit, *, run: bool) -> float:
-    usual = _held_tok(ask, cut=cut, share=ask.utilisation)
-    if usual > ask.prompt_tok or not run:
-        return usual
-    return _held_tok(ask, cut=cut, share=UTMOST)  # it was run: so it was given more
-
-
-def _held_tok(ask: ServedAsk, *, cut: WorkerSplit, share: float | None) -> float:
-    """In tokens of sequences as long as those asked for: a window, once full, takes no more of them."""
-    whole_tok = np.ceil(ask.prompt_tok + ask.output_tok)
-    memory = serving_memory(
-        ask.arch,
-        weigh(ask.arch, ask.weights),
-        serving=Serving(
-            engine=f"{ask.engine.id} {ask.engine.version}",
-            weights=ask.weights,
-            kv=ask.kv,
-            context_tok=whole_tok,
-            budget_tok=ask.budget_tok,
-            max_seqs=ask.max_seqs,
-            utilisation=share,
-        ),
-        layout=Layout(tp=cut.tp, pp=cut.pp, ep=cut.ep, attention_dp=cut.attention_dp),
-        device=device_of(ask.card, ask.engine),
+    slots = np.floor(found.slots)
+    most = first.max_seqs or most_seqs(engine, seqs=seqs, slots=slots, load=load)
+    return Limits(
+        pool_tok=np.maximum(pool_tok, LEAST_TOK),
+        max_seqs=most * ranks,
+        budget_tok=np.asarray(first.budget_tok or budget or asked.context_tok, dtype=float),
     )
-    each = float(memory.cache_bytes + memory.states_bytes)
-    return max((each + float(memory.spare_bytes)) / each * whole_tok, 0.0) if each > 0 else np.inf
-
-
-def _rates(
-    chips: Sequence[Chip], engine: Engine, *, weights: str, manner: str, tables: Mapping[str, Any]
-) -> Rates:
-    if table_of(corrections(STREAMS), find_engine(engine.id), chip=chips[0]) is None:
-        tables = {**tables, "streams": NO_STREAMS}  # a server, whatever a lone stream of its early days took
-    return rates_of(chips, engine, weights=weights, tables=tables, manner=manner)
-
-
-@lru_cache(maxsize=MANY)
-def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str, manner: str) -> Rates:
-    return _rates(chips, engine, weights=weights, manner=manner, tables=corrections(SUBJECT))
 
 
 def figures(group: CaseGroup, *, tables: Mapping[str, Any] | None = None) -> Figures:
     """Every metric of the cases of a group, in the units of the file."""
-    asked: Any = {"weights": group.work.weights, "manner": group.manner}
-    if tables is None:
-        each = _usual_rates(group.chips, group.engine, **asked)
-    else:
-        each = _rates(group.chips, group.engine, tables=tables, **asked)
-    # rates of chips as rates of cases
-    plain = {item.name: getattr(each, item.name) for item in fields(Rates) if item.name != "wire"}
-    wire = {item.name: getattr(each.wire, item.name) for item in fields(Wire)}
-    rates = Rates(
-        wire=Wire(
-            **{name: value[group.chip_of] if np.ndim(value) else value for name, value in wire.items()}
-        ),
-        **{name: value[group.chip_of] if np.ndim(value) else value for name, value in plain.items()},
+    each = server_rates(
+        group.chips, group.engine, weights=group.work.weights, manner=group.manner, tables=tables
     )
-    asked = {"layout": group.layout, "traffic": group.traffic, "limits": group.limits}
-    if group.prefill is not None:
-        apart = serve_apart(group.work, rates, prefill=group.prefill, **asked)
-        return _metrics(
-            group, ttft_s=apart.ttft_s, tpot_s=apart.tpot_s, itl_s=apart.tpot_s,
-            per_s=apart.requests_per_s, prompt_s=apart.ttft_s, running=apart.running * group.layout.dp,
-            compute_busy=apart.compute_busy, work_busy=apart.work_busy,
-        )  # fmt: skip
-    found = serve(group.work, rates, **asked)
+    gain = piped(group.arch, group.engine, work=group.work, stages=group.layout.pp)
+    rates = at_kinds(each, group.chip_of, piped=gain)
+    found = served(
+        group.work,
+        rates,
+        layout=group.layout,
+        traffic=group.traffic,
+        limits=group.limits,
+        prefill=group.prefill,
+    )
     return _metrics(
         group,
         ttft_s=found.ttft_s,
@@ -254,7 +227,7 @@ def figures(group: CaseGroup, *, tables: Mapping[str, Any] | None = None) -> Fig
         itl_s=found.itl_p50_s,
         running=found.running * group.layout.dp,
         per_s=found.requests_per_s,
-        prompt_s=found.prefill_s,
+        prompt_s=found.prefill_s if group.prefill is None else found.ttft_s,
         compute_busy=found.compute_busy,
         work_busy=found.work_busy,
     )
@@ -321,10 +294,10 @@ def _best(
     most = np.full(rows, -1.0)
     for group in groups:
         found = figures(group, tables=tables)
-        served = found["requests_s_total"]
+        each = found["requests_s_total"]
         if group.traffic.tpot_p99_s is not None:  # of layouts at one rate, the one that would bear most
-            served = found[RUNNING] / found["latency_ms"]
-        for place, (row, per_s) in enumerate(zip(group.row_of, served, strict=True)):
+            each = found[RUNNING] / found["latency_ms"]
+        for place, (row, per_s) in enumerate(zip(group.row_of, each, strict=True)):
             if per_s > most[row]:
                 best[row], most[row] = (found, place), per_s
     return best

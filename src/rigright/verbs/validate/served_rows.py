@@ -10,16 +10,15 @@ import numpy as np
 from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
-from rigright.cost.bands import estimate, figure_of
+from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, known_of_one, ran
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.facts.anchors import FULL, RunCase
-from rigright.predict.told import at, most_output
+from rigright.predict.told import at, most_output, subject_of, told_metric
 from rigright.verbs.validate.record import Basis, Prediction
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import figures_of
 
-SUBJECT = "speed_serving"
 UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
 
 
@@ -44,11 +43,11 @@ def predict_served(row: Row) -> Prediction:
         output_tok=ask.output_tok,
         apart=bool(row.get("disagg")),
     )
+    subject = subject_of(ask.engine, ask.chip)
     known = known_of_one(
-        SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine.id, source=row.get("source"), case=case)
+        subject, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
     )
-    figure = figure_of(metric, split=bool(row.get("disagg")))
-    said = estimate(SUBJECT, figure, value=value, known=known)
+    said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
     if known.shift:
         said = at(said, _together(ask, said.value, metric=metric, known=known))
     found = integrated(
@@ -66,7 +65,7 @@ def predict_served(row: Row) -> Prediction:
         high=found.high * moved,
         why=with_semicolons(ask.assumed),
         basis=Basis(
-            subject=SUBJECT, figure=figure.partition(",")[0], chip=ask.chip.id,
+            subject=subject, figure=figure_of(metric), chip=ask.chip.id,
             engine=ask.engine.id, model=ask.arch.name, case=case,
         ),
     )  # fmt: skip

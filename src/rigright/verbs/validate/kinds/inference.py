@@ -31,7 +31,9 @@ COLUMNS: dict[str, CellReader] = {
     "value": figure(MOST_RATE),
     "backend": text,
     **dict.fromkeys(("scenario", "task"), text),
-    **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens", "itl_p50_ms"), figure(MOST_TOK)),
+    **dict.fromkeys(
+        ("context_tok", "max_num_seqs", "max_num_batched_tokens", "itl_p50_ms"), figure(MOST_TOK)
+    ),
     **dict.fromkeys(("scheduled_samples_per_s", "gpu_memory_utilization"), figure(MOST_RATE)),
     "chip_name": text,
     **dict.fromkeys(

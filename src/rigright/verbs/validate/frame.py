@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rigright.base import shelf
@@ -12,17 +12,15 @@ from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.verbs.runs.files import STDIO, Text, gather, known
 from rigright.verbs.runs.setup import NOTHING_SAID, RunSetup, completed
-from rigright.verbs.validate.door import enter
+from rigright.verbs.validate.door import Entered, enter
 from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.record import TableKind
+from rigright.verbs.validate.record import Answer, TableKind, caught
 from rigright.verbs.validate.scores import scores
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
 FOLDER = "rigright.verbs.validate.kinds"
 MOST_NAMES = 3  # of several files, in a title
 SEEN_CHARS = 40  # of a bad cell that is shown
-
-Seen = dict[tuple[object, ...], tuple[Prediction, ...]]
 
 
 def validate(
@@ -39,8 +37,7 @@ def validate(
     """
     kinds: dict[str, TableKind] = shelf.load(FOLDER, "KIND")
     by_name = {kind.name: kind for kind in kinds.values()}
-    seen: dict[str, Seen] = {}
-    rows: list[Judged] = []
+    asked_rows: list[_Asked] = []
     read: list[str] = []
     names = [asked] if isinstance(asked, str) else list(asked)
     for found in gather(names):
@@ -53,25 +50,27 @@ def validate(
             read.append(kind.name)
             own = setup.cells(kind.name)
             for line, raw in open_rows(found.table.lines, found.name, required=kind.marks):
-                rows.append(_judge(kind, _filled(raw, own), line=line, seen=seen.setdefault(kind.name, {})))
-                progress(len(rows))
+                asked_rows.append(_ask(kind, _filled(raw, own), line=line))
+                progress(len(asked_rows))
             continue
-        before = len(rows)
+        before = len(asked_rows)
         for number, run in enumerate(written.rows(found.document, setup), 1):
             kind = by_name[run.kind]
             named = {"id": f"{found.name}:{number}", "source": f"{written.name}:{found.name}"}
             raw = {**named, **completed(run.kind, run.cells, setup=setup)}
-            rows.append(_judge(kind, raw, line=number, seen=seen.setdefault(run.kind, {})))
+            asked_rows.append(_ask(kind, raw, line=number))
             read.append(run.kind)
-            progress(len(rows))
-        if len(rows) == before:
+            progress(len(asked_rows))
+        if len(asked_rows) == before:
             raise DataError(
                 say("{file}: no metrics in this output of {program}", file=found.name, program=written.name),
                 hint=say("was the run interrupted? run it again"),
             )
     shown = names[0] if len(names) == 1 else ", ".join(names[:MOST_NAMES])
     label = "stdin" if shown == STDIO else Path(shown).name if len(names) == 1 else shown
-    return Validation(file=label, kind=", ".join(dict.fromkeys(read)), rows=tuple(rows), scores=scores(rows))
+    answers = _answers(asked_rows)
+    rows = tuple(_judge(one, answers=answers) for one in asked_rows)
+    return Validation(file=label, kind=", ".join(dict.fromkeys(read)), rows=rows, scores=scores(rows))
 
 
 def _filled(raw: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]:
@@ -118,32 +117,66 @@ def recognise(text: Text) -> TableKind:
     return best
 
 
-def _judge(kind: TableKind, raw: Mapping[str, str], *, line: int, seen: Seen) -> Judged:
-    """Predict one row; a cell that cannot be read, or an error, becomes the reason why not."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A row as it was read; `entry` is None where a cell that it cannot do without is unreadable."""
+
+    kind: TableKind
+    raw: Mapping[str, str]
+    line: int
+    row: Row
+    faults: tuple[str, ...]
+    entry: Entered | None
+
+    @property
+    def asks(self) -> tuple[object, ...]:
+        """What rows that ask the same have in common: all but what was measured."""
+        apart = {"id", *self.kind.measured}
+        return (self.kind.name, *(value for column, value in self.row.items() if column not in apart))
+
+
+def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _Asked:
+    """Read one row."""
     row, faults = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
-    bad = [column for column in faults if column in kind.needed]
-    if bad:
-        predictions = _unanswered(kind, raw, why=_fault(raw, bad[0], line=line))
-    else:
+    entry = None
+    if not any(column in kind.needed for column in faults):
         unread = [column for column in faults if column not in kind.measured]
         entry = enter(kind.name, row, raw=raw, faults=[_fault(raw, column, line=line) for column in unread])
         row = entry.row
-        # the predictions of a row; rows that ask the same are predicted once
-        asked = tuple(value for column, value in row.items() if column not in {"id", *kind.measured})
-        if asked not in seen:
-            try:
-                seen[asked] = kind.predict(row)
-            except RigError as error:
-                seen[asked] = _unanswered(kind, raw, why=error.whole)
-        predictions = tuple(map(entry.told, seen[asked]))
-    wrong = {column: _fault(raw, column, line=line) for column in faults if column in kind.measured}
+    return _Asked(kind=kind, raw=raw, line=line, row=row, faults=tuple(faults), entry=entry)
+
+
+def _answers(asked: Sequence[_Asked]) -> dict[tuple[object, ...], Answer]:
+    """What each question comes to; rows that ask the same are predicted once, rows of a kind together."""
+    found: dict[tuple[object, ...], Answer] = {}
+    for kind in {one.kind.name: one.kind for one in asked}.values():
+        unlike = {one.asks: one.row for one in asked if one.kind.name == kind.name and one.entry is not None}
+        rows = list(unlike.values())
+        answers = (
+            [caught(kind.predict, row) for row in rows] if kind.together is None else kind.together(rows)
+        )
+        found |= dict(zip(unlike, answers, strict=True))
+    return found
+
+
+def _judge(asked: _Asked, *, answers: Mapping[tuple[object, ...], Answer]) -> Judged:
+    """A row beside what was predicted; an unreadable cell, or an error, becomes the reason why not."""
+    kind, raw, line = asked.kind, asked.raw, asked.line
+    if asked.entry is None:
+        bad = next(column for column in asked.faults if column in kind.needed)
+        predictions = _unanswered(kind, raw, why=_fault(raw, bad, line=line))
+    else:
+        answer = answers[asked.asks]
+        told = _unanswered(kind, raw, why=answer.whole) if isinstance(answer, RigError) else answer
+        predictions = tuple(map(asked.entry.told, told))
+    wrong = {column: _fault(raw, column, line=line) for column in asked.faults if column in kind.measured}
     return Judged(
         line=line,
         id=(raw.get("id") or "").strip() or str(line),
         source=(raw.get("source") or "").strip(),
         chip=(raw.get("chip") or raw.get("gpu") or "").strip(),
         model=(raw.get("arch") or raw.get("model") or raw.get("shape") or "").strip(),
-        predictions=tuple(_held(kind, one, row=row, wrong=wrong) for one in predictions),
+        predictions=tuple(_held(kind, one, row=asked.row, wrong=wrong) for one in predictions),
         faults=tuple(wrong.values()),
     )
 

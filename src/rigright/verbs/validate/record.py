@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
+from rigright.base.errors import AskError, RigError
 from rigright.base.tables import CellReader, Row
-from rigright.base.words import Sentence
+from rigright.base.words import Sentence, say
 from rigright.verbs.validate.validation import Basis, Prediction
 
-__all__ = ["Basis", "Prediction", "TableKind"]
+__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught"]
+Answer = tuple[Prediction, ...] | RigError  # what a row comes to, or why to nothing
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigError:
+    """What a law gives, or why it gives nothing: no row takes another with it, whatever it meets."""
+    try:
+        return law(*given, **named)
+    except RigError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a defect of ours is told in its row
+        what = f"{type(error).__name__}: {error}"
+        return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +41,7 @@ class TableKind:
     marks: tuple[str, ...]  # columns no file of this kind lacks
     metrics: Callable[[Mapping[str, str]], tuple[str, ...]]  # of a row, from its raw cells
     predict: Callable[[Row], tuple[Prediction, ...]]
+    together: Callable[[Sequence[Row]], Sequence[Answer]] | None = None  # the same of many rows, sooner
     needed: tuple[str, ...] = ()  # cells that may not be empty
     measured: tuple[str, ...] = ()  # columns of results: a bad cell there hinders no prediction
     later: Sentence | None = None  # known, but not predicted yet: why

@@ -274,10 +274,11 @@ def best_of_rows(
 
 
 def figures_of(asks: Sequence[ServedAsk]) -> np.ndarray:
-    """The same of few rows; what one run tells in several rows is worked out once."""
-    runs = tuple(replace(ask, metric="latency_ms" if _alone(ask) else "", assumed=()) for ask in asks)
-    found = zip(map(_metric, asks), _every_figure(runs), strict=True)
-    return np.array([figures.get(name, np.nan) for name, figures in found])
+    """The same at once, each of its own group; what one run tells in several rows is worked out once."""
+    runs = [replace(ask, metric="latency_ms" if _alone(ask) else "", assumed=()) for ask in asks]
+    unlike = tuple(dict.fromkeys(runs))
+    found = dict(zip(unlike, _every_figure(unlike), strict=True))
+    return np.array([found[run].get(_metric(ask), np.nan) for ask, run in zip(asks, runs, strict=True)])
 
 
 @unmoved

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
+from rigright.base.errors import RigError
 from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
@@ -15,19 +17,59 @@ from rigright.cost.known import Known, known_of_one, ran
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.facts.anchors import FULL, RunCase
 from rigright.predict.told import at, most_output, subject_of, told_metric
-from rigright.verbs.validate.record import Basis, Prediction
+from rigright.verbs.validate.record import Basis, Prediction, caught
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import figures_of
 
+Move = tuple[tuple[str, float], ...]
 UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A row as it was read, and what its prediction takes: the case as asked, and with each length moved."""
+
+    row: Row
+    ask: ServedAsk
+    unsaid: tuple[Prior, ...]
+    moves: tuple[Move, ...]
+
+    @property
+    def asks(self) -> list[ServedAsk]:
+        return [replace(self.ask, **dict(move)) for move in self.moves]
+
+
 def predict_served(row: Row) -> Prediction:
-    """The figure a row measures."""
-    metric = row["metric"]
+    """The figure a row measures; raises a RigError that says why there is none."""
+    asked = _read(row)
+    return _predicted(asked, [*figures_of(asked.asks)])
+
+
+def predict_all_served(rows: Sequence[Row]) -> list[Prediction | RigError]:
+    """The same of many rows, their figures worked out together."""
+    read = [caught(_read, row) for row in rows]
+    asks = [ask for asked in read if isinstance(asked, _Asked) for ask in asked.asks]
+    found = caught(figures_of, asks)
+    if isinstance(found, RigError):  # of one of them
+        return [caught(predict_served, row) for row in rows]
+    values = iter(found)
+    return [
+        one if isinstance(one, RigError) else caught(_predicted, one, [*islice(values, len(one.moves))])
+        for one in read
+    ]
+
+
+def _read(row: Row) -> _Asked:
     ask = read_served(row)
     unsaid = _unsaid(ask)
-    told = _over(ask, unsaid)
+    moved = (((one.name, value),) for one in unsaid for value in one.values if value != one.middle)
+    return _Asked(row=row, ask=ask, unsaid=unsaid, moves=((), *moved))
+
+
+def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
+    """What a row measures; `values`: its figure, and as each unsaid length moves it."""
+    row, ask, metric = asked.row, asked.ask, asked.ask.metric
+    told = dict(zip(asked.moves, map(float, values), strict=True))
     value = told[()]
     if not np.isfinite(value) or value <= 0:
         if np.isnan(value):
@@ -52,7 +94,7 @@ def predict_served(row: Row) -> Prediction:
         said = at(said, _together(ask, said.value, metric=metric, known=known))
     found = integrated(
         lambda values: told[_place(values, ask=ask)],
-        unsaid,
+        asked.unsaid,
         band=(said.low / said.value, said.high / said.value),
     )
     moved = said.value / value  # by the user's own runs
@@ -103,12 +145,5 @@ def _unsaid(ask: ServedAsk) -> tuple[Prior, ...]:
     return tuple(found)
 
 
-def _over(ask: ServedAsk, unsaid: Sequence[Prior]) -> Mapping[tuple[tuple[str, float], ...], float]:
-    """The figure as asked, and with each unsaid length moved over its prior: all at once."""
-    moves = [(), *(((one.name, value),) for one in unsaid for value in one.values if value != one.middle)]
-    asks = [replace(ask, **dict(move)) for move in moves]
-    return dict(zip(moves, map(float, figures_of(asks)), strict=True))
-
-
-def _place(values: Mapping[str, float], *, ask: ServedAsk) -> tuple[tuple[str, float], ...]:
+def _place(values: Mapping[str, float], *, ask: ServedAsk) -> Move:
     return tuple((name, value) for name, value in values.items() if getattr(ask, name) != value)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
 import numpy as np
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say, with_semicolons
@@ -15,10 +20,11 @@ from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.cost.weights import weights_bytes
 from rigright.facts.anchors import RunCase
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
-from rigright.verbs.validate.record import Basis, Prediction
+from rigright.verbs.validate.record import Basis, Prediction, caught
 from rigright.verbs.validate.stream_asks import SUBJECT, StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
 
+Move = tuple[tuple[str, Any], ...]
 OVER = {"tpot_ms": "decode_tok_s_per_user", "ttft_ms": "prefill_tok_s"}
 
 
@@ -29,11 +35,6 @@ def spills(row: Row) -> bool:
         return False
     size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
     return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.cards
-
-
-def _figure(ask: StreamAsk) -> float:
-    """The figure that is asked for."""
-    return float(figures(group_streams([ask]))[0])
 
 
 def _unsaid(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
@@ -53,18 +54,52 @@ def _banded(metric: str, *, value: float, known: Known) -> Banded:
     return Banded(value=1 / rate.value, low=1 / rate.high, high=1 / rate.low)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A row as it was read, and what its prediction takes: as asked, and with each unsaid thing moved."""
+
+    row: Row
+    ask: StreamAsk
+    unsaid: tuple[Prior, ...]
+    asks: Mapping[Move, StreamAsk]
+
+
 def predict_stream(row: Row) -> Prediction:
-    """The figure a row measures."""
+    """The figure a row measures; raises a RigError that says why there is none."""
     if is_encoding(row):
         return predict_encoder(row)
+    asked = _read(row)
+    return _predicted(asked, [*figures(group_streams([*asked.asks.values()]))])
+
+
+def predict_all_streams(rows: Sequence[Row]) -> list[Prediction | RigError]:
+    """The same of many rows, their figures worked out together."""
+    read = [caught(predict_encoder if is_encoding(row) else _read, row) for row in rows]
+    asks = [ask for asked in read if isinstance(asked, _Asked) for ask in asked.asks.values()]
+    found = caught(figures, group_streams(asks))
+    if isinstance(found, RigError):  # of one of them
+        return [caught(predict_stream, row) for row in rows]
+    values = iter(found)
+    return [
+        caught(_predicted, one, [*islice(values, len(one.asks))]) if isinstance(one, _Asked) else one
+        for one in read
+    ]
+
+
+def _read(row: Row) -> _Asked:
     ask = read_stream(row)
-    # weights that no memory of these cards could hold do not run there
+    _check_room(ask)
+    unsaid = _unsaid(row, ask)
+    middle = {prior.name: prior.middle for prior in unsaid}
+    told = [middle, *({**middle, one.name: value} for one in unsaid for value in one.values)]
+    asks = {tuple(one.items()): read_stream({**row, **one}) if one else ask for one in [{}, *told]}
+    return _Asked(row=row, ask=ask, unsaid=unsaid, asks=asks)
+
+
+def _check_room(ask: StreamAsk) -> None:
+    """Refuse weights that no memory of these cards could hold."""
     size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
-    room = (
-        max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes)
-        if ask.chip.mem_options_bytes
-        else ask.chip.mem_bytes
-    )
+    room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0)
     if size > room * ask.cards:
         raise AskError(
             say(
@@ -75,7 +110,13 @@ def predict_stream(row: Row) -> Prediction:
                 room=show_bytes(room * ask.cards),
             )
         )
-    value = _figure(ask)
+
+
+def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
+    """What a row measures; `values`: its figure, and as each unsaid thing moves it."""
+    row, ask = asked.row, asked.ask
+    told = dict(zip(asked.asks, map(float, values), strict=True))
+    value = told[()]
     if not np.isfinite(value) or value <= 0:
         raise AskError(
             say(
@@ -96,9 +137,7 @@ def predict_stream(row: Row) -> Prediction:
     )
     said = _banded(ask.metric, value=value, known=known)
     band = (said.low / value, said.high / value)
-    found = integrated(
-        lambda told: _figure(read_stream({**row, **told})) if told else value, _unsaid(row, ask), band=band
-    )
+    found = integrated(lambda moved: told[tuple(moved.items())], asked.unsaid, band=band)
     moved = float(said.value) / value  # by the user's own runs
     return Prediction(
         metric=ask.metric,

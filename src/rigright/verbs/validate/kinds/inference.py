@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, number, text
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
-from rigright.verbs.validate.record import Prediction, TableKind
+from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
 from rigright.verbs.validate.served_loads import is_loaded
-from rigright.verbs.validate.served_rows import predict_served
-from rigright.verbs.validate.stream_rows import predict_stream, spills
+from rigright.verbs.validate.served_rows import predict_all_served, predict_served
+from rigright.verbs.validate.stream_rows import predict_all_streams, predict_stream, spills
 
 _SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
 NO_LOAD = re.compile(r"max-throughput|/s|[rq]ps")  # loads that are no number at once: all that fits, a rate
@@ -50,15 +52,51 @@ COLUMNS: dict[str, CellReader] = {
 
 def predict(row: Row) -> tuple[Prediction, ...]:
     """A load of many is served; one stream or one static batch runs alone, some on a processor."""
+    found = _as_hybrid(row)
+    if found is not None:
+        return predict_hybrid(found)
+    return (predict_served(row) if _is_served(row) else predict_stream(row),)
+
+
+def together(rows: Sequence[Row]) -> list[Answer]:
+    """The same of many rows, those of one kind worked out at once."""
+    hybrid = [caught(_as_hybrid, row) for row in rows]
+    served = [one is None and _is_served(row) for one, row in zip(hybrid, rows, strict=True)]
+    of_servers = iter(
+        predict_all_served([row for row, is_served in zip(rows, served, strict=True) if is_served])
+    )
+    of_streams = iter(
+        predict_all_streams(
+            [
+                row
+                for row, one, is_served in zip(rows, hybrid, served, strict=True)
+                if one is None and not is_served
+            ]
+        )
+    )
+    found: list[Answer] = []
+    for one, is_served in zip(hybrid, served, strict=True):
+        if one is None:
+            answer = next(of_servers if is_served else of_streams)
+            found.append(answer if isinstance(answer, RigError) else (answer,))
+        else:
+            found.append(one if isinstance(one, RigError) else caught(predict_hybrid, one))
+    return found
+
+
+def _as_hybrid(row: Row) -> Row | None:
+    """The row as one of a model that main memory holds a part of, or all; None: cards hold it."""
     if row.get("cpu") and not row.get("chip"):
-        return predict_hybrid({**row, "gpu": None, "n_gpus": 0, "batch": row.get("batch") or 1})
+        return {**row, "gpu": None, "n_gpus": 0, "batch": row.get("batch") or 1}
+    beside = {**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1}
     if _SPLIT.search(row.get("offload") or ""):
-        return predict_hybrid({**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1})
-    if row.get("mode") in {"serve", "max"} or is_loaded(row):
-        return (predict_served(row),)
-    if spills(row):
-        return predict_hybrid({**row, "gpu": row["chip"], "n_gpus": row.get("n_chips") or 1})
-    return (predict_stream(row),)
+        return beside
+    return None if _is_served(row) or not spills(row) else beside
+
+
+def _is_served(row: Row) -> bool:
+    """Whether a row is of many requests."""
+    return row.get("mode") in {"serve", "max"} or is_loaded(row)
 
 
 KIND = TableKind(
@@ -67,6 +105,7 @@ KIND = TableKind(
     marks=("engine", "mode", "metric"),
     metrics=lambda raw: (raw.get("metric") or "value",),
     predict=predict,
+    together=together,
     needed=("metric",),
     measured=("value",),
 )

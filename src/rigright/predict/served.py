@@ -28,6 +28,7 @@ from rigright.predict.columns import at
 from rigright.predict.told import STREAMS
 
 DEFAULT_SEQS = 256  # of engines that set no number themselves
+SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
 MANY = 512  # kinds of engine, chip and format
 NO_STREAMS: Mapping[str, Any] = {"engines": {}, "eras": {}}
 
@@ -90,6 +91,18 @@ def most_seqs(engine: Engine, *, seqs: Numbers, slots: Numbers, load: Numbers) -
     if engine.pool != "share":
         return np.minimum(DEFAULT_SEQS, slots)
     return np.fmax(seqs or DEFAULT_SEQS, np.ceil(np.asarray(load, dtype=float)))
+
+
+def set_up(running: Numbers, *, ranks: Numbers, slots: Numbers, by_rate: bool) -> Numbers:
+    """Sequences that each rank is set up for, where so many are at work on average.
+
+    Where requests arrive by themselves, an engine that sets its cache aside has slots for most moments, and
+    not for all that would fit.
+    """
+    held = np.maximum(np.ceil(running / ranks), 1)
+    if not by_rate or not np.isfinite(slots).all():
+        return held
+    return np.minimum(np.ceil(held + SPARE_SEQS * np.sqrt(held)), slots)
 
 
 def at_kinds(rates: Rates, kind: Numbers, *, piped: Numbers = 1.0) -> Rates:

@@ -23,7 +23,7 @@ from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
 from rigright.predict.columns import at, joined, stacked
 from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, whole_rates
-from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates
+from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates, set_up
 from rigright.predict.told import case_of, most_output
 from rigright.search.chunks import each_chunk
 from rigright.search.drafts import head_bytes, paid_tok
@@ -38,7 +38,6 @@ SERVED = (
 )
 COLUMNS = (*SERVED, "held")  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")
-SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
     "ttft_s": "ttft", "ttft_p50_s": "ttft", "ttft_p95_s": "ttft", "ttft_p99_s": "ttft",
@@ -292,19 +291,17 @@ def _misfits(one: _Replicas) -> Misfits:
 
 
 def _served(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
-    """Service of every layout, with the sequences that each replica is set up for.
+    """Service of every layout, timed with the sequences that each replica is set up for.
 
-    Where requests arrive by themselves, an engine that sets its cache aside has slots for most moments, and
-    not for all that would fit: it is timed with those. Unlike cards are dealt layers for as many.
+    Unlike cards are dealt layers for as many.
     """
     asked: Any = {"work": work, "way": way}
     slots, mix = np.floor(found.room.slots), question.kinds[way.kinds[0]].mix
     ranks = np.where(found.points.attention_dp, found.points.tp, 1)
     columns = _serve(question, found, rates=rates, slots=slots, **asked)
-    held = np.maximum(np.ceil(columns["running"] / ranks), 1)
-    sets_aside = question.wish.rate_per_s is not None and np.isfinite(slots).all()
-    if sets_aside:
-        held = np.minimum(np.ceil(held + SPARE_SEQS * np.sqrt(held)), slots)
+    by_rate = question.wish.rate_per_s is not None
+    held = set_up(columns["running"], ranks=ranks, slots=slots, by_rate=by_rate)
+    sets_aside = by_rate and np.isfinite(slots).all()
     groups = [held == count for count in np.unique(held)] if mix else [held > 0] if sets_aside else []
     for mine in groups:
         own = _rates(question, way, work=work, batch=int(held[mine].max())) if mix else rates

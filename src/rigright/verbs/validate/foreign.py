@@ -89,13 +89,18 @@ def _loose_weights(asked: str, *, model: str, row: dict[str, Any] | None, vendor
     parts = [part for part in re.split(r"[/+,;]| and ", plain) if part.strip()]
     if len(parts) > 1:  # "BF16/F8_E4M3": the narrow one is of the matrices
         read = [weights_of(part, vendor=vendor) for part in parts]
-        narrow = min(read, key=lambda one: (one.wider > 1.2, getattr(find_format(one.cell), "bits", 4)))
+        narrow = min(read, key=lambda one: (one.wider > 1.2, _narrowness(one.cell)))
         return _read("weights", asked, row={"is": narrow.cell, "wider": 1.1})
     if row is not None:
         return _read("weights", asked, row=row)
     stored = spell(asked).stored or spell(model).stored
     wider = table()["unknown_format"]["wider"]
     return _read("weights", asked, row={"is": stored or "int4", "wider": wider})
+
+
+def _narrowness(form: str) -> float:
+    """Bits of a weight; of a word that means another format in each engine, as "q4" does, the usual four."""
+    return float(getattr(find_format(form), "bits", 4)) if _finds(find_format, form) else 4.0
 
 
 @cache

@@ -119,14 +119,14 @@ def recognise(text: Text) -> TableKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A row as it was read; `entry` is None where a cell that it cannot do without is unreadable."""
+    """A row as it was read, or why it cannot be."""
 
     kind: TableKind
     raw: Mapping[str, str]
     line: int
     row: Row
     faults: tuple[str, ...]
-    entry: Entered | None
+    entry: Entered | Sentence
 
     @property
     def asks(self) -> tuple[object, ...]:
@@ -138,19 +138,23 @@ class _Asked:
 def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _Asked:
     """Read one row."""
     row, faults = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
-    entry = None
-    if not any(column in kind.needed for column in faults):
-        unread = [column for column in faults if column not in kind.measured]
-        entry = enter(kind.name, row, raw=raw, faults=[_fault(raw, column, line=line) for column in unread])
-        row = entry.row
-    return _Asked(kind=kind, raw=raw, line=line, row=row, faults=tuple(faults), entry=entry)
+    asked = {"kind": kind, "raw": raw, "line": line, "faults": tuple(faults)}
+    missing = next((column for column in faults if column in kind.needed), None)
+    if missing is not None:
+        return _Asked(row=row, entry=_fault(raw, missing, line=line), **asked)
+    unread = [_fault(raw, column, line=line) for column in faults if column not in kind.measured]
+    entry = caught(enter, kind.name, row, raw=raw, faults=unread)
+    if isinstance(entry, RigError):
+        return _Asked(row=row, entry=entry.whole, **asked)
+    return _Asked(row=entry.row, entry=entry, **asked)
 
 
 def _answers(asked: Sequence[_Asked]) -> dict[tuple[object, ...], Answer]:
     """What each question comes to; rows that ask the same are predicted once, rows of a kind together."""
     found: dict[tuple[object, ...], Answer] = {}
     for kind in {one.kind.name: one.kind for one in asked}.values():
-        unlike = {one.asks: one.row for one in asked if one.kind.name == kind.name and one.entry is not None}
+        mine = (one for one in asked if one.kind.name == kind.name and isinstance(one.entry, Entered))
+        unlike = {one.asks: one.row for one in mine}
         rows = list(unlike.values())
         answers = (
             [caught(kind.predict, row) for row in rows] if kind.together is None else kind.together(rows)
@@ -162,9 +166,8 @@ def _answers(asked: Sequence[_Asked]) -> dict[tuple[object, ...], Answer]:
 def _judge(asked: _Asked, *, answers: Mapping[tuple[object, ...], Answer]) -> Judged:
     """A row beside what was predicted; an unreadable cell, or an error, becomes the reason why not."""
     kind, raw, line = asked.kind, asked.raw, asked.line
-    if asked.entry is None:
-        bad = next(column for column in asked.faults if column in kind.needed)
-        predictions = _unanswered(kind, raw, why=_fault(raw, bad, line=line))
+    if not isinstance(asked.entry, Entered):
+        predictions = _unanswered(kind, raw, why=asked.entry)
     else:
         answer = answers[asked.asks]
         told = _unanswered(kind, raw, why=answer.whole) if isinstance(answer, RigError) else answer

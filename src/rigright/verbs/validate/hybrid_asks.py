@@ -8,23 +8,26 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from rigright.arch.record import Arch
-from rigright.base.errors import RigError
+from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, from_gib
 from rigright.base.words import Sentence, say
 from rigright.choice.offload import in_ram as shares_of
 from rigright.choice.offload import least_offload
+from rigright.cost.speed.reach import stream_terms
 from rigright.cost.speed.work import Gemm, InRam, Work, work_of
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Serving
 from rigright.facts.chips import Chip
+from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.find import find_chip
 from rigright.facts.formats import find_format
 from rigright.facts.host_words import find_host
-from rigright.facts.hosts import Host
+from rigright.facts.hosts import Host, host_chip
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
+from rigright.predict.told import STREAMS
 from rigright.verbs.validate.models import model_of
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
@@ -80,6 +83,10 @@ def read_hybrid(row: Row) -> HybridAsk:
     chips = _chips(row)
     offload = row.get("offload") or ""
     host = _host(row)
+    if chips and "bus" not in stream_terms(
+        corrections(STREAMS), engine, chip=host_chip(host), weights=weights
+    ):
+        raise AskError(say("{engine} does not keep part of a model in main memory", engine=engine.label))
     ram = in_ram(row, work)
     if chips and ram == InRam():
         ram = _filled(row, arch, weights=weights, engine=engine, chips=chips, host=host)

@@ -96,13 +96,16 @@ def read_served(row: Row) -> ServedAsk:
     prompt, output = _lengths(sent, assumed)
     chips = row.get("n_chips") or 1
     prefill, cut = _cuts(row, chips=chips, assumed=assumed)
+    load = row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None
+    if prefill is not None and load is None and sent.rate_per_s is None:
+        raise AskError(say("separate prefill and decode workers need a load: concurrency or request rate"))
     drafts = drafts_of(row, arch, engine=engine.id)
     if drafts.drafted_tok:
         assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafts.drafted_tok:g}"))
     return ServedAsk(
         arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
         engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
-        load=row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None,
+        load=load,
         prompt_tok=prompt, output_tok=output, context_tok=_context_tok(row, arch, prompt + output),
         metric=row["metric"],
         sent=sent, budget_tok=row.get("max_num_batched_tokens"), max_seqs=row.get("max_num_seqs"),

@@ -25,7 +25,7 @@ from rigright.facts.engines import Engine
 from rigright.facts.nodes import Card
 from rigright.predict.columns import at, stacked
 from rigright.predict.room import Asked, Room, room_of
-from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates
+from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates, set_up
 from rigright.verbs.validate.served_asks import ServedAsk, WorkerSplit
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
@@ -49,6 +49,7 @@ class CaseGroup:
     manner: str  # how the runs are tuned
     traffic: Traffic
     limits: Limits
+    slots: np.ndarray | None  # of a rank, where the engine sets its cache aside for as many as are at work
     row_of: np.ndarray  # index of the row a case is of
     fits: np.ndarray  # whether one sequence has room
 
@@ -125,7 +126,9 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
     )
     card_of = np.array([cards.index(ask.card) for ask in asks])
     contexts = np.array([ask.context_tok for ask in asks], dtype=float)
-    limits = _limits(first, cards=cards, card_of=card_of, layout=layout, traffic=traffic, contexts=contexts)
+    limits, slots = _limits(
+        first, cards=cards, card_of=card_of, layout=layout, traffic=traffic, contexts=contexts
+    )
     return CaseGroup(
         arch=first.arch,
         work=work,
@@ -137,6 +140,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
         prefill=_layout(prefills) if prefills else None,
         traffic=traffic,
         limits=limits,
+        slots=slots if first.max_seqs is None and first.engine.pool != "share" else None,
         row_of=np.array([index for index, _, _ in members]),
         fits=limits.pool_tok >= traffic.prompt_tok,
     )
@@ -165,8 +169,8 @@ def _limits(
     layout: Layout,
     traffic: Traffic,
     contexts: np.ndarray,
-) -> Limits:
-    """What each replica admits, by its room and by how its engine is started."""
+) -> tuple[Limits, np.ndarray]:
+    """What each replica admits, by its room and by how its engine is started; and the slots of each rank."""
     engine, ranks = first.engine, layout.tp if layout.attention_dp else 1.0
     load = np.full(len(card_of), np.nan) if traffic.concurrency is None else traffic.concurrency
     load = load / layout.dp / ranks
@@ -198,11 +202,12 @@ def _limits(
     )
     slots = np.floor(found.slots)
     most = first.max_seqs or most_seqs(engine, seqs=seqs, slots=slots, load=load)
-    return Limits(
+    limits = Limits(
         pool_tok=np.maximum(pool_tok, LEAST_TOK),
         max_seqs=most * ranks,
         budget_tok=np.asarray(first.budget_tok or budget or asked.context_tok, dtype=float),
     )
+    return limits, slots
 
 
 def figures(group: CaseGroup, *, tables: Mapping[str, Any] | None = None) -> Figures:
@@ -212,14 +217,13 @@ def figures(group: CaseGroup, *, tables: Mapping[str, Any] | None = None) -> Fig
     )
     gain = piped(group.arch, group.engine, work=group.work, stages=group.layout.pp)
     rates = at_kinds(each, group.chip_of, piped=gain)
-    found = served(
-        group.work,
-        rates,
-        layout=group.layout,
-        traffic=group.traffic,
-        limits=group.limits,
-        prefill=group.prefill,
-    )
+    asked: Any = {"layout": group.layout, "traffic": group.traffic, "prefill": group.prefill}
+    found = served(group.work, rates, limits=group.limits, **asked)
+    if group.slots is not None and group.traffic.rate_per_s is not None:
+        ranks = group.layout.tp if group.layout.attention_dp else 1.0
+        held = set_up(found.running, ranks=ranks, slots=group.slots, by_rate=True)
+        limits = replace(group.limits, max_seqs=np.minimum(held, DEFAULT_SEQS) * ranks)
+        found = served(group.work, rates, limits=limits, **asked)
     return _metrics(
         group,
         ttft_s=found.ttft_s,
@@ -247,7 +251,9 @@ def _metrics(group: CaseGroup, **of: np.ndarray) -> Figures:
         "total_tok_s": per_s * (prompts + outputs),
         "latency_ms": from_s(ttft_s + np.maximum(outputs - 1, 0) * tpot_s),
         "decode_tok_s_per_user": 1 / tpot_s,
-        "prefill_tok_s": prompts / of["prompt_s"],
+        "prefill_tok_s": np.divide(
+            prompts, of["prompt_s"], out=np.full(np.shape(prompts), np.nan), where=of["prompt_s"] > 0
+        ),
         "compute_busy": of["compute_busy"],
         "work_busy": of["work_busy"],
         "avg_power_w_per_gpu": draw_w(group.chips, busy, at=group.chip_of).value,

@@ -74,6 +74,8 @@ def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
     if not np.isfinite(value) or value <= 0:
         if np.isnan(value):
             why = say('unknown serving metric "{metric}"', metric=metric)
+        elif value > 0:
+            why = say("overloaded: requests arrive faster than they are served")
         else:
             why = say("a single request does not fit in the memory of these GPUs")
         return Prediction(metric=metric, group=metric, why=why)

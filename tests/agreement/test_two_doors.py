@@ -1,0 +1,120 @@
+"""A case asked of `explain`, and told as a row of a table of runs to `validate`: one figure, one band."""
+
+from __future__ import annotations
+
+import csv
+import random
+import re
+
+import pytest
+from drawn_questions import DESK, HUGE, LARGE, MIDDLE, RACK, SMALL, arch_of, node_of, seeds
+
+from rigright.base.errors import RigError
+from rigright.choice.case import Case
+from rigright.demand import ServingWish
+from rigright.search.single import single
+from rigright.verbs.explain import explain_case
+from rigright.verbs.validate.frame import validate
+
+COUNT = 100
+SERVED = {
+    "ttft_ms": ("ttft_s", 1e3),
+    "tpot_ms": ("tpot_s", 1e3),
+    "output_tok_s_total": ("output_tok_per_s", 1),
+    "requests_s_total": ("output_tok_per_s", None),
+}
+STREAMED = {"decode_tok_s_per_user": ("user_tok_per_s", 1), "prefill_tok_s": ("prefill_tok_per_s", 1)}
+PLACES = ((SMALL, DESK), (SMALL, RACK), (MIDDLE, DESK), (MIDDLE, RACK), (LARGE, RACK), (HUGE, RACK[-14:]))
+CUTS = (
+    {"tp": 2},
+    {"tp": 4, "ep": 4},
+    {"tp": 8, "ep": 8, "attention_dp": True},
+    {"pp": 2},
+    {"tp": 2, "dp": 2},
+)
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "ollama", "vllm 0.12", "sglang 0.5.2")
+SETTINGS = {  # of an engine -> the column of a table, what is drawn
+    "max_seqs": ("max_num_seqs", (4, 32, 512)),
+    "budget_tok": ("max_num_batched_tokens", (1024, 4096, 16384)),
+    "utilisation": ("gpu_memory_utilization", (0.8, 0.95)),
+}
+
+
+def drawn(dice):
+    """A model, a machine, and what was said of serving it."""
+    models, machines = dice.choice(PLACES)
+    said = {"users": dice.choice((1, 1, 2, 8, 32, 100, 300, 700))}
+    if dice.random() < 0.2:
+        said = {"rate_per_s": dice.choice((0.1, 0.5, 2.0, 8.0))}
+    if dice.random() < 0.7:
+        said |= {"prompt_tok": dice.choice((100, 1024, 3500)), "output_tok": dice.choice((1, 128, 500))}
+    if dice.random() < 0.3:
+        said["context_tok"] = dice.choice((4096, 16384, 32768))
+    if dice.random() < 0.3:
+        said["engine"] = dice.choice(ENGINES)
+    if dice.random() < 0.2:
+        said["weights"] = dice.choice(("fp8", "bf16", "q4", "int8", "awq"))
+    if dice.random() < 0.15:
+        said["kv"] = dice.choice(("fp8", "q8_0"))
+    if machines is not DESK and dice.random() < 0.3:
+        said |= dice.choice(CUTS)
+    for name, (_, values) in SETTINGS.items():
+        if dice.random() < 0.1:
+            said[name] = dice.choice(values)
+    return dice.choice(models), dice.choice(machines), ServingWish(**said)
+
+
+def row_of(case: Case, told, wish: ServingWish, machine: str) -> dict[str, object]:
+    """The case in the words of a table of runs."""
+    layout, serving = case.layout, case.serving
+    spread = layout.attention_dp
+    found = {
+        "engine": case.engine.id, "engine_version": case.engine.version, "arch": case.arch.name,
+        "chip": re.sub(r"^\d+x (8x )?|^2x8 ", "", machine), "n_chips": layout.tp * layout.pp * layout.dp,
+        "tp": 1 if spread else layout.tp, "attn_dp": layout.tp if spread else "", "ep": layout.ep,
+        "pp": layout.pp, "weights": serving.weights, "kv": serving.kv, "mode": "serve",
+        "context_tok": serving.context_tok, "prompt_tok": told.prompt_tok, "output_tok": told.output_tok,
+        **({"load": told.concurrency} if told.rate_per_s is None else {"rate_per_s": told.rate_per_s}),
+    }  # fmt: skip
+    for name, (column, _) in SETTINGS.items():
+        found[column] = getattr(wish, name)
+    return {name: "" if value is None else value for name, value in found.items()}
+
+
+def is_plain(case: Case, machine: str) -> bool:
+    """Whether a row can say it: cards alike that hold all of the model."""
+    return " + " not in machine and case.serving.offload is None and case.layout.cp == 1
+
+
+@pytest.mark.parametrize("seed", seeds(8, quick=1))
+def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
+    dice = random.Random(seed)  # noqa: S311 - a draw of questions
+    rows, expected = [], []
+    for _ in range(COUNT):
+        model, machine, wish = drawn(dice)
+        try:
+            case = single(arch_of(model), node_of(machine), wish=wish).case
+        except RigError:  # an engine or a format that does not run there
+            continue
+        told = explain_case(case, machine=machine).speed
+        if told is None or not is_plain(case, machine):
+            continue
+        for metric, (name, scale) in SERVED.items():
+            figure = getattr(told, name)
+            rows.append({"id": len(rows), "metric": metric, **row_of(case, told, wish, machine)})
+            times = scale or 1 / told.output_tok
+            expected.append([getattr(figure, end) * times for end in ("value", "low", "high")])
+    assert len(rows) > COUNT
+    path = tmp_path / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
+        table.writeheader()
+        table.writerows(rows)
+    different = []
+    for row, want, judged in zip(rows, expected, validate(str(path)).rows, strict=True):
+        (found,) = judged.predictions
+        got = [found.predicted, found.low, found.high]
+        endless = got == [None] * 3 and want[0] == float("inf")
+        if not endless and (None in got or got != pytest.approx(want, rel=1e-6)):
+            different.append((row, got, want, str(found.why)))
+    assert different == []

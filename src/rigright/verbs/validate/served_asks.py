@@ -81,7 +81,7 @@ def read_served(row: Row) -> ServedAsk:
     engine = _engine(row, assumed)
     if not row.get("chip"):
         raise AskError(say("the row has no chip"))
-    card = _first_card(row["chip"])
+    card = first_card(row["chip"])
     # the format told; else as published, or what the chip multiplies fastest
     told = row.get("weights")
     if told == "fp32" and load_of(row, arch).manner:  # of tuned runs a slip: nobody serves so many bytes
@@ -95,7 +95,7 @@ def read_served(row: Row) -> ServedAsk:
     sent = load_of(row, arch)
     prompt, output = _lengths(sent, assumed)
     chips = row.get("n_chips") or 1
-    prefill, cut = _cuts(row, chips=chips, assumed=assumed)
+    prefill, cut = cuts_of(row, chips=chips, assumed=assumed)
     load = row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None
     if prefill is not None and load is None and sent.rate_per_s is None:
         raise AskError(say("separate prefill and decode workers need a load: concurrency or request rate"))
@@ -128,7 +128,7 @@ def _engine(row: Row, assumed: list[Sentence]) -> Engine:
 
 
 @cache
-def _first_card(chip: str) -> Card:
+def first_card(chip: str) -> Card:
     """A file of runs names few chips, many times."""
     return find_node(chip).cards[0]
 
@@ -159,7 +159,9 @@ def _context_tok(row: Row, arch: Arch, tok: float) -> float:
     return float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=tok))
 
 
-def _cuts(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[WorkerSplit | None, WorkerSplit | None]:
+def cuts_of(
+    row: Row, *, chips: int, assumed: list[Sentence]
+) -> tuple[WorkerSplit | None, WorkerSplit | None]:
     """Workers for prompts (or none) and for tokens (None: nobody says how they are cut)."""
     if row.get("disagg"):
         found = {match[1]: _worker(match) for match in _WORKERS.finditer(row["disagg"])}

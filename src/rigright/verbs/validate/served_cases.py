@@ -99,7 +99,7 @@ def _alone(ask: ServedAsk) -> bool:
 
 def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
     asks = [ask for _, ask, _ in members]
-    layout = _layout([cut for _, _, cut in members])
+    layout = layout_of([cut for _, _, cut in members])
     cards = tuple(dict.fromkeys(ask.card for ask in asks))
     first = asks[0]
     prefills = [ask.prefill for ask in asks if ask.prefill is not None]
@@ -137,7 +137,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
         chips=tuple(card.chip for card in cards),
         chip_of=card_of,
         layout=layout,
-        prefill=_layout(prefills) if prefills else None,
+        prefill=layout_of(prefills) if prefills else None,
         traffic=traffic,
         limits=limits,
         slots=slots if first.max_seqs is None and first.engine.pool != "share" else None,
@@ -146,7 +146,8 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
     )
 
 
-def _layout(cuts: Sequence[WorkerSplit]) -> Layout:
+def layout_of(cuts: Sequence[WorkerSplit]) -> Layout:
+    """Ways to share cards, alike in whether attention is replicated, as one layout of arrays."""
     return Layout(
         tp=np.array([float(cut.tp) for cut in cuts]),
         pp=np.array([float(cut.pp) for cut in cuts]),

@@ -19,10 +19,10 @@ from rigright.facts.backends import backend_in
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines, find_engine
-from rigright.facts.find import find_chip
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.served_asks import WorkerSplit, cuts_of, first_card
 
 SUBJECT = "speed_streams"
 MXFP4 = "mxfp4"
@@ -42,8 +42,7 @@ class StreamAsk:
     work: Work
     weights: str  # id of the format, and after a slash the kernel that reads it
     cards: int
-    tp: int  # of the cards, those that share each layer
-    dp: int  # replicas of the model, each with its part of the sequences
+    cut: WorkerSplit  # replicas, each with its part of the sequences, and how one shares its cards
     seqs: int
     prompt_tok: float
     output_tok: float
@@ -77,12 +76,11 @@ def read_stream(row: Row) -> StreamAsk:
     named = row.get("chip") or row.get("chip_name")
     if not named:
         raise AskError(say("the row has no chip"))
-    chip = find_chip(named)
+    chip = first_card(named).chip
     if engine.backends and not engine.backend:
         usual = engine.backend_on(chip.vendor)
         reading.assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
-    tp = int(row.get("tp") or 1) if engine.split == "layer" else int(row.get("tp") or cards)
     return StreamAsk(
         metric=row["metric"],
         engine=engine,
@@ -96,8 +94,7 @@ def read_stream(row: Row) -> StreamAsk:
         ),
         weights=weights,
         cards=cards,
-        tp=1 if engine.split == "layer" else tp,
-        dp=1 if engine.split == "layer" else max(cards // (tp * int(row.get("pp") or 1)), 1),
+        cut=_cut(row, engine, cards=cards),
         seqs=int(row.get("load") or 1),
         prompt_tok=reading.number("prompt_tok"),
         output_tok=reading.number("output_tok"),
@@ -106,6 +103,14 @@ def read_stream(row: Row) -> StreamAsk:
         alone=bool(row.get("prompt_left_out")),
         assumed=tuple(reading.assumed),
     )
+
+
+def _cut(row: Row, engine: Engine, *, cards: int) -> WorkerSplit:
+    """How the cards are shared: layer by layer, as the row says, or each layer over all of them."""
+    if engine.split == "layer":
+        return WorkerSplit(workers=1, tp=1, pp=cards, ep=1)
+    _, told = cuts_of(row, chips=cards, assumed=[])
+    return told or WorkerSplit(workers=1, tp=cards, pp=1, ep=1)
 
 
 @cache

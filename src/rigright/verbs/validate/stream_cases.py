@@ -13,6 +13,8 @@ from rigright.cost.memory_kv import entry_bytes, state_bytes
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import prompt_s, stream_of, token_s
 from rigright.demand import Layout
+from rigright.predict.served import piped
+from rigright.verbs.validate.served_cases import layout_of
 from rigright.verbs.validate.stream_asks import StreamAsk
 
 ONE = Layout()
@@ -25,9 +27,7 @@ class StreamCase:
 
     places: tuple[int, ...]
     asks: tuple[StreamAsk, ...]
-    cards: np.ndarray
-    tp: np.ndarray
-    dp: np.ndarray
+    layout: Layout
     seqs: np.ndarray
     prompt_tok: np.ndarray
     output_tok: np.ndarray
@@ -40,7 +40,8 @@ def group_streams(asks: Sequence[StreamAsk]) -> tuple[StreamCase, ...]:
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, ask in enumerate(asks):
         engine = ask.engine
-        key = (engine.id, engine.version, engine.backend, engine.options, ask.weights, id(ask.work))
+        kind = (engine.id, engine.version, engine.backend, engine.options)
+        key = (*kind, ask.weights, id(ask.work), ask.cut.attention_dp)
         groups.setdefault(key, []).append(place)
     return tuple(_case([asks[place] for place in places], tuple(places)) for places in groups.values())
 
@@ -49,8 +50,11 @@ def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
     def column(name: str) -> np.ndarray:
         return np.array([getattr(ask, name) for ask in asks], dtype=float)
 
-    names = ("cards", "tp", "dp", "seqs", "prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
-    return StreamCase(places=places, asks=tuple(asks), **{name: column(name) for name in names})
+    names = ("seqs", "prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
+    layout = layout_of([ask.cut for ask in asks])
+    return StreamCase(
+        places=places, asks=tuple(asks), layout=layout, **{name: column(name) for name in names}
+    )
 
 
 def figures(cases: Sequence[StreamCase], tables: Mapping[str, Any] | None = None) -> np.ndarray:
@@ -72,7 +76,8 @@ def _room_seqs(ask: StreamAsk) -> float:
         for mixer, times in ask.work.mixers
     )
     size = sum(float(gemm.size_bytes) for gemm in ask.work.gemms)
-    pool = (ask.engine.share or USUAL_SHARE) * ask.chip.mem_usable_bytes * ask.cards / ask.dp - size
+    own = ask.cards / ask.cut.workers
+    pool = (ask.engine.share or USUAL_SHARE) * ask.chip.mem_usable_bytes * own - size
     return max(pool / each, 1.0) if each else np.inf
 
 
@@ -85,9 +90,11 @@ def _figures(case: StreamCase, tables: Mapping[str, Any] | None) -> np.ndarray:
     stream = known.at(places)
     told = np.isfinite(case.ubatch_tok)
     stream = replace(stream, ubatch_tok=np.where(told, case.ubatch_tok, stream.ubatch_tok))
-    layout = Layout(tp=case.tp, pp=case.cards / case.tp / case.dp)
+    gain = piped(first.arch, first.engine, work=first.work, stages=case.layout.pp)
+    stream = replace(stream, rates=replace(stream.rates, piped=stream.rates.piped * gain))
+    layout, replicas = replace(case.layout, dp=1), case.layout.dp
     context = case.seen_tok + case.prompt_tok + case.output_tok / 2
-    each = np.ceil(case.seqs / case.dp)  # of one replica
+    each = np.ceil(case.seqs / replicas)  # of one replica
     held = np.minimum(each, np.array([_room_seqs(ask) for ask in case.asks]))
     token = token_s(first.work, stream, layout=layout, seqs=held, context_tok=context)
     content = Pass(
@@ -103,7 +110,7 @@ def _figures(case: StreamCase, tables: Mapping[str, Any] | None) -> np.ndarray:
         "decode_tok_s_per_user": 1 / token,
         "tpot_ms": token * KILO,
         "ttft_ms": prompt * KILO,
-        "prefill_tok_s": held * case.dp * case.prompt_tok / prompt,
+        "prefill_tok_s": np.minimum(held * replicas, case.seqs) * case.prompt_tok / prompt,
         "output_tok_s_total": made / total,
         "total_tok_s": (made + case.seqs * case.prompt_tok) / total,
         "latency_ms": total * KILO,

@@ -112,6 +112,12 @@ def told_metric(subject: str, metric: str, *, value: float, known: Known, apart:
     return estimate(subject, figure_of(metric, split=apart), value=value, known=known)
 
 
+def measured_as(subject: str, metric: str) -> tuple[str, bool]:
+    """The figure whose runs tell of a metric of a run file, and whether the metric is one over it."""
+    figure, is_inverse = MEASURED[subject].get(METRICS.get(metric, ""), (metric, False))
+    return figure_of(figure), is_inverse
+
+
 def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -> Estimate:
     figure, is_inverse = MEASURED[subject][name]
     figure = figure_of(figure, split=apart)

@@ -183,7 +183,7 @@ def test_a_node_that_hangs_and_hears_no_signal_is_left_in_the_real_time(far):
 
 
 def test_a_node_that_talks_without_end_is_not_kept(far, monkeypatch):
-    monkeypatch.setenv("RIGRIGHT_PATIENCE", "0.01")
+    monkeypatch.setenv("RIGRIGHT_PATIENCE", "0.1")
     far.script("loud", "while :; do echo rigright-told 0123456789abcdef 1 2 00000000 AAAA; done")
     (one,) = fleet("probe", wish=FleetWish(where="loud", patience_s=0.3)).nodes
     assert one.trouble == LATE

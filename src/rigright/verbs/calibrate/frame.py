@@ -147,7 +147,8 @@ def _log(one: Prediction, value: float) -> float:
     of = one.basis.of if one.basis is not None else 0.0
     predicted = one.predicted or 1.0
     ratio = 1 + (value - predicted) / of if of else value / predicted
-    return math.log(max(ratio, LEAST_RATIO))
+    log = math.log(max(ratio, LEAST_RATIO))
+    return -log if one.basis is not None and one.basis.inverse else log
 
 
 def _believed(logs: Sequence[float]) -> tuple[float, ...]:

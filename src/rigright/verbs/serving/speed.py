@@ -116,7 +116,8 @@ def _limits(case: Case, traffic: Traffic) -> Limits:
 
 
 def _chunk_tok(traffic: Traffic, limits: Limits) -> float:
-    return float(min(traffic.prompt_tok, limits.budget_tok))
+    """Tokens of a pass of a prompt that goes through in equal ones."""
+    return float(traffic.prompt_tok / np.ceil(traffic.prompt_tok / limits.budget_tok))
 
 
 def _prompt_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> StepTime:

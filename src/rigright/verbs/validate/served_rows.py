@@ -16,7 +16,7 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, known_of_one, ran
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.facts.anchors import FULL, RunCase
-from rigright.predict.told import at, most_output, subject_of, told_metric
+from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
 from rigright.verbs.validate.record import Basis, Prediction, caught
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import figures_of
@@ -100,6 +100,7 @@ def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
         band=(said.low / said.value, said.high / said.value),
     )
     moved = said.value / value  # by the user's own runs
+    figure, is_inverse = measured_as(subject, metric)
     return Prediction(
         metric=metric,
         group=metric,
@@ -109,7 +110,7 @@ def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
         high=found.high * moved,
         why=with_semicolons(ask.assumed),
         basis=Basis(
-            subject=subject, figure=figure_of(metric), chip=ask.chip.id,
+            subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
             engine=ask.engine.id, model=ask.arch.name, case=case,
         ),
     )  # fmt: skip

@@ -21,6 +21,7 @@ from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Card
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_asks import WorkerSplit, cuts_of, first_card
 
@@ -76,7 +77,8 @@ def read_stream(row: Row) -> StreamAsk:
     named = row.get("chip") or row.get("chip_name")
     if not named:
         raise AskError(say("the row has no chip"))
-    chip = first_card(named).chip
+    card = first_card(named)
+    chip = card.chip
     if engine.backends and not engine.backend:
         usual = engine.backend_on(chip.vendor)
         reading.assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
@@ -99,7 +101,7 @@ def read_stream(row: Row) -> StreamAsk:
         prompt_tok=reading.number("prompt_tok"),
         output_tok=reading.number("output_tok"),
         seen_tok=float(row.get("context_depth") or 0.0),
-        ubatch_tok=_ubatch_tok(row, engine.backend_on(chip.vendor)),
+        ubatch_tok=_ubatch_tok(row, engine, card=card),
         alone=bool(row.get("prompt_left_out")),
         assumed=tuple(reading.assumed),
     )
@@ -155,10 +157,17 @@ def _built(engine: Engine, row: Row) -> Engine:
     return replace(engine, backend=backend, options=tuple(sorted(options | set(engine.options))))
 
 
-def _ubatch_tok(row: Row, backend: str) -> float:
-    """Tokens of a prompt worked on at once: as the row says; of prompts of just 2,048, as many, by habit."""
-    if row.get("ubatch_tok") is not None:
-        return float(row["ubatch_tok"])
+def _ubatch_tok(row: Row, engine: Engine, *, card: Card) -> float:
+    """Tokens of a prompt worked on at once: as the row says; of prompts of just 2,048, as many, by habit.
+
+    A server cuts a lone prompt as it cuts any; nan: the terms of the engine say.
+    """
+    told = row.get("ubatch_tok") or row.get("max_num_batched_tokens")
+    if told is not None:
+        return float(told)
+    if engine.pool == "share":
+        return float(engine.default(engine.budget_tok, card.total_bytes, chip=card.chip.id) or math.nan)
+    backend = engine.backend_on(card.chip.vendor)
     wide = row.get("prompt_tok") == WIDE_TOK and not row.get("output_tok") and backend in WIDE_ON
     return float(WIDE_TOK) if wide else math.nan
 

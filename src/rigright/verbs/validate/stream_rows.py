@@ -13,19 +13,18 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say, with_semicolons
-from rigright.cost.bands import Banded, banded, figure_of
-from rigright.cost.known import Known, known_of_one, ran
+from rigright.cost.known import known_of_one, ran
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior, integrated, priors
 from rigright.cost.weights import weights_bytes
 from rigright.facts.anchors import RunCase
+from rigright.predict.told import measured_as, subject_of, told_metric
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Basis, Prediction, caught
-from rigright.verbs.validate.stream_asks import SUBJECT, StreamAsk, read_stream
+from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
 
 Move = tuple[tuple[str, Any], ...]
-OVER = {"tpot_ms": "decode_tok_s_per_user", "ttft_ms": "prefill_tok_s"}
 
 
 def spills(row: Row) -> bool:
@@ -44,14 +43,6 @@ def _unsaid(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
         tables.append(ask.chip.vendor)
     found = {name: prior for table in tables for name, prior in priors(table).items()}
     return tuple(prior for name, prior in found.items() if row.get(name) is None)
-
-
-def _banded(metric: str, *, value: float, known: Known) -> Banded:
-    """A figure with its band; a time has that of the rate it is one over, as plans tell it."""
-    if metric not in OVER:
-        return banded(SUBJECT, metric, value=value, known=known)
-    rate = banded(SUBJECT, OVER[metric], value=1 / value, known=known)
-    return Banded(value=1 / rate.value, low=1 / rate.high, high=1 / rate.low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +123,12 @@ def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
         prompt_tok=ask.prompt_tok,
         output_tok=ask.output_tok,
     )
+    subject = subject_of(ask.engine, ask.chip)
     known = known_of_one(
-        SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
+        subject, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
     )
-    said = _banded(ask.metric, value=value, known=known)
+    said = told_metric(subject, ask.metric, value=value, known=known, apart=False)
+    figure, is_inverse = measured_as(subject, ask.metric)
     band = (said.low / value, said.high / value)
     found = integrated(lambda moved: told[tuple(moved.items())], asked.unsaid, band=band)
     moved = float(said.value) / value  # by the user's own runs
@@ -148,7 +141,7 @@ def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
         high=found.high,
         why=with_semicolons(ask.assumed),
         basis=Basis(
-            subject=SUBJECT, figure=figure_of(ask.metric), chip=ask.chip.id,
+            subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
             engine=ask.engine.id, model=ask.arch.name, case=case,
         ),
     )  # fmt: skip

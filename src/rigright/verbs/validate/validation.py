@@ -18,6 +18,7 @@ class Basis:
     engine: str = ""
     model: str = ""
     case: RunCase = ANY
+    inverse: bool = False  # what was measured is one over that figure
     of: float = 0.0  # not 0: the figure differs from its prediction by a share of this, in its own unit
     stand_in: bool = False  # something that the row names is not known: the nearest known was taken
 

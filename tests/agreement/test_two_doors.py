@@ -23,6 +23,7 @@ SERVED = {
     "output_tok_s_total": ("output_tok_per_s", 1),
     "requests_s_total": ("output_tok_per_s", None),
 }
+# of one user, without a server around the engine
 STREAMED = {"decode_tok_s_per_user": ("user_tok_per_s", 1), "prefill_tok_s": ("prefill_tok_per_s", 1)}
 PLACES = ((SMALL, DESK), (SMALL, RACK), (MIDDLE, DESK), (MIDDLE, RACK), (LARGE, RACK), (HUGE, RACK[-14:]))
 CUTS = (
@@ -64,7 +65,7 @@ def drawn(dice):
     return dice.choice(models), dice.choice(machines), ServingWish(**said)
 
 
-def row_of(case: Case, told, wish: ServingWish, machine: str) -> dict[str, object]:
+def row_of(case: Case, told, wish: ServingWish, machine: str, *, mode: str) -> dict[str, object]:
     """The case in the words of a table of runs."""
     layout, serving = case.layout, case.serving
     spread = layout.attention_dp
@@ -72,7 +73,8 @@ def row_of(case: Case, told, wish: ServingWish, machine: str) -> dict[str, objec
         "engine": case.engine.id, "engine_version": case.engine.version, "arch": case.arch.name,
         "chip": re.sub(r"^\d+x (8x )?|^2x8 ", "", machine), "n_chips": layout.tp * layout.pp * layout.dp,
         "tp": 1 if spread else layout.tp, "attn_dp": layout.tp if spread else "", "ep": layout.ep,
-        "pp": layout.pp, "weights": serving.weights, "kv": serving.kv, "mode": "serve",
+        "pp": layout.pp, "weights": serving.weights, "kv": serving.kv, "mode": mode,
+        "backend": case.engine.backend_on(case.cards[0].chip.vendor) if case.engine.backends else "",
         "context_tok": serving.context_tok, "prompt_tok": told.prompt_tok, "output_tok": told.output_tok,
         **({"load": told.concurrency} if told.rate_per_s is None else {"rate_per_s": told.rate_per_s}),
     }  # fmt: skip
@@ -99,11 +101,13 @@ def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
         told = explain_case(case, machine=machine).speed
         if told is None or not is_plain(case, machine):
             continue
-        for metric, (name, scale) in SERVED.items():
-            figure = getattr(told, name)
-            rows.append({"id": len(rows), "metric": metric, **row_of(case, told, wish, machine)})
-            times = scale or 1 / told.output_tok
-            expected.append([getattr(figure, end) * times for end in ("value", "low", "high")])
+        modes = {"serve": SERVED, **({"single": STREAMED} if wish.users == 1 else {})}
+        for mode, figures in modes.items():
+            row = row_of(case, told, wish, machine, mode=mode)
+            for metric, (name, scale) in figures.items():
+                figure, times = getattr(told, name), scale or 1 / told.output_tok
+                rows.append({"id": len(rows), "metric": metric, **row})
+                expected.append([getattr(figure, end) * times for end in ("value", "low", "high")])
     assert len(rows) > COUNT
     path = tmp_path / "rows.csv"
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
@@ -37,7 +38,7 @@ def validate(
     """
     kinds: dict[str, TableKind] = shelf.load(FOLDER, "KIND")
     by_name = {kind.name: kind for kind in kinds.values()}
-    asked_rows: list[_Asked] = []
+    asked_rows: list[_ReadRow] = []
     read: list[str] = []
     names = [asked] if isinstance(asked, str) else list(asked)
     for found in gather(names):
@@ -118,7 +119,7 @@ def recognise(text: Text) -> TableKind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _ReadRow:
     """A row as it was read, or why it cannot be."""
 
     kind: TableKind
@@ -135,21 +136,21 @@ class _Asked:
         return (self.kind.name, *(value for column, value in self.row.items() if column not in apart))
 
 
-def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _Asked:
+def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _ReadRow:
     """Read one row."""
     row, faults = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
-    asked = {"kind": kind, "raw": raw, "line": line, "faults": tuple(faults)}
+    asked: Any = {"kind": kind, "raw": raw, "line": line, "faults": tuple(faults)}
     missing = next((column for column in faults if column in kind.needed), None)
     if missing is not None:
-        return _Asked(row=row, entry=_fault(raw, missing, line=line), **asked)
+        return _ReadRow(row=row, entry=_fault(raw, missing, line=line), **asked)
     unread = [_fault(raw, column, line=line) for column in faults if column not in kind.measured]
     entry = caught(enter, kind.name, row, raw=raw, faults=unread)
     if isinstance(entry, RigError):
-        return _Asked(row=row, entry=entry.whole, **asked)
-    return _Asked(row=entry.row, entry=entry, **asked)
+        return _ReadRow(row=row, entry=entry.whole, **asked)
+    return _ReadRow(row=entry.row, entry=entry, **asked)
 
 
-def _answers(asked: Sequence[_Asked]) -> dict[tuple[object, ...], Answer]:
+def _answers(asked: Sequence[_ReadRow]) -> dict[tuple[object, ...], Answer]:
     """What each question comes to; rows that ask the same are predicted once, rows of a kind together."""
     found: dict[tuple[object, ...], Answer] = {}
     for kind in {one.kind.name: one.kind for one in asked}.values():
@@ -163,7 +164,7 @@ def _answers(asked: Sequence[_Asked]) -> dict[tuple[object, ...], Answer]:
     return found
 
 
-def _judge(asked: _Asked, *, answers: Mapping[tuple[object, ...], Answer]) -> Judged:
+def _judge(asked: _ReadRow, *, answers: Mapping[tuple[object, ...], Answer]) -> Judged:
     """A row beside what was predicted; an unreadable cell, or an error, becomes the reason why not."""
     kind, raw, line = asked.kind, asked.raw, asked.line
     if not isinstance(asked.entry, Entered):

@@ -106,7 +106,7 @@ def read_served(row: Row) -> ServedAsk:
         arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
         engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
         load=load,
-        prompt_tok=prompt, output_tok=output, context_tok=_context_tok(row, arch, prompt + output),
+        prompt_tok=prompt, output_tok=output, context_tok=_context_tok(row, arch, tok=prompt + output),
         metric=row["metric"],
         sent=sent, budget_tok=row.get("max_num_batched_tokens"), max_seqs=row.get("max_num_seqs"),
         utilisation=row.get("gpu_memory_utilization"), drafts=drafts, assumed=tuple(assumed),
@@ -154,7 +154,7 @@ def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
     return max(float(prompt), 1.0), max(float(output), 1.0)
 
 
-def _context_tok(row: Row, arch: Arch, tok: float) -> float:
+def _context_tok(row: Row, arch: Arch, *, tok: float) -> float:
     """The context told, or that of such a service."""
     return float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=tok))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _ServedRow:
     """A row as it was read, and what its prediction takes: the case as asked, and with each length moved."""
 
     row: Row
@@ -36,7 +37,8 @@ class _Asked:
 
     @property
     def asks(self) -> list[ServedAsk]:
-        return [replace(self.ask, **dict(move)) for move in self.moves]
+        changes: list[dict[str, Any]] = [dict(move) for move in self.moves]
+        return [replace(self.ask, **change) for change in changes]
 
 
 def predict_served(row: Row) -> Prediction:
@@ -48,7 +50,7 @@ def predict_served(row: Row) -> Prediction:
 def predict_all_served(rows: Sequence[Row]) -> list[Prediction | RigError]:
     """The same of many rows, their figures worked out together."""
     read = [caught(_read, row) for row in rows]
-    asks = [ask for asked in read if isinstance(asked, _Asked) for ask in asked.asks]
+    asks = [ask for asked in read if isinstance(asked, _ServedRow) for ask in asked.asks]
     found = caught(figures_of, asks)
     if isinstance(found, RigError):  # of one of them
         return [caught(predict_served, row) for row in rows]
@@ -59,14 +61,14 @@ def predict_all_served(rows: Sequence[Row]) -> list[Prediction | RigError]:
     ]
 
 
-def _read(row: Row) -> _Asked:
+def _read(row: Row) -> _ServedRow:
     ask = read_served(row)
     unsaid = _unsaid(ask)
     moved = (((one.name, value),) for one in unsaid for value in one.values if value != one.middle)
-    return _Asked(row=row, ask=ask, unsaid=unsaid, moves=((), *moved))
+    return _ServedRow(row=row, ask=ask, unsaid=unsaid, moves=((), *moved))
 
 
-def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
+def _predicted(asked: _ServedRow, values: Sequence[float]) -> Prediction:
     """What a row measures; `values`: its figure, and as each unsaid length moves it."""
     row, ask, metric = asked.row, asked.ask, asked.ask.metric
     told = dict(zip(asked.moves, map(float, values), strict=True))

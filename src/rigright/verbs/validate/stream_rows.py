@@ -46,7 +46,7 @@ def _unsaid(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _StreamRow:
     """A row as it was read, and what its prediction takes: as asked, and with each unsaid thing moved."""
 
     row: Row
@@ -65,26 +65,31 @@ def predict_stream(row: Row) -> Prediction:
 
 def predict_all_streams(rows: Sequence[Row]) -> list[Prediction | RigError]:
     """The same of many rows, their figures worked out together."""
-    read = [caught(predict_encoder if is_encoding(row) else _read, row) for row in rows]
-    asks = [ask for asked in read if isinstance(asked, _Asked) for ask in asked.asks.values()]
+    read = [caught(_read_any, row) for row in rows]
+    asks = [ask for asked in read if isinstance(asked, _StreamRow) for ask in asked.asks.values()]
     found = caught(figures, group_streams(asks))
     if isinstance(found, RigError):  # of one of them
         return [caught(predict_stream, row) for row in rows]
     values = iter(found)
     return [
-        caught(_predicted, one, [*islice(values, len(one.asks))]) if isinstance(one, _Asked) else one
+        caught(_predicted, one, [*islice(values, len(one.asks))]) if isinstance(one, _StreamRow) else one
         for one in read
     ]
 
 
-def _read(row: Row) -> _Asked:
+def _read_any(row: Row) -> _StreamRow | Prediction:
+    """A row as it was read; of an encoder, what it comes to."""
+    return predict_encoder(row) if is_encoding(row) else _read(row)
+
+
+def _read(row: Row) -> _StreamRow:
     ask = read_stream(row)
     _check_room(ask)
     unsaid = _unsaid(row, ask)
     middle = {prior.name: prior.middle for prior in unsaid}
     told = [middle, *({**middle, one.name: value} for one in unsaid for value in one.values)]
     asks = {tuple(one.items()): read_stream({**row, **one}) if one else ask for one in [{}, *told]}
-    return _Asked(row=row, ask=ask, unsaid=unsaid, asks=asks)
+    return _StreamRow(row=row, ask=ask, unsaid=unsaid, asks=asks)
 
 
 def _check_room(ask: StreamAsk) -> None:
@@ -103,7 +108,7 @@ def _check_room(ask: StreamAsk) -> None:
         )
 
 
-def _predicted(asked: _Asked, values: Sequence[float]) -> Prediction:
+def _predicted(asked: _StreamRow, values: Sequence[float]) -> Prediction:
     """What a row measures; `values`: its figure, and as each unsaid thing moves it."""
     row, ask = asked.row, asked.ask
     told = dict(zip(asked.asks, map(float, values), strict=True))

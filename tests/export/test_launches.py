@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import re
 import shlex
 import subprocess
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,73 @@ def test_every_choice_of_a_plan_stands_in_the_command(target):
             assert read["kv_cache_config"]["dtype"] == kv
         else:
             assert kv in found.values()
+
+
+CUTS = [  # tp, pp, dp, ep, attention_dp: of eight GPUs
+    (8, 1, 1, 1, False), (8, 1, 1, 8, False), (8, 1, 1, 8, True), (4, 1, 2, 1, False), (4, 1, 2, 4, False),
+    (4, 1, 2, 4, True), (2, 2, 2, 2, False), (1, 1, 8, 1, False),
+]  # fmt: skip
+RANKS = {  # the flags of a program: tensor and pipeline ranks, its own replicas, experts
+    "vllm": ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"),
+    "sglang": ("--tp-size", "--pp-size", "--dp-size"),
+    "tensorrt-llm": ("--tp_size", "--pp_size", None),
+}
+
+
+@pytest.fixture(scope="module")
+def planned():
+    """A plan of a model with experts, and one without, by the target."""
+    made = {}
+    for target in RANKS:
+        for model in ("Qwen/Qwen3-30B-A3B", "qwen3-32b"):
+            words = ["plan", model, "--on", "8x h100", "--engine", target, "--concurrency", "512", "--json"]
+            with redirect_stdout(io.StringIO()) as said:
+                assert main(words) == 0
+            made[target, model] = json.loads(said.getvalue())
+    return made
+
+
+@pytest.mark.parametrize("target", RANKS)
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-30B-A3B", "qwen3-32b"])
+def test_the_servers_together_are_the_layout_of_the_plan(target, model, planned):
+    tensor, pipeline, data_flag = RANKS[target]
+    for tp, pp, dp, ep, spread in CUTS:
+        routed = model.endswith("A3B")
+        if ep > 1 and not routed:
+            continue
+        data = copy.deepcopy(planned[target, model])
+        plan = data["plans"][0]
+        layout = {"tp": tp, "pp": pp, "dp": dp, "ep": ep, "attention_dp": spread}
+        plan["layout"] |= layout
+        plan["work"] |= {"batch": 512, "budget_tok": 4096}
+        launch = launch_of(data, target=target)
+        found = [checked(argv_of_words(command_of(one)), flags(target)) for one in launch.servers]
+        own = [int(one.get(data_flag) or 1) for one in found]
+        wide = 1 if target == "sglang" and spread else own[0]  # its attention ranks are its tensor ranks
+        gpus = [int(one[tensor]) * int(one[pipeline]) * wide for one in found]
+        assert sum(gpus) == 8, layout
+        assert [one.first_gpu for one in launch.servers] == [8 // len(found) * at for at in range(len(found))]
+        if target == "vllm":  # its replicas share one set of experts
+            assert routed <= (len(found) == dp), layout
+            assert {("--enable-expert-parallel" in one) for one in found} == {ep > 1}
+            assert set(own) == {tp if spread else dp if not routed else 1}, layout
+            assert {int(one["--max-num-seqs"]) >= 512 // (dp * (tp if spread else 1)) for one in found} == {
+                True
+            }
+        if target == "sglang":  # told of all ranks
+            ranks = tp if spread else 1
+            assert {("--enable-dp-attention" in one) for one in found} == {spread}
+            assert {one["--ep-size"] for one in found} == {str(ep)}
+            assert {one["--chunked-prefill-size"] for one in found} == {str(4096 * ranks)}
+            assert {int(one["--max-running-requests"]) % ranks for one in found} == {0}
+        if target == "tensorrt-llm":
+            options = yaml.safe_load(launch_files(target, data)["llm_api_options.yaml"])
+            assert options["enable_attention_dp"] is spread
+
+
+def argv_of_words(words):
+    """A command as a program hears it."""
+    return [str(word) for group in words for word in group]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -32,6 +32,7 @@ class ServerSettings:
     graphs: bool
     load: SentLoad  # the plan was made for, as a client sends it
     weights_bytes: float
+    has_experts: bool = False
     gpu_layers: int | None = None
     cpu_moe: int | None = None
     batch_tok: int | None = None  # of a pass where a part of the model lies in main memory
@@ -136,8 +137,8 @@ class Launch:
 
     @property
     def servers(self) -> tuple[Launch, ...]:
-        """One launch a server: a program that runs no replicas by itself is started once for each."""
-        if self.program.data_parallel or self.served is None or self.dp == 1:
+        """One launch a server: a program that runs no such replicas by itself is started once for each."""
+        if self.served is None or self.dp == 1 or self._is_one_server:
             return (self,)
         own = max(self.gpus * self.nodes // self.dp, 1)
         return tuple(
@@ -151,6 +152,18 @@ class Launch:
             )
             for place in range(self.dp)
         )
+
+    @property
+    def _is_one_server(self) -> bool:
+        """Whether one server runs all replicas, each by itself as they were planned.
+
+        A server whose ranks hold their own sequences has no second set of them, and some deal the experts of
+        all replicas out to all of their GPUs. A replica over several nodes is left to the program.
+        """
+        program = self.program
+        parted = self.attention_dp or (program.joins_experts and self.serving.has_experts)
+        over = self.nodes > 1 and self.tp * self.pp > self.gpus
+        return program.data_parallel and (over or not parted)
 
     @property
     def weights_folder(self) -> str | None:

@@ -34,6 +34,7 @@ class Launcher:
     nccl: bool = True
     starts: bool = True  # it has a command of its own, which schedulers can run
     data_parallel: bool = False
+    joins_experts: bool = False
     kv: dict[str, str] = field(default_factory=dict)
     converts: dict[str, str] = field(default_factory=dict)
     optimizers: dict[str, str] = field(default_factory=dict)

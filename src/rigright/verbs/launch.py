@@ -19,7 +19,7 @@ from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.training_setup import mixed_of
-from rigright.cost.weights import weigh
+from rigright.cost.weights import has_experts, weigh
 from rigright.demand import Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, ServerSettings, TrainerSettings
 from rigright.facts.chips import Chip, by_id
@@ -73,7 +73,7 @@ def launch_of(
         for word in (model, script):
             if _UNSAFE.search(word) or word.startswith("-"):
                 raise AskError(say("{name} cannot be used as a model or file name", name=json.dumps(word)))
-        layout = Layout(**{name: value for name, value in plan["layout"].items() if name != "attention_dp"})
+        layout = Layout(**plan["layout"])
         chip = by_id().get(plan["chip"])
         nodes = _hosts(chip, plan)
         common: dict[str, Any] = {
@@ -87,7 +87,7 @@ def launch_of(
             "gpus": -(-plan["n_chips"] // nodes),
             "port": program.port or 0,
             **{name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
-            "attention_dp": plan["layout"]["attention_dp"],
+            "attention_dp": layout.attention_dp,
             "sequence_parallel": layout.sequence_parallel,
         }
         if isinstance(work, Training):
@@ -183,7 +183,7 @@ def _served(
         arch=arch, weights=weigh(arch, work.weights), serving=work, layout=layout, engine=engine, cards=cards
     )
     settings = case.settings
-    replicas = layout.dp * (layout.tp if plan["layout"]["attention_dp"] else 1)
+    replicas = layout.dp * (layout.tp if layout.attention_dp else 1)
     own = -(-int(plan["concurrency"] or work.batch) // replicas)
     stored = arch.stored or arch.dtype
     bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
@@ -212,6 +212,7 @@ def _served(
         graphs=work.graphs,
         load=load,
         weights_bytes=case.weights.total_bytes,
+        has_experts=has_experts(arch),
         gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
         batch_tok=engine.ram_batch if work.offload else None,

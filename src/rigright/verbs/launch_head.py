@@ -32,6 +32,7 @@ def head_of(
     layout, work = plan["layout"], plan["work"]
     what = work.get("weights") or f"{work['method']} training"
     cut = [f"{name} {layout[name]}" for name in _CUTS if layout[name] != 1]
+    cut += ["attention data parallel"] if layout.get("attention_dp") else []
     cut += ["sequence parallel"] if layout.get("sequence_parallel") and layout["tp"] > 1 else []
     yield f"{data['model']}, {what}, on {plan['machine']}" + (f": {', '.join(cut)}" if cut else "")
     yield from _figures(plan)

@@ -22,6 +22,11 @@ def export(launch: Launch) -> dict[str, str]:
             say("Ray Serve runs vLLM, but the plan uses {engine}", engine=launch.program.label),
             hint=say("plan with --mode serve --engine vllm"),
         )
+    if launch.attention_dp:
+        raise AskError(
+            say("Ray Serve cannot start attention data parallelism from one config"),
+            hint=say("export {fitting}", fitting="vllm, slurm"),
+        )
     # the same flags as the command has, by their names in Python; Ray places the ranks itself
     own = {"--host", "--port"}
     told = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.export.clients import loads
+from rigright.export.clients import loads, replicas
 from rigright.export.launch import Launch
 from rigright.export.text import RANK, Variable, Words, given, script
 
@@ -11,19 +11,20 @@ NAME = "sglang"
 
 def export(launch: Launch) -> dict[str, str]:
     """The server and its load."""
-    return {
-        "serve.sh": script(
-            command(launch), head=(*launch.head, launch.answers), environment=launch.environment
-        ),
-        **loads(launch, backend="openai"),
-    }
+    files = replicas(
+        launch, lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment)
+    )
+    return {**files, **loads(launch, backend="openai")}
 
 
 def command(launch: Launch) -> Words:
     """The server's command; of several nodes, that of each, which knows its rank."""
     served = launch.serving
-    # attention over tp ranks, each with sequences of its own: SGLang counts those as its data parallelism
-    dp = launch.tp if launch.attention_dp else launch.dp
+    # attention over tp ranks, each with sequences of its own: SGLang counts those as its data parallelism,
+    # and what it is told of requests and of a pass as of all of them
+    ranks = launch.tp if launch.attention_dp else 1
+    dp = ranks if launch.attention_dp else launch.dp
+    budget_tok = None if served.budget_tok is None else served.budget_tok * ranks
     return (
         ("python3", "-m", "sglang.launch_server"),
         *given(
@@ -42,8 +43,8 @@ def command(launch: Launch) -> Words:
             ("--quantization", served.converts),
             ("--kv-cache-dtype", served.kv),
             ("--context-length", served.context_tok),
-            ("--max-running-requests", served.max_seqs),
-            ("--chunked-prefill-size", served.budget_tok),
+            ("--max-running-requests", served.max_seqs * ranks),
+            ("--chunked-prefill-size", budget_tok),
             ("--mem-fraction-static", served.share),
             ("--disable-cuda-graph", not served.graphs),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rigright.export.clients import loads
+from rigright.export.clients import loads, replicas
 from rigright.export.commands import workers_of
 from rigright.export.launch import Launch
 from rigright.export.text import HEAD, RANK, Words, given, script
@@ -14,29 +14,32 @@ NAME = "vllm"
 
 def export(launch: Launch) -> dict[str, str]:
     """The server and its load."""
-    return {
-        "serve.sh": script(
-            command(launch),
-            head=(*launch.head, launch.answers),
-            environment=launch.environment,
-            workers=workers_of(launch),
+    files = replicas(
+        launch,
+        lambda one: script(
+            command(one),
+            head=(*one.head, one.answers),
+            environment=one.environment,
+            workers=workers_of(one),
         ),
-        **loads(launch, backend="vllm"),
-    }
+    )
+    return {**files, **loads(launch, backend="vllm")}
 
 
 def command(launch: Launch) -> Words:
     """The server's command."""
     served = launch.serving
+    # attention over tp ranks, each with sequences of its own: vLLM counts those as its data parallelism
+    tp, dp = (1, launch.tp) if launch.attention_dp else (launch.tp, launch.dp)
     draft = {"method": "ngram", "num_speculative_tokens": served.drafted_tok, "prompt_lookup_max": 4}
     return (
         ("vllm", "serve", launch.model),
         *given(
             ("--host", launch.host),
             ("--port", launch.port),
-            ("--tensor-parallel-size", launch.tp),
+            ("--tensor-parallel-size", tp),
             ("--pipeline-parallel-size", launch.pp),
-            ("--data-parallel-size", launch.dp),
+            ("--data-parallel-size", dp),
             ("--enable-expert-parallel", launch.ep > 1),
             ("--prefill-context-parallel-size", launch.cp if launch.cp > 1 else None),
             ("--nnodes", launch.nodes if launch.nodes > 1 else None),

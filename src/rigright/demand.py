@@ -54,6 +54,8 @@ class ServingWish:
     users: float | None = None  # requests in flight at once; those that have no room queue
     rate_per_s: float | None = None  # requests that arrive
     cached_share: float = 0.0  # of prompts, found in the prefix cache
+    draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
+    draft_tok: int | None = None  # drafted for each pass
     budget_tok: int | None = None
     max_seqs: int | None = None
     utilisation: float | None = None

@@ -15,7 +15,7 @@ from rigright.demand import PlanWish
 from rigright.options.read import read_wish
 from rigright.report.pages import plan_words
 from rigright.search import named
-from rigright.search.drafts import NONE, Drafts, drafts_of, head_bytes, paid_tok
+from rigright.choice.drafts import NONE, Drafts, drafts_of, head_bytes, paid_tok
 from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving

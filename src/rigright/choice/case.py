@@ -8,6 +8,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
+from rigright.choice.drafts import NONE, Drafts
 from rigright.choice.layout import usual_layout
 from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
 from rigright.cost.memory_device import device_of
@@ -36,6 +37,7 @@ class Case:
     engine: Engine
     cards: tuple[Card, ...]
     traffic: Traffic | None = None  # None: the batch and the context tell it
+    drafts: Drafts = NONE
     host: Host | None = None  # what stands around the cards, where somebody spoke of it
     notes: tuple[Sentence, ...] = ()
 

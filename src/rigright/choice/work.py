@@ -12,7 +12,7 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory_kv import generates, transcribes
-from rigright.demand import Numbers, PlanWish
+from rigright.demand import Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
 
 AUTO = "auto"
@@ -101,6 +101,20 @@ def usual_context_tok(work: str, arch: Arch, *, tok: Numbers) -> Numbers:
     """The context that an engine is started for, for such work with requests of so many tokens."""
     usual = work_of(work, arch).context_tok
     return max(min(usual, arch.max_context_tok or usual), tok)
+
+
+def traffic_of(wish: PlanWish, load: Numbers, *, drafted_tok: float = 0, accepted_tok: float = 0) -> Traffic:
+    """What a wish sends: requests in flight, or requests that arrive where a rate was told."""
+    prompt, rate = wish.prompt_tok or 0, wish.rate_per_s
+    return Traffic(
+        prompt_tok=prompt,
+        output_tok=wish.output_tok or 0,
+        cached_tok=wish.cached_share * prompt,
+        concurrency=load if rate is None else None,
+        rate_per_s=None if rate is None else rate * wish.growth,
+        drafted_tok=drafted_tok,
+        accepted_tok=accepted_tok,
+    )
 
 
 def side_by_side(arch: Arch, wish: PlanWish, *, machines: Sequence[Sequence[Chip]], named: bool) -> PlanWish:

@@ -12,6 +12,7 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
+from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import told_in_ram
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
@@ -27,7 +28,6 @@ from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.predict.room import stage_rooms
 from rigright.predict.told import at, case_of, tell
-from rigright.search.drafts import head_bytes
 from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept_share
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Supply
@@ -90,7 +90,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
             *notes_of(supply, kind, n_chips=n_chips),
             *_untried(prefill),
             *_heard_in(question.arch, way),
-            *_drafting(question.arch, way, layout=layout),
+            *drafting_notes(question.arch, way, layout=layout),
         ),
         host=kind.host if way.offload is not None else None,
         in_ram=None
@@ -154,7 +154,8 @@ def _prompts(
     return memories_of(question.arch, kind, serving=one, layout=prefill)[0]
 
 
-def _drafting(arch: Arch, way: Way, *, layout: Layout) -> Iterator[Sentence]:
+def drafting_notes(arch: Arch, way: Way, *, layout: Layout) -> Iterator[Sentence]:
+    """What drafting takes."""
     if way.drafts.own:
         size = head_bytes(arch, way.weights, drafts=way.drafts) / (layout.tp * layout.pp)
         yield say("its MTP head adds {size} per GPU", size=show_bytes(size))

@@ -14,6 +14,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
+from rigright.choice.drafts import NONE, Drafts, drafts_of
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import Work, contexts, work_of, works
@@ -24,7 +25,6 @@ from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
-from rigright.search.drafts import NONE, Drafts, drafts_of
 from rigright.search.market import Market
 
 NODE_CHIPS = 8

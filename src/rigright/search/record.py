@@ -7,12 +7,12 @@ from dataclasses import field
 
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
+from rigright.choice.drafts import NONE, Drafts
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import Chip
 from rigright.facts.hosts import Host
-from rigright.search.drafts import NONE, Drafts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

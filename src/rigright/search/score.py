@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from rigright.base.record import dataclass
+from rigright.choice.drafts import head_bytes, paid_tok
 from rigright.choice.offload import in_ram
+from rigright.choice.work import traffic_of as sent
 from rigright.cost.known import known_of, ran
 from rigright.cost.memory_device import device_of
 from rigright.cost.speed.rates import Rates, beside
@@ -26,7 +28,6 @@ from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, w
 from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates, set_up
 from rigright.predict.told import case_of, most_output
 from rigright.search.chunks import each_chunk
-from rigright.search.drafts import head_bytes, paid_tok
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
@@ -374,16 +375,6 @@ def prefill_of(points: Points) -> Layout:
 
 
 def traffic_of(question: Question, load: Numbers, *, way: Way) -> Traffic:
-    """What is sent: requests in flight, or requests that arrive."""
-    wish = question.wish
-    prompt = wish.prompt_tok or 0
-    rate = None if wish.rate_per_s is None else wish.rate_per_s * wish.growth
-    return Traffic(
-        prompt_tok=prompt,
-        output_tok=wish.output_tok or 0,
-        cached_tok=wish.cached_share * prompt,
-        concurrency=load if rate is None else None,
-        rate_per_s=rate,
-        drafted_tok=way.drafts.drafted_tok,
-        accepted_tok=paid_tok(question.arch, way.drafts),
-    )
+    """What is sent to a way."""
+    paid = paid_tok(question.arch, way.drafts)
+    return sent(question.wish, load, drafted_tok=way.drafts.drafted_tok, accepted_tok=paid)

@@ -17,15 +17,17 @@ from rigright.choice.layout import check_layout
 from rigright.choice.offload import asked_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
+from rigright.choice.work import traffic_of as sent
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.cost.weights import weigh
-from rigright.demand import PlanWish, ServingWish, Traffic
+from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node
 from rigright.search.market import Market
-from rigright.search.plans import Table, fitted, layout_at, serving_at
+from rigright.search.plans import Table, drafting_notes, fitted, layout_at, serving_at
 from rigright.search.question import ask, offloaded
+from rigright.search.score import traffic_of
 from rigright.search.serving import best, wider
 from rigright.search.unrun import is_known, no_way
 
@@ -60,7 +62,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         else:  # a context that people settle for, so that what has to change is not the length alone
             full = replace(full, context_tok=contexts(told, full)[:2][-1])
         case = fixed(arch, node, wish=wish, work=full)
-        case = replace(case, traffic=_traffic(full, load=full.users or case.serving.batch))
+        case = replace(case, traffic=sent(full, full.users or case.serving.batch))
     else:
         full = found[0].question.wish
         case = case_at(*found, node=node, cut=wish)
@@ -117,6 +119,8 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         users=users,
         rate_per_s=wish.rate_per_s or work.rate_per_s,
         cached_share=wish.cached_share or work.cached_share,
+        draft=wish.draft or work.draft,
+        draft_tok=wish.draft_tok or work.draft_tok,
         most_plans=1,
     )
 
@@ -161,8 +165,9 @@ def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
         engine=find_engine(serving.engine),
         cards=tuple(cards),
         host=node.host,
-        traffic=_traffic(question.wish, load=float(points.load[point])),
-        notes=_idle(node, cards=len(cards)),
+        traffic=traffic_of(question, float(points.load[point]), way=way),
+        drafts=way.drafts,
+        notes=(*drafting_notes(question.arch, way, layout=layout), *_idle(node, cards=len(cards))),
     )
 
 
@@ -170,18 +175,6 @@ def _idle(node: Node, *, cards: int) -> tuple[Sentence, ...]:
     """Cards that are there and have nothing to do."""
     idle = node.n_cards - cards
     return () if idle <= 0 else (say("{idle} of {cards} cards stay idle", idle=idle, cards=node.n_cards),)
-
-
-def _traffic(wish: PlanWish, *, load: float) -> Traffic:
-    """The load that the case is asked about; `load`: requests in flight, where no rate was told."""
-    rate = None if wish.rate_per_s is None else wish.rate_per_s * wish.growth
-    return Traffic(
-        prompt_tok=wish.prompt_tok,
-        output_tok=wish.output_tok,
-        concurrency=None if rate is not None else load,
-        rate_per_s=rate,
-        cached_tok=wish.cached_share * (wish.prompt_tok or 0),
-    )
 
 
 def _towers(arch: Arch) -> tuple[Sentence, ...]:

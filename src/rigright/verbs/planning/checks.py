@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
+from rigright.choice.drafts import HEAD
 from rigright.choice.ways import check_format
 from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
@@ -19,7 +20,6 @@ from rigright.facts.nodes import find_node
 from rigright.options.read import idle, refusals, values_in
 from rigright.options.row import EMBED, IMAGE, LEARN, SERVE, SPEECH, TRAIN
 from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, options_of
-from rigright.search.drafts import HEAD
 from rigright.search.find import takes_images
 from rigright.verbs.seen.here import is_place
 
@@ -49,6 +49,8 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
     trains = isinstance(wish, TrainingWish)
     if isinstance(wish, ServingWish):
         check_lengths(wish)
+        for error in _headless(arch, wish.draft):
+            raise error
     if trains:
         kind = LEARN if arch.task in {"vision", "image"} else TRAIN
     else:
@@ -58,6 +60,15 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
         raise AskError(
             say("{option} does not apply to {work}", option=option.flag, work=arch.name),
             hint=say("remove {option}", option=option.flag),
+        )
+
+
+def _headless(arch: Arch, draft: float | None) -> Iterator[AskError]:
+    """That a model cannot draft."""
+    if draft is not None and not any(tower.name == HEAD for tower in arch.spare):
+        yield AskError(
+            say("{model} has no MTP head to draft tokens", model=arch.name),
+            hint=say("remove {option}", option="--draft"),
         )
 
 
@@ -114,11 +125,7 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         yield from refusals(
             table[name], values=values, kinds=frozenset({kind_of(arch, wish)}), model=arch.name
         )
-    if wish.draft is not None and not any(tower.name == HEAD for tower in arch.spare):
-        yield AskError(
-            say("{model} has no MTP head to draft tokens", model=arch.name),
-            hint=say("remove {option}", option="--draft"),
-        )
+    yield from _headless(arch, wish.draft)
     if takes_images(arch, wish):
         from rigright.cost.images.networks import ENGINE
 

@@ -8,6 +8,7 @@ from rigright.arch.record import Arch
 from rigright.base.units import TERA, show_bytes, show_seconds, show_usd
 from rigright.base.words import say
 from rigright.choice.case import Case
+from rigright.choice.drafts import paid_tok
 from rigright.cost.bands import band
 from rigright.cost.images.networks import ENGINE
 from rigright.cost.images.work import arch_kind
@@ -19,7 +20,6 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Card, find_node
-from rigright.search.drafts import paid_tok
 from rigright.search.market import Market
 from rigright.search.record import Plan
 from rigright.verbs.serving.explained import Reason

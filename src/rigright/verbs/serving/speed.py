@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.choice.case import Case
+from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import beside_cards
 from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
 from rigright.cost.memory_kv import transcribes
-from rigright.cost.memory_serving import pool_tok
+from rigright.cost.memory_serving import ServingMemory, pool_tok
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.service import Limits, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
@@ -107,12 +108,20 @@ def _limits(case: Case, traffic: Traffic) -> Limits:
     ranks = layout.tp if layout.attention_dp else 1
     load = np.nan if traffic.concurrency is None else traffic.concurrency
     own = float(settings.max_seqs)
+    heads = head_bytes(case.arch, case.serving.weights, drafts=case.drafts) / (layout.tp * layout.pp)
+    pool = min(float(pool_tok(one, tokens)) * left_beside(one, heads) for one in usual)
     seqs = most_seqs(engine, seqs=own, slots=own, load=load / layout.dp / ranks)
     return Limits(
-        pool_tok=max(min(float(pool_tok(one, tokens)) for one in usual) * ranks, 1.0),
+        pool_tok=max(pool * ranks, 1.0),
         max_seqs=float(own if case.serving.max_seqs else seqs) * ranks,
         budget_tok=max(float(settings.budget_tok), 1.0),
     )
+
+
+def left_beside(memory: ServingMemory, taken_bytes: float) -> float:
+    """The part of a rank's room for caches that something more leaves of it."""
+    free = float(memory.need_bytes + memory.spare_bytes - memory.fixed_bytes)
+    return max(free - taken_bytes, 0.0) / max(free, 1.0)
 
 
 def _chunk_tok(traffic: Traffic, limits: Limits) -> float:
@@ -130,7 +139,8 @@ def _prompt_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, 
 def _token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, running: float) -> StepTime:
     """A pass that makes the next token of everybody at work."""
     context = traffic.prompt_tok + traffic.output_tok / 2
-    content = Pass(decode_seqs=micro_seqs(running, layout), decode_context_tok=context)
+    seqs, each = micro_seqs(running, layout), 1 + traffic.drafted_tok
+    content = Pass(decode_seqs=seqs, decode_context_tok=context, decode_each_tok=each)
     return step(work, rates, layout=layout, content=content)
 
 

@@ -388,6 +388,8 @@ def explain(
     users: Texts | None = None,
     rate: Texts | None = None,
     cached: Texts | None = None,
+    draft: Texts | None = None,
+    draft_tokens: Texts | None = None,
     image_size: Texts | None = None,
     batch: Texts | None = None,
     engine: Texts | None = None,

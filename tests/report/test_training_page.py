@@ -36,6 +36,7 @@ def rank(stage=0, device=20, **changes):
         "least_bytes": (device - 2) * GIB,
         "low_bytes": 0.9 * device * GIB,
         "high_bytes": 1.1 * device * GIB,
+        "least_high_bytes": 1.1 * (device - 2) * GIB,
         "total_bytes": 24.0 * GIB,
     }
     return RankUse(**values | changes)
@@ -73,7 +74,7 @@ def parts(result, kind):
 
 def test_a_fit_with_room_is_good_a_tight_one_warns_and_none_is_bad():
     assert training_page.page(trained(rank(device=20))).tone == "good"
-    assert training_page.page(trained(rank(device=23))).tone == "warn"
+    assert training_page.page(trained(rank(device=24))).tone == "warn"
     found = trained(rank(device=30))
     assert not found.fits
     assert training_page.page(found).tone == "bad"

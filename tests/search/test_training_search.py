@@ -132,7 +132,7 @@ def test_figures_of_a_plan_are_those_of_the_laws(llama8, market, machine, work):
     for plan in find_training(llama8, wish, market=market).plans:
         stages = np.arange(plan.layout.pp)
         memory = training_memory(llama8, plan.work, layout=plan.layout, stage=stages)
-        assert plan.rank_bytes.value == np.max(memory.least_bytes) <= plan.room_bytes
+        assert plan.least_bytes.value == np.max(memory.least_bytes) <= plan.room_bytes
         rates = training_rates([plan.chip], set_up(plan.work, hidden=trunk_of(llama8).hidden))
         time = training_time(llama8, plan.work, layout=plan.layout, rates=rates)
         told = plan.figures["train_tok_per_s"].value

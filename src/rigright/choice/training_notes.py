@@ -22,20 +22,25 @@ from rigright.facts.training import find_precision, find_trainer
 
 
 def fullest_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate:
-    """The fullest rank of all stages, with its 80 % band."""
+    """The fullest rank of all stages once the allocator gave back all it can: whether it fits."""
     memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
     worst = float(np.max(memory.least_bytes))
     low, high = band("device", assumed=False, narrow=memory.narrow)
     return Estimate(value=worst, low=worst * low, high=worst * high)
 
 
-def fullest_parts(arch: Arch, training: Training, *, layout: Layout) -> dict[str, float]:
-    """What lies on the fullest rank when it is fullest; "rest" is what no part explains."""
+def shown_bytes(
+    arch: Arch, training: Training, *, layout: Layout, room_bytes: float
+) -> tuple[Estimate, dict[str, float]]:
+    """What the driver shows of the fullest rank, with its 80 % band; and by part, "rest" as none explains."""
     memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
     stage = int(np.argmax(np.broadcast_to(memory.least_bytes, layout.pp)))
     sizes = {part: float(np.broadcast_to(size, layout.pp)[stage]) for part, size in memory.parts.items()}
-    rest = float(np.max(memory.least_bytes)) - sum(sizes.values())
-    return {part: size for part, size in (*sizes.items(), ("rest", rest)) if size > 0}
+    shown = float(np.broadcast_to(memory.shown_bytes(room_bytes), layout.pp)[stage])
+    low, high = band("device", assumed=False, narrow=memory.narrow)
+    parts = (*sizes.items(), ("rest", shown - sum(sizes.values())))
+    estimate = Estimate(value=shown, low=shown * low, high=shown * high)
+    return estimate, {part: size for part, size in parts if size > 0}
 
 
 def length_decides(

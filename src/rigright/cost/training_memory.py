@@ -70,6 +70,10 @@ class TrainingMemory:
             found = {part: np.where(here, parts.get(part, 0.0), size) for part, size in found.items()}
         return found
 
+    def shown_bytes(self, room_bytes: Numbers) -> Numbers:
+        """What the driver shows: the allocator gives back what the card has no room for."""
+        return np.minimum(self.device_bytes, np.maximum(self.least_bytes, room_bytes))
+
     @property
     def passing_bytes(self) -> Numbers:
         """What comes and goes with a step, of the highest phase."""

@@ -53,7 +53,7 @@ class Plan:
     work: Serving | Training  # how it is served or trained: every setting
     concurrency: float | None  # requests in flight at once over all replicas
     memory: tuple[ServingMemory, ...]  # unlike ranks, the fullest first; none for training
-    rank_bytes: Estimate  # the fullest rank
+    rank_bytes: Estimate  # of the fullest rank, as the driver shows it
     room_bytes: float  # that a card leaves to a program
     figures: Mapping[str, Estimate]  # by aim: "ttft_s" "tpot_s" "output_tok_per_s" "requests_per_s" "power_w"
     # "usd" "usd_per_h" "usd_per_mtok" "headroom" "days" "usd_total" "train_tok_per_s" "mfu" "images_per_s"
@@ -68,6 +68,7 @@ class Plan:
     host: Host | None = None  # what stands around the cards, where a part of the model lies in its memory
     in_ram: Sentence | None = None  # that part, and the flags that say so
     parts: Mapping[str, float] = field(default_factory=dict)  # of a training: bytes of the fullest rank
+    least_bytes: Estimate | None = None  # of a training, once the allocator gave back all it can
     machines_needed: int | None = None  # such machines that would carry the load, where these do not
 
     TOLD = """
@@ -76,8 +77,13 @@ class Plan:
         n_chips n_nodes supply
         layout{tp pp dp ep cp attention_dp sequence_parallel} prefill{tp pp dp ep cp attention_dp}
         drafts work concurrency figures memory=ranks_bytes
-        rank_bytes room_bytes bound held machines_needed in_ram reasons notes
+        rank_bytes least_bytes room_bytes bound held machines_needed in_ram reasons notes
     """
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether a training may take more than its cards have, as far as its band goes."""
+        return self.least_bytes is not None and self.least_bytes.high > self.room_bytes
 
     @property
     def ranks_bytes(self) -> tuple[ServingMemory | Mapping[str, float], ...]:

@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
 from rigright.choice.training import METHODS, batch_of, seq_tok_of, tokens_of
-from rigright.choice.training_notes import batch_notes, fullest_bytes, fullest_parts, training_notes
+from rigright.choice.training_notes import batch_notes, fullest_bytes, shown_bytes, training_notes
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import known_of_one, ran
@@ -166,6 +166,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         accumulate=int(points.accumulate[point]),
     )
     room = float(kind.card.room_bytes)
+    rank, parts = shown_bytes(question.arch, training, layout=layout, room_bytes=room)
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=n_chips)
     return Plan(
         chip=kind.chip,
@@ -175,8 +176,9 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         work=training,
         concurrency=None,
         memory=(),
-        rank_bytes=fullest_bytes(question.arch, training, layout=layout),
-        parts=fullest_parts(question.arch, training, layout=layout),
+        rank_bytes=rank,
+        least_bytes=fullest_bytes(question.arch, training, layout=layout),
+        parts=parts,
         room_bytes=room,
         figures=_told(table, place, kind=kind, supply=supply),
         supply=supply,

@@ -127,7 +127,7 @@ def _doubted(said: Sentence | None, result: Compared) -> Line | None:
 def _may_lack_memory(one: Contender) -> bool:
     """Whether the peak of a training may pass what its card holds; an engine that serves keeps within."""
     plan = one.plan
-    return plan is not None and not isinstance(plan.work, Serving) and plan.rank_bytes.high > plan.room_bytes
+    return plan is not None and plan.is_tight
 
 
 def _better(result: Compared) -> Iterator[tuple[int, Sentence]]:

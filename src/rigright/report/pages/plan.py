@@ -162,8 +162,8 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     paid = first.supply.n_chips
     if paid is not None and paid > first.n_chips:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
-    if not isinstance(first.work, Serving) and first.rank_bytes.high > first.room_bytes:
-        yield say("memory is tight, up to {high}", high=show_bytes(first.rank_bytes.high))
+    if first.least_bytes is not None and first.is_tight:
+        yield say("memory is tight, up to {high}", high=show_bytes(first.least_bytes.high))
     days, wish = first.figures.get("days"), result.wish
     open_end = wish.work in {"finetune", "pretrain"} and days is None
     if open_end and wish.on is None and first.supply.how == "buy":

@@ -135,8 +135,8 @@ def _verdict(result: Trained) -> Line:
                model=model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
     doubts: list[Sentence] = []
-    if worst.high_bytes > worst.total_bytes:
-        doubts.append(say("tight: the peak may reach {high}", high=show_bytes(worst.high_bytes)))
+    if worst.least_high_bytes > worst.total_bytes:
+        doubts.append(say("memory is tight, up to {high}", high=show_bytes(worst.least_high_bytes)))
     doubts += deciding(result.notes)
     for note in result.notes:
         if isinstance(note, Sentence) and note.text.startswith(IDLE):

@@ -28,8 +28,7 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
     for stage in range(layout.pp):
         phases = {name: _at(sizes, stage) for name, sizes in memory.phases.items()}
         parts = ((part, _at(at_peak[part], stage)) for part in PARTS)
-        least = _at(memory.least_bytes, stage)
-        device = min(_at(memory.device_bytes, stage), max(least, case.card_bytes))
+        least, device = _at(memory.least_bytes, stage), _at(memory.shown_bytes(case.card_bytes), stage)
         uses.append(
             RankUse(
                 stage=stage,
@@ -47,6 +46,7 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
                 least_bytes=least,
                 low_bytes=device * low,
                 high_bytes=device * high,
+                least_high_bytes=least * high,
                 total_bytes=case.card_bytes,
             )
         )

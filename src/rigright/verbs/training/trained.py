@@ -27,6 +27,7 @@ class RankUse:
     least_bytes: float  # on the device once the allocator gave back all it can
     low_bytes: float  # of the device figure
     high_bytes: float
+    least_high_bytes: float  # of the least figure
     total_bytes: float  # of the smallest card
 
     TOLD = """

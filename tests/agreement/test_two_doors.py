@@ -7,7 +7,7 @@ import random
 import re
 
 import pytest
-from drawn_questions import DESK, HUGE, LARGE, MIDDLE, RACK, SMALL, arch_of, node_of, seeds
+from drawn_questions import DESK, HUGE, LARGE, MIDDLE, RACK, SMALL, THOROUGH, arch_of, node_of, seeds
 
 from rigright.base.errors import RigError
 from rigright.choice.case import Case
@@ -16,7 +16,7 @@ from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.validate.frame import validate
 
-COUNT = 100
+COUNT = 100 if THOROUGH else 50
 SERVED = {
     "ttft_ms": ("ttft_s", 1e3),
     "tpot_ms": ("tpot_s", 1e3),

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
+from rigright.choice.drafts import NONE, Drafts, drafts_of, head_bytes, paid_tok
 from rigright.demand import PlanWish
 from rigright.options.read import read_wish
 from rigright.report.pages import plan_words
 from rigright.search import named
-from rigright.choice.drafts import NONE, Drafts, drafts_of, head_bytes, paid_tok
 from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving

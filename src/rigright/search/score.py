@@ -166,7 +166,8 @@ def _alike(question: Question, way: Way) -> list[tuple[int, ...]]:
     groups: dict[tuple[object, ...], list[int]] = {}
     for place in way.kinds:
         kind = question.kinds[place]
-        groups.setdefault((*defaults(way.engine, kind), kind.mix and place), []).append(place)
+        padded = device_of(kind.card, way.engine).capability if way.weights in way.engine.padded else ""
+        groups.setdefault((*defaults(way.engine, kind), padded, kind.mix and place), []).append(place)
     return [tuple(places) for places in groups.values()]
 
 

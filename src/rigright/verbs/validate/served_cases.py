@@ -22,10 +22,10 @@ from rigright.facts.anchors import unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
-from rigright.facts.nodes import Card
 from rigright.predict.columns import at, stacked
 from rigright.predict.room import Asked, Room, room_of
 from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates, set_up
+from rigright.predict.told import STREAMS
 from rigright.verbs.validate.served_asks import ServedAsk, WorkerSplit
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
@@ -64,19 +64,31 @@ def group_cases(asks: Sequence[ServedAsk]) -> tuple[CaseGroup, ...]:
 
 
 def _shared(ask: ServedAsk, cut: WorkerSplit) -> tuple[object, ...]:
-    """What cases of one call of the laws have in common."""
-    sent, engine, card = ask.sent, ask.engine, ask.card
+    """What cases of one call of the law of time have in common."""
+    sent, engine, chip = ask.sent, ask.engine, ask.chip
+    return (
+        *(id(ask.arch), ask.weights, ask.kv, engine.id, engine.options, cut.attention_dp),
+        None if ask.prefill is None else ask.prefill.attention_dp,
+        *(table_of(corrections(name), engine, chip=chip) for name in (SUBJECT, STREAMS)),
+        *(sent.manner, sent.samples > 0, ask.load is None, _alone(ask), sent.rate_per_s is None),
+        *(sent.requests is None, sent.tpot_p99_s is None, _sets_aside(ask)),
+    )
+
+
+def _started(ask: ServedAsk) -> tuple[object, ...]:
+    """What cases of one call of the law of memory have in common beside that: how their engine is started."""
+    engine, card = ask.engine, ask.card
     steps = (engine.budget_tok, engine.max_seqs, engine.graph_sizes)
     return (
-        *(id(ask.arch), ask.weights, ask.kv, engine.asked, cut.attention_dp, ask.cut is None),
-        None if ask.prefill is None else ask.prefill.attention_dp,
-        table_of(corrections(SUBJECT), engine, chip=ask.chip),
+        *(engine.asked, ask.cut is None, ask.budget_tok, ask.max_seqs, ask.utilisation),
         *(engine.default(step, card.total_bytes, chip=ask.chip.id) for step in steps),
         device_of(card, engine).capability,
-        *(ask.budget_tok, ask.max_seqs, ask.utilisation),
-        *(sent.manner, sent.samples > 0, ask.load is None, _alone(ask), sent.rate_per_s is None),
-        *(sent.requests is None, sent.tpot_p99_s is None),
     )
+
+
+def _sets_aside(ask: ServedAsk) -> bool:
+    """Whether the engine sets its cache aside, for as many as nobody said."""
+    return ask.engine.pool != "share" and ask.max_seqs is None
 
 
 def _cuts(ask: ServedAsk) -> tuple[WorkerSplit, ...]:
@@ -125,10 +137,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
         accepted_tok=np.array([ask.drafts.accepted_tok for ask in asks]),
     )
     card_of = np.array([cards.index(ask.card) for ask in asks])
-    contexts = np.array([ask.context_tok for ask in asks], dtype=float)
-    limits, slots = _limits(
-        first, cards=cards, card_of=card_of, layout=layout, traffic=traffic, contexts=contexts
-    )
+    limits, slots = _limits_of_all(asks, layout=layout, traffic=traffic)
     return CaseGroup(
         arch=first.arch,
         work=work,
@@ -140,7 +149,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
         prefill=layout_of(prefills) if prefills else None,
         traffic=traffic,
         limits=limits,
-        slots=slots if first.max_seqs is None and first.engine.pool != "share" else None,
+        slots=slots if _sets_aside(first) else None,
         row_of=np.array([index for index, _, _ in members]),
         fits=limits.pool_tok >= traffic.prompt_tok,
     )
@@ -162,16 +171,33 @@ def _metric(ask: ServedAsk) -> str:
     return "itl_ms" if ask.metric == "tpot_ms" and ask.sent.median else ask.metric
 
 
-def _limits(
-    first: ServedAsk,
-    *,
-    cards: Sequence[Card],
-    card_of: np.ndarray,
-    layout: Layout,
-    traffic: Traffic,
-    contexts: np.ndarray,
+def _limits_of_all(
+    asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic
 ) -> tuple[Limits, np.ndarray]:
-    """What each replica admits, by its room and by how its engine is started; and the slots of each rank."""
+    """What each replica admits, and the slots of each rank: engines started alike in one call."""
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for place, ask in enumerate(asks):
+        alike.setdefault(_started(ask), []).append(place)
+    names = ("pool_tok", "max_seqs", "budget_tok")
+    columns = {name: np.empty(len(asks)) for name in (*names, "slots")}
+    for places in alike.values():
+        mine = np.array(places)
+        limits, slots = _limits(
+            [asks[place] for place in places], layout=at(layout, mine), traffic=at(traffic, mine)
+        )
+        for name in names:
+            columns[name][mine] = getattr(limits, name)
+        columns["slots"][mine] = slots
+    slots = columns.pop("slots")
+    return Limits(**columns), slots
+
+
+def _limits(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> tuple[Limits, np.ndarray]:
+    """The same of engines started alike, by the room there is."""
+    first = asks[0]
+    cards = tuple(dict.fromkeys(ask.card for ask in asks))
+    card_of = np.array([cards.index(ask.card) for ask in asks])
+    contexts = np.array([ask.context_tok for ask in asks], dtype=float)
     engine, ranks = first.engine, layout.tp if layout.attention_dp else 1.0
     load = np.full(len(card_of), np.nan) if traffic.concurrency is None else traffic.concurrency
     load = load / layout.dp / ranks

@@ -36,8 +36,8 @@ MEASURED: dict[str, Mapping[str, Measured]] = {
     STREAMS: {
         "ttft_s": ("prefill_tok_s", True),
         "tpot_s": ("decode_tok_s_per_user", True),
-        "output_tok_per_s": ("decode_tok_s_per_user", False),
-        "requests_per_s": ("decode_tok_s_per_user", False),
+        "output_tok_per_s": ("output_tok_per_s", False),
+        "requests_per_s": ("output_tok_per_s", False),
         "user_tok_per_s": ("decode_tok_s_per_user", False),
         "prefill_tok_per_s": ("prefill_tok_s", False),
     },

@@ -17,7 +17,7 @@ from rigright.demand import Numbers, Traffic
 from rigright.facts.anchors import ANY, RunCase
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import Engine
+from rigright.facts.engines import Engine, engines
 from rigright.facts.hosts import CPU, Host, host_chip
 
 SERVING, STREAMS, HYBRID = "speed_serving", "speed_streams", "speed_hybrid"
@@ -53,11 +53,15 @@ METRICS = {  # of run files -> as plans name them
 }
 
 
-def subject_of(engine: Engine, chip: Chip) -> str:
-    """The corrections that time an engine on a chip: its own as a stream, else those of servers."""
+def subject_of(engine: Engine, chip: Chip, *, alone: bool = False) -> str:
+    """The corrections that time an engine on a chip: its own as a stream, else those of servers.
+
+    A server is one whatever a lone stream of its early days took; `alone`: it is such a stream, without one.
+    """
     if chip.vendor == CPU:
         return HYBRID
-    table = table_of(corrections(STREAMS), engine, chip=chip)
+    own = engines().get(engine.id, engine)
+    table = table_of(corrections(STREAMS), engine if alone or own.pool != "share" else own, chip=chip)
     return SERVING if table is None else STREAMS
 
 

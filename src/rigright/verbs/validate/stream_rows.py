@@ -128,7 +128,7 @@ def _predicted(asked: _StreamRow, values: Sequence[float]) -> Prediction:
         prompt_tok=ask.prompt_tok,
         output_tok=ask.output_tok,
     )
-    subject = subject_of(ask.engine, ask.chip)
+    subject = subject_of(ask.engine, ask.chip, alone=True)
     known = known_of_one(
         subject, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
     )

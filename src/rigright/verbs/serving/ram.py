@@ -6,10 +6,10 @@ import numpy as np
 
 from rigright.choice.case import Case
 from rigright.choice.offload import beside_cards, flags, in_ram, ram_bytes, told_in_ram
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.step import ALONE, Pass, step
 from rigright.cost.speed.work import parted, work_of
 from rigright.facts.hosts import host_chip
+from rigright.predict.served import server_rates
 from rigright.verbs.serving.explained import RamUse
 from rigright.verbs.serving.speed import traffic_of
 
@@ -24,14 +24,16 @@ def ram_use(case: Case) -> RamUse | None:
     share, traffic = in_ram(case.arch, offload), traffic_of(case)
     work = work_of(case.arch, weights=weights, kv=case.serving.kv)
     _, inside = parted(work, share)
-    own = rates_of((processor,), case.engine, weights=weights)
+    own = server_rates((processor,), case.engine, weights=weights)
     content = Pass(
         decode_seqs=float(traffic.concurrency or 1),
         decode_context_tok=traffic.prompt_tok + traffic.output_tok / 2,
     )
     alone_s = float(np.mean(step(inside, own, layout=ALONE, content=content).total_s))
     chips = (case.cards[0].chip,)
-    full, whole = beside_cards(case, work, rates=rates_of(chips, case.engine, weights=weights), chips=chips)
+    full, whole = beside_cards(
+        case, work, rates=server_rates(chips, case.engine, weights=weights), chips=chips
+    )
     token_s = float(np.mean(step(full, whole, layout=ALONE, content=content).total_s))
     return RamUse(
         used_bytes=ram_bytes(case.arch, case.serving, offload=offload),

@@ -10,10 +10,10 @@ from rigright.base.units import GIGA, TERA, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, TRAVELLED, Known
-from rigright.cost.speed.rates import rates_of
 from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
 from rigright.facts.hosts import CPU, Host, host_chip
+from rigright.predict.served import server_rates
 from rigright.predict.told import HYBRID, STREAMS, least_known, subject_of, tell
 from rigright.verbs.serving.timed import TIME_PARTS, Speed, TimeParts
 
@@ -27,7 +27,7 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
     chip = case.cards[0].chip
     subject = subject_of(case.engine, chip)
     fitted = f"data/corrections/{STREAMS if subject == HYBRID else subject}.toml"
-    rates = rates_of((chip,), case.engine, weights=case.serving.weights)
+    rates = server_rates((chip,), case.engine, weights=case.serving.weights)
     memory, compute = float(np.max(rates.mem_bytes_per_s)), float(np.max(rates.flops_per_s))
     share = memory / chip.mem_bytes_per_s
     yield (
@@ -39,7 +39,9 @@ def speed_rows(case: Case, found: Speed) -> Iterator[Row]:
     host = _beside(case)
     if host is not None:
         own = host_chip(host)
-        reached = float(np.max(rates_of((own,), case.engine, weights=case.serving.weights).mem_bytes_per_s))
+        reached = float(
+            np.max(server_rates((own,), case.engine, weights=case.serving.weights).mem_bytes_per_s)
+        )
         share_of, rate = reached / own.mem_bytes_per_s, f"{reached / GIGA:,.0f}"
         yield (
             "RAM",

@@ -15,11 +15,12 @@ from rigright.choice.offload import beside_cards
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.speed.dealt import Dealt
-from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import overlap_of
 from rigright.cost.speed.work import work_of
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
+from rigright.predict.served import server_rates
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.law import law_of, pace_of
 from rigright.sim.server import Shop
@@ -106,7 +107,7 @@ def _blocks(case: Case, memory: ServingMemory) -> tuple[int, int]:
 def _rates(case: Case, dealt: Dealt | None = None) -> Rates:
     every = {card.chip.id: card.chip for card in case.cards}
     chips = tuple(every.values()) if dealt is None else dealt.chips
-    return rates_of(chips, case.engine, weights=case.serving.weights)
+    return server_rates(chips, case.engine, weights=case.serving.weights)
 
 
 def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> ReplicaFleet:

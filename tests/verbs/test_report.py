@@ -134,7 +134,8 @@ def test_the_acceptance_test_is_the_band_or_the_limit(paper, planned, saved):
     limited = rig.report(saved(wish=wish), lang="en")
     assert "<= 1.5 s" in str(limited)
     assert "<= 1.5 s" not in str(paper)
-    assert any("TTFT" in risk and "2.01 s" in risk and "1.5 s" in risk for risk in limited.to_dict()["risks"])
+    worst = f"{figures['ttft_s']['high']:.3g} s"
+    assert any("TTFT" in risk and worst in risk and "1.5 s" in risk for risk in limited.to_dict()["risks"])
 
 
 def test_each_command_of_the_acceptance_test_can_be_typed(paper, asked):

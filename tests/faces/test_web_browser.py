@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -316,6 +317,17 @@ def shows(view):
     return f"location.hash.startsWith('#{view}') && {current} && {DONE}"
 
 
+def step_back(seen, there):
+    """Back, as people press it: again where the page, still busy with what it shows, took the step back."""
+    before = seen.run("location.hash")
+    for _ in range(3):
+        seen.run("setTimeout(() => history.back())")
+        with contextlib.suppress(AssertionError):
+            return seen.until(there, patience_s=30)
+        assert seen.run("location.hash") == before, "another page"
+    return seen.until(there)
+
+
 def test_back_and_the_views_lead_to_questions_as_they_were_left(served, seen):
     seen.open(f"{served}#explain?model=qwen3-8b&on=rtx+4090&context=4k&lang=en")
     seen.until(f"{shows('explain')} && {LOADED}")
@@ -324,10 +336,8 @@ def test_back_and_the_views_lead_to_questions_as_they_were_left(served, seen):
     seen.until(shows("cost"))
     seen.run("location.hash = 'fit?lang=en'")
     seen.until(shows("fit"))
-    seen.run("setTimeout(() => history.back())")
-    seen.until(shows("cost"))
-    seen.run("setTimeout(() => history.back())")
-    seen.until(f"location.hash === {json.dumps(left['hash'])} && {shows('explain')}")
+    step_back(seen, shows("cost"))
+    step_back(seen, f"location.hash === {json.dumps(left['hash'])} && {shows('explain')}")
     assert seen.run(STATE) == left
     seen.run("location.hash = 'myths?lang=en'")
     seen.until(shows("myths"))

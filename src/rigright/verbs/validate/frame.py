@@ -20,6 +20,7 @@ from rigright.verbs.validate.scores import scores
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
 FOLDER = "rigright.verbs.validate.kinds"
+TOGETHER = 4096  # rows that are answered at once
 MOST_NAMES = 3  # of several files, in a title
 SEEN_CHARS = 40  # of a bad cell that is shown
 
@@ -38,7 +39,7 @@ def validate(
     """
     kinds: dict[str, TableKind] = shelf.load(FOLDER, "KIND")
     by_name = {kind.name: kind for kind in kinds.values()}
-    asked_rows: list[_ReadRow] = []
+    rows = _Rows()
     read: list[str] = []
     names = [asked] if isinstance(asked, str) else list(asked)
     for found in gather(names):
@@ -51,27 +52,26 @@ def validate(
             read.append(kind.name)
             own = setup.cells(kind.name)
             for line, raw in open_rows(found.table.lines, found.name, required=kind.marks):
-                asked_rows.append(_ask(kind, _filled(raw, own), line=line))
-                progress(len(asked_rows))
+                rows.add(_ask(kind, _filled(raw, own), line=line))
+                progress(rows.count)
             continue
-        before = len(asked_rows)
+        before = rows.count
         for number, run in enumerate(written.rows(found.document, setup), 1):
             kind = by_name[run.kind]
             named = {"id": f"{found.name}:{number}", "source": f"{written.name}:{found.name}"}
             raw = {**named, **completed(run.kind, run.cells, setup=setup)}
-            asked_rows.append(_ask(kind, raw, line=number))
+            rows.add(_ask(kind, raw, line=number))
             read.append(run.kind)
-            progress(len(asked_rows))
-        if len(asked_rows) == before:
+            progress(rows.count)
+        if rows.count == before:
             raise DataError(
                 say("{file}: no metrics in this output of {program}", file=found.name, program=written.name),
                 hint=say("was the run interrupted? run it again"),
             )
     shown = names[0] if len(names) == 1 else ", ".join(names[:MOST_NAMES])
     label = "stdin" if shown == STDIO else Path(shown).name if len(names) == 1 else shown
-    answers = _answers(asked_rows)
-    rows = tuple(_judge(one, answers=answers) for one in asked_rows)
-    return Validation(file=label, kind=", ".join(dict.fromkeys(read)), rows=rows, scores=scores(rows))
+    judged = rows.judged()
+    return Validation(file=label, kind=", ".join(dict.fromkeys(read)), rows=judged, scores=scores(judged))
 
 
 def _filled(raw: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]:
@@ -150,12 +150,41 @@ def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _ReadRow:
     return _ReadRow(row=entry.row, entry=entry, **asked)
 
 
-def _answers(asked: Sequence[_ReadRow]) -> dict[tuple[object, ...], Answer]:
-    """What each question comes to; rows that ask the same are predicted once, rows of a kind together."""
+class _Rows:
+    """Rows as they are read: answered many at a time, and no more of them kept than that."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._read: list[_ReadRow] = []
+        self._judged: list[Judged] = []
+        self._answers: dict[tuple[object, ...], Answer] = {}
+
+    def add(self, row: _ReadRow) -> None:
+        """One more."""
+        self.count += 1
+        self._read.append(row)
+        if len(self._read) >= TOGETHER:
+            self._answer()
+
+    def judged(self) -> tuple[Judged, ...]:
+        """All of them, each beside what was predicted."""
+        self._answer()
+        return tuple(self._judged)
+
+    def _answer(self) -> None:
+        self._answers |= _answers(self._read, known=self._answers)
+        self._judged += [_judge(one, answers=self._answers) for one in self._read]
+        self._read.clear()
+
+
+def _answers(
+    asked: Sequence[_ReadRow], *, known: Mapping[tuple[object, ...], Answer]
+) -> dict[tuple[object, ...], Answer]:
+    """What each new question comes to; rows that ask the same are predicted once, rows of a kind together."""
     found: dict[tuple[object, ...], Answer] = {}
     for kind in {one.kind.name: one.kind for one in asked}.values():
         mine = (one for one in asked if one.kind.name == kind.name and isinstance(one.entry, Entered))
-        unlike = {one.asks: one.row for one in mine}
+        unlike = {asks: one.row for one in mine if (asks := one.asks) not in known}
         rows = list(unlike.values())
         answers = (
             [caught(kind.predict, row) for row in rows] if kind.together is None else kind.together(rows)

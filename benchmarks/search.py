@@ -15,8 +15,8 @@ import numpy as np
 from rigright.arch.sources.open import open_model
 from rigright.cost.speed.work import work_of
 from rigright.demand import PlanWish
-from rigright.search import score, training_score
 from rigright.predict.columns import at
+from rigright.search import score, training_score
 from rigright.search.market import market_on
 from rigright.search.question import Question, ask, kinds_of
 from rigright.search.training import filled

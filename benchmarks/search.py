@@ -34,14 +34,16 @@ def servings(model: str):
     question = replace(question, ways=question.ways[:1])
     scored, way = score.score(question), question.ways[0]
     scored = scored.take(np.flatnonzero(scored.points.prefill_dp == 0))  # one law: replicas that do all
-    kinds = [question.kinds[place] for place in way.kinds]
-    work, rates = work_of(arch, weights=way.weights, kv=way.kv), score._rates(way, kinds)
+    work = work_of(arch, weights=way.weights, kv=way.kv)
+    rates = score._rates(question, way, work=work)
     rows = np.searchsorted(np.asarray(way.kinds), scored.points.kind)
     scored = replace(scored, points=replace(scored.points, row=rows))
 
     def run(index):
         many = scored.take(index)
-        return lambda: score._serve(question, many, work=work, rates=rates, way=way)
+        return lambda: score._serve(
+            question, many, work=work, rates=rates, way=way, slots=np.floor(many.room.slots)
+        )
 
     return len(scored.points), run
 

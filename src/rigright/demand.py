@@ -67,6 +67,8 @@ class ServingWish:
     cp: int | None = None
     attention_dp: bool = False
     image_size: int | None = None  # pixels of a side
+    steps: int | None = None  # of a generator, for an image
+    compiled: bool = False  # cheap operations fused by torch.compile
     gpu_layers: int | None = None  # on the cards, the head as one more; the others lie in main memory
     cpu_moe: int | None = None  # layers, from the first on, whose experts lie there
 

@@ -12,8 +12,11 @@ from drawn_questions import DESK, HUGE, LARGE, MIDDLE, RACK, SMALL, THOROUGH, ar
 from rigright.base.errors import RigError
 from rigright.choice.case import Case
 from rigright.demand import ServingWish
+from rigright.facts.engines import find_engine
+from rigright.report.pages import explain as pages
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
+from rigright.verbs.serving.explained import Explained
 from rigright.verbs.validate.frame import validate
 
 COUNT = 100 if THOROUGH else 50
@@ -65,18 +68,17 @@ def drawn(dice):
     return dice.choice(models), dice.choice(machines), ServingWish(**said)
 
 
-def row_of(case: Case, told, wish: ServingWish, machine: str, *, mode: str) -> dict[str, object]:
-    """The case in the words of a table of runs."""
-    layout, serving = case.layout, case.serving
-    spread = layout.attention_dp
+def row_of(answer: Explained, wish: ServingWish, machine: str, *, mode: str) -> dict[str, object]:
+    """What `explain --json` says of a case, in a row of a table of runs: its keys are the columns."""
+    told = pages.plain(answer, "en")
+    speed, layout = told["speed"], told["layout"]
     found = {
-        "engine": case.engine.id, "engine_version": case.engine.version, "arch": case.arch.name,
-        "chip": re.sub(r"^\d+x (8x )?|^2x8 ", "", machine), "n_chips": layout.tp * layout.pp * layout.dp,
-        "tp": 1 if spread else layout.tp, "attn_dp": layout.tp if spread else "", "ep": layout.ep,
-        "pp": layout.pp, "weights": serving.weights, "kv": serving.kv, "mode": mode,
-        "backend": case.engine.backend_on(case.cards[0].chip.vendor) if case.engine.backends else "",
-        "context_tok": serving.context_tok, "prompt_tok": told.prompt_tok, "output_tok": told.output_tok,
-        **({"load": told.concurrency} if told.rate_per_s is None else {"rate_per_s": told.rate_per_s}),
+        **{name: told[name] for name in ("engine_version", "weights", "kv", "context_tok")},
+        **{name: layout[name] for name in ("tp", "pp", "ep", "attention_dp")},
+        **{name: speed[name] for name in ("prompt_tok", "output_tok")},
+        "engine": find_engine(told["engine"]).id, "arch": told["model"], "backend": answer.backend,
+        "chip": re.sub(r"^\d+x (8x )?|^2x8 ", "", machine), "n_chips": len(told["cards"]), "mode": mode,
+        **({"load": speed["concurrency"]} if wish.rate_per_s is None else {"rate_per_s": wish.rate_per_s}),
     }  # fmt: skip
     for name, (column, _) in SETTINGS.items():
         found[column] = getattr(wish, name)
@@ -98,12 +100,13 @@ def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
             case = single(arch_of(model), node_of(machine), wish=wish).case
         except RigError:  # an engine or a format that does not run there
             continue
-        told = explain_case(case, machine=machine).speed
+        answer = explain_case(case, machine=machine)
+        told = answer.speed
         if told is None or not is_plain(case, machine):
             continue
         modes = {"serve": SERVED, **({"single": STREAMED} if wish.users == 1 else {})}
         for mode, figures in modes.items():
-            row = row_of(case, told, wish, machine, mode=mode)
+            row = row_of(answer, wish, machine, mode=mode)
             for metric, (name, scale) in figures.items():
                 figure, times = getattr(told, name), scale or 1 / told.output_tok
                 rows.append({"id": len(rows), "metric": metric, **row})

@@ -265,7 +265,8 @@ def test_json_is_stable_and_whole(capsys):
         "limits", "speed", "samples", "remedies", "why", "notes",
     ]  # fmt: skip
     assert told["context_tok"] == 16_384
-    assert told["layout"] == {"tp": 1, "pp": 2, "dp": 1, "ep": 1, "cp": 1}, "llama.cpp deals out layers"
+    layout = {"tp": 1, "pp": 2, "dp": 1, "ep": 1, "cp": 1, "attention_dp": False}
+    assert told["layout"] == layout, "llama.cpp deals out layers"
     card = told["cards"][0]
     assert card["used_low_bytes"] <= card["used_bytes"] <= card["used_high_bytes"]
     assert {"weights", "cache", "step"} <= set(card["parts_bytes"])

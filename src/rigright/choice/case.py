@@ -38,6 +38,8 @@ class Case:
     cards: tuple[Card, ...]
     traffic: Traffic | None = None  # None: the batch and the context tell it
     drafts: Drafts = NONE
+    image_px: int | None = None  # of a side, of images that are made or looked at
+    steps: int | None = None  # of a generator, for an image
     host: Host | None = None  # what stands around the cards, where somebody spoke of it
     notes: tuple[Sentence, ...] = ()
 

@@ -146,8 +146,8 @@ WORK = (
          fields="draft_tok", verbs=f"{PLANS} explain", works=PROMPTED, needs="draft", most=1024),
     _row("image-size", "PIXELS", read=parse_count, text=say("side of an image in pixels"),
          fields="image_px image_size", verbs=f"{PLANS} explain", works=SAMPLES | {LEARN}, most=65_536),
-    _row("steps", "N", read=parse_count, text=say("denoising steps of an image"), works=frozenset({IMAGE}),
-         most=100_000),
+    _row("steps", "N", read=parse_count, text=say("denoising steps of an image"), verbs=f"{PLANS} explain",
+         works=frozenset({IMAGE}), most=100_000),
     _row("batch", "N", read=parse_count,
          text=say("batch size over all GPUs: samples, or sequences at full context"),
          fields="global_batch batch", verbs=f"{PLANS} explain {RUNS}", works=ALL - TEXT,
@@ -181,7 +181,7 @@ LAYOUT = (
     _row("ep", "N", read=parse_count, text=say("expert parallel"), verbs=f"{ONE} {RUNS}", most=GPUS),
     _row("cp", "N", read=parse_count, text=say("context parallel"), verbs=f"{ONE} {RUNS}", most=GPUS),
     _row("attention-dp", "", read=flag(value=True),
-         text=say("data-parallel attention inside tensor parallel"), verbs=ONE, works=TEXT),
+         text=say("data-parallel attention inside tensor parallel"), verbs=f"{ONE} {RUNS}", works=TEXT),
     _row("sequence-parallel", "", read=flag(value=True),
          text=say("sequence parallel on top of tensor parallel"), verbs="explain", works=TRAINS),
 )  # fmt: skip
@@ -235,7 +235,7 @@ TRAINING = (
     _row("chunked-loss", "", read=flag(value=True), text=say("fused or chunked cross-entropy"),
          verbs="explain", works=TRAINS),
     _row("compiled", "", read=flag(value=True), text=say("torch.compile or another fusing compiler"),
-         verbs="explain", works=TRAINS),
+         verbs="explain", works=TRAINS | {IMAGE}),
 )  # fmt: skip
 LOAD = (
     _row("trace", "T.csv", read=str, text=say("replay a trace: arrival_s, prompt_tok, output_tok"),

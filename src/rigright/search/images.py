@@ -104,7 +104,7 @@ def _network(arch: Arch, wish: PlanWish, *, trains: bool) -> Network:
                 trainer=wish.trainer,
             )
         )
-    if wish.steps is not None and (trains or network.does != PAINT):
+    if wish.steps is not None and trains:
         raise AskError(say("{model} has no denoising steps: remove --steps", model=arch.name))
     return network
 

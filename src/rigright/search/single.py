@@ -73,6 +73,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         max_seqs=wish.max_seqs,
         utilisation=wish.utilisation,
         graphs=wish.graphs,
+        compiled=wish.compiled,
         batch=wish.batch or case.serving.batch,
         offload=offload or case.serving.offload,
     )
@@ -80,6 +81,8 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         case,
         serving=serving,
         traffic=case.traffic if generates(arch) else None,
+        image_px=wish.image_size,
+        steps=wish.steps,
         notes=(
             *node.notes,
             *arch.warnings,

@@ -34,7 +34,7 @@ def explain(
     check_single(arch, wish)
     arch = arch if wish.image_size is None else resized(arch, wish.image_size)
     found = single(arch, node, wish=wish)
-    told = explain_case(found.case, machine=node.shown, why=why, image_px=wish.image_size)
+    told = explain_case(found.case, machine=node.shown, why=why)
     if told.speed is not None:
         open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
         full = wish.context_tok is not None and wish.prompt_tok is None
@@ -43,7 +43,7 @@ def explain(
     return replace(told, asked=asked, work=found.wish.work)
 
 
-def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int | None = None) -> Explained:
+def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
     """The same for a case whose defaults are filled in."""
     cards = card_uses(case)
     memory = worst(case)
@@ -55,7 +55,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False, image_px: int |
     if fits and takes_samples(case.arch):
         from rigright.verbs.serving.samples import sample_speed
 
-        samples = sample_speed(case, image_px=image_px)
+        samples = sample_speed(case)
     return Explained(
         model=case.arch.name,
         params=params(case.arch),

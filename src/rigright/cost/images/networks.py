@@ -94,6 +94,8 @@ def network_of(
     arch: Arch, *, image_px: int | None = None, steps: int | None = None, tok: int | None = None
 ) -> Network:
     """The network with what nobody said filled in; a size of images that are looked at is in the arch."""
+    if steps is not None and not is_generator(arch):
+        raise AskError(say("{model} has no denoising steps: remove --steps", model=arch.name))
     if arch.task == "embed":
         most = arch.max_context_tok or TEXT_TOK
         return Network(arch=arch, does=READ, tok=min(TEXT_TOK, most) if tok is None else tok)

@@ -103,7 +103,10 @@ def explain_flags(plan: Plan, *, wish: PlanWish | None = None) -> list[str]:
     work, layout = plan.work, plan.layout
     if words.takes_samples(plan):
         length = ["--context", str(work.context_tok)] if "texts_per_s" in plan.figures else []
-        return [*flags, "--weights", work.weights, *length, "--batch", str(int(work.batch))]
+        steps = [] if wish.steps is None else ["--steps", str(wish.steps)]
+        compiled = ["--compiled"] if work.compiled else []
+        said = ["--weights", work.weights, *length, *steps, "--batch", str(int(work.batch)), *compiled]
+        return [*flags, *said]
     told = {
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
         "--context": work.context_tok, "--prompt": work.prompt_tok, "--output": wish.output_tok,

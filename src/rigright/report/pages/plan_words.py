@@ -14,6 +14,7 @@ from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.hosts import CPU
 from rigright.report.pages.brief import amount, limit_time, show_tokens, symbol
+from rigright.report.pages.samples import images_rate
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search import named
 from rigright.search.record import Plan
@@ -176,7 +177,7 @@ def speed(plan: Plan) -> Shown:
     rate = show_short(found.value)
     told: Shown = {
         "audio_h_per_h": say("{hours} hours of audio per hour", hours=rate),
-        "images_per_s": say("{rate} images/s", rate=rate),
+        "images_per_s": images_rate(rate, compiled=plan.work.compiled),
         "texts_per_s": say("{rate} texts/s", rate=rate),
     }.get(name, say("{rate} tok/s", rate=rate))
     users, days = plan.concurrency, plan.figures.get("days")

@@ -18,6 +18,13 @@ def sample_rate(speed: SampleSpeed) -> Sentence:
     rate = show_short(speed.rate.value)
     if speed.tok is not None:
         return say("{rate} texts/s", rate=rate)
+    return images_rate(rate, compiled=speed.is_compiled)
+
+
+def images_rate(rate: str, *, compiled: bool) -> Sentence:
+    """Images a second, in a verdict."""
+    if compiled:
+        return say("{rate} images/s with torch.compile", rate=rate)
     return say("{rate} images/s", rate=rate)
 
 
@@ -25,7 +32,8 @@ def samples_table(speed: SampleSpeed) -> Table:
     """What a person wants of it, with its band."""
     head = say("texts/s") if speed.tok is not None else say("images/s")
     known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
-    known += [] if speed.compiled is None else [(say("images/s with torch.compile"), speed.compiled)]
+    if speed.compiled is not None and not speed.is_compiled:
+        known.append((say("images/s with torch.compile"), speed.compiled))
     rows = tuple(
         (name, show_short(one.value), f"{show_short(one.low)}-{show_short(one.high)}") for name, one in known
     )
@@ -54,7 +62,7 @@ def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
         )  # fmt: skip
     else:
         yield say("{rate} images/s, batch size {each} per GPU; a batch takes {time}", **told)
-    if speed.compiled is not None:
+    if speed.compiled is not None and not speed.is_compiled:
         yield say("with torch.compile: {rate} images/s", rate=between(speed.compiled))
     if speed.beside_bytes:
         yield say(

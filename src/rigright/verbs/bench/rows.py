@@ -24,7 +24,20 @@ IMAGES = (
 )
 SERVED = (
     *("id", "source", "measured", "engine", "engine_version", "model", "arch", "weights", "kv", "chip"),
-    *("n_chips", "tp", "pp", "mode", "load", "prompt_tok", "output_tok", "metric", "value", "note"),
+    *(
+        "n_chips",
+        "tp",
+        "pp",
+        "ep",
+        "attention_dp",
+        "mode",
+        "load",
+        "prompt_tok",
+        "output_tok",
+        "metric",
+        "value",
+        "note",
+    ),
 )
 METRICS = {"first token": "ttft_ms", "next token": "tpot_ms", "tokens": "output_tok_s_total"}
 

@@ -25,13 +25,14 @@ COLUMNS: dict[str, dict[str, str]] = {
     "prompt": {"inference": "prompt_tok"},
     "output": {"inference": "output_tok"},
     "concurrency": {"inference": "load"},
-    "context": {"memory": "max_model_len"},
-    "util": {"memory": "gpu_memory_utilization"},
-    "max-seqs": {"memory": "max_num_seqs"},
-    "step-tokens": {"memory": "max_num_batched_tokens"},
+    "context": {"inference": "context_tok", "memory": "max_model_len"},
+    "util": dict.fromkeys(_BOTH.split(), "gpu_memory_utilization"),
+    "max-seqs": dict.fromkeys(_BOTH.split(), "max_num_seqs"),
+    "step-tokens": dict.fromkeys(_BOTH.split(), "max_num_batched_tokens"),
     "no-graphs": {"memory": "enforce_eager"},
     **{name: dict.fromkeys(("inference", "memory", "training"), name) for name in ("tp", "pp")},
     "ep": dict.fromkeys(("inference", "training"), "ep"),
+    "attention-dp": {"inference": "attention_dp"},
     "dp": dict.fromkeys(("memory", "training"), "dp"),
     "cp": {"training": "cp"},
     "batch": {"inference": "load", "training": "global_batch"},
@@ -116,6 +117,7 @@ def planned_setup(planned: PlannedRun) -> RunSetup:
         "micro-batch": work.get("micro_batch"),
         **{name: work.get(name) for name in ("method", "optimizer", "precision", "sharding", "recompute")},
         **{name: layout.get(name) for name in ("tp", "pp", "dp", "ep", "cp")},
+        "attention-dp": layout.get("attention_dp") or None,
     }
     return RunSetup(values={name: value for name, value in told.items() if value not in (None, "")})
 

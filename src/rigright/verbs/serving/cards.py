@@ -163,7 +163,8 @@ def _painting(case: Case, card: Card) -> ServingMemory:
 
     each = max(-(-case.serving.batch // len(case.cards)), 1)
     device = device_of(card, case.engine)
-    return network_memory(network_of(case.arch), case.serving.weights, batch=each, device=device)
+    network = network_of(case.arch, image_px=case.image_px)
+    return network_memory(network, case.serving.weights, batch=each, device=device)
 
 
 def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rigright.choice.case import Case
@@ -26,30 +28,31 @@ from rigright.verbs.serving.timed import SampleSpeed
 PARTS = ("compute", "memory", "fixed")
 
 
-def sample_speed(case: Case, *, image_px: int | None = None) -> SampleSpeed | None:
+def sample_speed(case: Case) -> SampleSpeed | None:
     """Samples a second of all cards; None where the law knows neither such numbers nor such a network."""
     precision = precisions(case.arch).get(case.serving.weights)
     if precision is None or not takes_samples(case.arch):
         return None
-    network = network_of(case.arch, image_px=image_px, tok=case.serving.context_tok)
+    network = network_of(case.arch, image_px=case.image_px, steps=case.steps, tok=case.serving.context_tok)
     each = max(int(np.ceil(case.serving.batch / len(case.cards))), 1)
-    plain = _speed(case, network, run=ImageRun(precision=precision), each=each)
-    if plain is None:
+    run = ImageRun(precision=precision, compiled=case.serving.compiled)
+    rate = _speed(case, network, run=run, each=each)
+    if rate is None:
         return None
     compiled = None
     if network.does != READ:
-        compiled = _speed(case, network, run=ImageRun(precision=precision, compiled=True), each=each)
-    time = _time(case.cards[0].chip, network, run=ImageRun(precision=precision), each=each)
+        compiled = _speed(case, network, run=replace(run, compiled=True), each=each)
+    time = _time(case.cards[0].chip, network, run=run, each=each)
     every = each * len(case.cards)  # all cards' samples
     return SampleSpeed(
         unit="texts" if network.does == READ else "images",
         made=network.does == PAINT,
         each=each,
         cards=len(case.cards),
-        rate=plain,
+        rate=rate,
         compiled=compiled,
         batch_s=Estimate(
-            value=every / plain.value, low=every / plain.high, high=every / plain.low, mark=plain.mark
+            value=every / rate.value, low=every / rate.high, high=every / rate.low, mark=rate.mark
         ),
         parts_s=tuple((part, _one(getattr(time, f"{part}_s"))) for part in PARTS),
         image_px=network.image_px,

@@ -83,6 +83,11 @@ class SampleSpeed:
     """
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether the rate is that with torch.compile."""
+        return self.rate == self.compiled
+
+    @property
     def speeds(self) -> dict[str, Estimate | None]:
         """A second, of all cards: as it is, and with torch.compile; `images` or `texts` in the name."""
         return {f"{self.unit}_per_s": self.rate, f"{self.unit}_per_s_compiled": self.compiled}

@@ -56,7 +56,7 @@ class Simulated:
 
     TOLD = """
         model machine engine engine_version weights_format kv policy replicas prefill_workers router
-        pool_tok max_seqs budget_tok layout{tp pp dp ep cp} load targets{ttft_s tpot_s}
+        pool_tok max_seqs budget_tok layout{tp pp dp ep cp attention_dp} load targets{ttft_s tpot_s}
         means=.{ttft_s tpot_s output_tok_per_s}
         *tally binds against notes
     """

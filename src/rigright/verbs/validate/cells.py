@@ -41,5 +41,5 @@ def side(cell: str) -> int:
 
 
 def told(cell: str) -> bool:
-    """Whether something is said to be so: "1", "0"."""
-    return {"1": True, "0": False}[cell.strip()]
+    """Whether something is said to be so: "1", "0", "true", "false"."""
+    return {"1": True, "true": True, "0": False, "false": False}[cell.strip().lower()]

@@ -178,6 +178,8 @@ def cuts_of(
     tp, pp = row["tp"], row.get("pp") or 1
     ranks, ep = row.get("attn_dp") or 1, row.get("ep") or 1
     each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)
+    if row.get("attention_dp"):  # each of the tensor ranks has sequences of its own
+        each, ranks = tp, tp
     spread = row.get("moe_tp") or 1
     if spread > max(each, chips):
         assumed.append(say("experts are split over {ranks} GPUs: using that many", ranks=spread))

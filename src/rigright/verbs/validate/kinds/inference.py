@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, number, text
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
 from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
@@ -32,6 +32,7 @@ COLUMNS: dict[str, CellReader] = {
     "load": lambda cell: None if NO_LOAD.search(cell) else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
     "backend": text,
+    "attention_dp": told,
     **dict.fromkeys(("scenario", "task"), text),
     **dict.fromkeys(
         ("context_tok", "max_num_seqs", "max_num_batched_tokens", "itl_p50_ms"), figure(MOST_TOK)

@@ -33,14 +33,11 @@ from rigright.machine.opened import (
 from rigright.machine.opened.sections import Section
 from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.record import Read
-from rigright.machine.running.kernel_log import is_stamped, parsed
+from rigright.machine.running.kernel_log import DRIVERS, is_stamped, parsed
 from rigright.machine.running.log_lines import events_of, is_worth_a_look
 
 _LSPCI = re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S.*?: ", re.MULTILINE)
-_BARE = re.compile(
-    r"\s{0,40}(?:kernel: )?(?:NVRM: |nvidia-nvswitch\d*: SXid|"
-    r"(?:pcieport|mlx5_core|amdgpu|nvidia) [0-9a-f]{4}:)"
-)
+_BARE = re.compile(rf"\s{{0,40}}(?:kernel: )?{DRIVERS}")
 _LOG_COMMANDS = re.compile(
     r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
 )
@@ -84,7 +81,9 @@ def _log_text(section: Section) -> str:
 
 def _is_kernels(line: str) -> bool:
     """Whether a line among others is the kernel's: stamped as its lines are, or as its drivers begin."""
-    return is_worth_a_look(line) and (_BARE.match(line) is not None or is_stamped(line.lstrip()))
+    if not is_worth_a_look(line):
+        return False
+    return is_stamped(line.lstrip()) or any(_BARE.match(told) for _, _, told in parsed(line.lstrip()))
 
 
 def _is_log(text: str) -> bool:

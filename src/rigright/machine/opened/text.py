@@ -10,6 +10,7 @@ from itertools import islice
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.words import say
+from rigright.machine.running.kernel_log import DRIVERS
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
@@ -23,9 +24,7 @@ _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _FINER = re.compile(r"(?<=\.\d{6})\d+")
-_KERNELS = re.compile(
-    r"(?:kernel: )?(?:NVRM: |nvidia-nvswitch\d*: |[a-z][\w-]{1,20} [0-9a-f]{4}:[0-9a-f]{2}:)"
-)
+_KERNELS = re.compile(rf"(?:kernel: )?{DRIVERS}")
 _OWN_STAMP = re.compile(
     rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )

@@ -26,7 +26,18 @@ MOST_CHARS = 2000  # of one message
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
 _DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
-_KERNEL = r"(?:[^\s:]+ )?kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?"  # the host is cut away now and then
+DRIVERS = r"(?:NVRM: |nvidia-nvswitch\d*: |[a-z][\w-]{1,20} [0-9a-f]{4}:[0-9a-f]{2}:)"  # as their lines begin
+_KERNEL = (  # the host is cut away now and then, and so is the word before what a driver says
+    rf"(?:[^\s:]+ )?(?:kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?|(?={DRIVERS}))"
+)
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_HOUR = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?+)?+(?!\.)"  # and no address of a device: 01:00.0
+_WHEN = (  # the words of a date
+    rf"\d{{1,4}}[./-](?:\d{{1,2}}|{_MONTH})[./-]\d{{1,4}}(?:[:T]{_HOUR})?+",
+    rf"\d{{4}}\u5e74\d{{1,2}}\u6708\d{{1,2}}\u65e5|\d{{1,2}} {_MONTH}|{_MONTH} {{1,2}}\d{{1,2}}",
+    rf"{_HOUR}(?:Z|[+-]\d\d:?\d\d)?+|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{{0,6}}|[AP]M|at|UTC|[+-]\d\d:?\d\d",
+    r"(?:[A-Z]{3,4} )?+(?:19|20)\d\d(?:\d{4})?+|\d{9,13}(?:\.\d{1,9})?+",
+)
 _UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
 _BOOT = re.compile(  # with the thread, and the host where a journal's `-o short-monotonic` names it
     r"\[\s*(\d+\.\d+)(?: <[^>\n]{1,20}>)?\](?: ?\[\s*[TC]\d+\])?\s?(?:[^\s:\[\]]+ kernel: )?(.*)"
@@ -36,9 +47,13 @@ _STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dm
 _ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
 _ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (?:\[\s*[TC]\d+\] )?(.*)")
 _SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
+_OTHER = re.compile(  # a stamp of no log of a system: 24/11/2026 10:00, Nov 24, 2026 11:02 PM, 1732442401
+    rf"(?:[-*\u2022#] )?+(?:[\[(]?(?:{'|'.join(_WHEN)})[\]),:]{{0,2}}\s+){{0,8}}+{_KERNEL}(.*)"
+)
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
-    r" [^\s:]+ (?!kernel:)[\w./@-]+(?:\[\d+\])?: |\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
+    r" [^\s:]+ (?!kernel:|NVRM:|nvidia-nvswitch\d*:)[\w./@-]+(?:\[\d+\])?: |"
+    r"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
 _OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and does not write itself
     r"(?:systemd-networkd|dhcpcd)\[\d+\]: (?=\S{1,40}: (?:Lost carrier|carrier lost)\s*$)"
@@ -57,7 +72,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def is_stamped(line: str) -> bool:
     """Whether a line bears the stamp of a system's log, be it the kernel's or a program's."""
     line = _LEVEL.sub("", line[:MOST_CHARS], count=1)
-    return any(form.match(line) for form, _ in _FORMS[:-1]) or any(
+    return any(form.match(line) for form, _ in _FORMS) or any(
         form.match(line) for form in (_OF_A_PROGRAM, _OF_DMESG, _BRACKETED)
     )
 
@@ -129,7 +144,7 @@ def _is_of_a_program(line: str) -> bool:
 
 def _stamped(line: str, now_s: float | None) -> Line:
     """One line by the form of its stamp."""
-    for form, read in _FORMS:
+    for form, read in (*_FORMS, *_LOOSE):
         match = form.match(line)
         if match is not None:
             return read(match, now_s)
@@ -180,5 +195,8 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Lin
     (_CALENDAR, lambda m, _: (_local(int(m[2]), m[1]), None, m[3])),
     (_STEP, lambda m, _: (None, None, m[1])),
     (_SYSLOG, lambda m, now_s: (_of_this_year(m[1], now_s), _seconds(m[2]), m[3])),
-    (_ISO_BARE, lambda m, _: (_iso(m[1]), None, m[2])),
+)
+_LOOSE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Line]], ...] = (
+    (_ISO_BARE, lambda m, _: (_iso(m[1]), None, m[2])),  # a program's as well
+    (_OTHER, lambda m, _: (None, _seconds(m[1]), m[2])),
 )

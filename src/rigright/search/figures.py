@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from math import log
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from rigright.arch import count
 from rigright.base.record import dataclass
-from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
 from rigright.cost.power import Busy, Draw, busy_in, draw_w, machine_w, rented_w
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
+from rigright.predict.kept import at_percentile
+from rigright.search.edges import bounds_of
 from rigright.search.question import Question
 from rigright.search.score import Scored
 from rigright.search.supply import BUY, RENT, Options
@@ -25,14 +24,8 @@ PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
     "image": "image", "rag": "serve", "agent": "serve", "rerank": "serve", "speech": "serve",
 }  # fmt: skip
-KNOWN_SHARES = {  # of requests -> what holds for them
-    "ttft_s": {0.5: "ttft_p50_s", 0.95: "ttft_p95_s", 0.99: "ttft_p99_s"},
-    "tpot_s": {0.5: "tpot_s", 0.95: "tpot_p95_s"},
-}
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
 USUAL_TTFT_S = 3
-KEPT_SHARE = 0.9  # of requests keep a limit of time, where nobody says for how many it holds
-TENTH = 1.2816  # standard deviations from the middle to the edge of an 80 % band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +63,6 @@ def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[st
         "output_tok_per_s": served["output_tok_per_s"],
         "requests_per_s": served["requests_per_s"],
         "busy": served["busy"],
-        **{
-            f"{name}_kept": at_percentile(served, name, percentile=asked_share(wish))
-            for name in ("ttft_s", "tpot_s")
-            if getattr(wish, name) is not None
-        },
         "power_w": power,
         "usd": found.usd,
         "usd_per_h": per_h,
@@ -93,46 +81,6 @@ def audio_of(requests_per_s: Numbers, audio_s: float, *, usd_per_h: Numbers) -> 
     hours = np.asarray(requests_per_s) * audio_s
     with np.errstate(divide="ignore", invalid="ignore"):
         return {"audio_h_per_h": hours, "usd_per_audio_h": usd_per_h / hours}
-
-
-def asked_share(wish: PlanWish) -> float | None:
-    """The share of requests that a limit of time has to hold for; None: on average.
-
-    Requests that arrive by themselves queue, and the mean says little of it. Where so many are in flight at
-    any time, only the burst at the start queues, and a service starts once.
-    """
-    if wish.percentile is None and wish.rate_per_s is not None:
-        return KEPT_SHARE
-    return wish.percentile
-
-
-def kept_share(served: Mapping[str, Numbers], wish: PlanWish, *, figure: str, width: float = 1.0) -> Numbers:
-    """The share of requests that keep the limit of a wish: the other way round, over the band of the figure.
-
-    `width`: how many times worse or better the figure is in one case of ten.
-    """
-    bound = getattr(wish, figure)
-    shares = [None] if asked_share(wish) is None else [float(share) for share in np.linspace(0.01, 0.99, 99)]
-    reached = np.stack([at_percentile(served, figure, percentile=share) for share in shares])
-    spots = np.exp(np.linspace(-2, 2, 41) / TENTH * log(max(width, 1.0)))
-    weights = np.exp(-0.5 * np.linspace(-2, 2, 41) ** 2)
-    kept = [(reached * spot <= bound).mean(axis=0) for spot in spots]
-    return np.average(kept, axis=0, weights=weights)
-
-
-def at_percentile(served: Mapping[str, Numbers], figure: str, *, percentile: float | None) -> Numbers:
-    """What holds for such a share of requests: between known ones a straight line in the rest's logarithm.
-
-    Those who wait longer and longer thin out by the same part each time, so it goes on beyond the last.
-    """
-    if percentile is None:
-        return served[figure]
-    shares = KNOWN_SHARES[figure]
-    place = min(max(bisect_left(list(shares), percentile), 1), len(shares) - 1)
-    (less, low), (more, high) = list(shares.items())[place - 1 : place + 1]
-    part = max(log((1 - less) / (1 - percentile)) / log((1 - less) / (1 - more)), 0.0)
-    rest = np.subtract(served[high], served[low], where=np.isfinite(served[high]), out=served[high].copy())
-    return served[low] + part * rest if part else served[low]
 
 
 def power_w(question: Question, scored: Any, *, found: Options) -> Numbers:
@@ -198,13 +146,11 @@ def later_params(question: Question, scored: Scored) -> Numbers:
 
 def usual_limits(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
     """What people want who name no limit: an answer that starts soon and is written as fast as it is read."""
-    wish, ttft = question.wish, question.usual.ttft_s
-    told = (wish.ttft_s, wish.tpot_s, wish.tok_per_s)
-    if ttft is None or any(one is not None for one in told):
+    wish = question.wish
+    if wish.ttft_s is not None or wish.tpot_s is not None:
         return ()
-    return (
-        Limit(name="ttft_s", reached=figures["ttft_s"], bound=ttft),
-        Limit(name="tpot_s", reached=figures["tpot_s"], bound=1 / USUAL_TOK_PER_S),
+    return tuple(
+        Limit(name=name, reached=figures[name], bound=bound) for name, bound in bounds_of(question).items()
     )
 
 
@@ -220,7 +166,7 @@ def _limits(wish: PlanWish, figures: dict[str, Numbers], *, later: float | None)
     }  # fmt: skip
     for name, bound in most.items():
         if bound is not None and name in figures:
-            yield Limit(name=name, reached=figures.get(f"{name}_kept", figures[name]), bound=bound)
+            yield Limit(name=name, reached=figures[name], bound=bound)
     if wish.ttft_s is not None and "latency_s" in figures:
         yield Limit(name="latency_s", reached=figures["latency_s"], bound=wish.ttft_s)
     if wish.rate_per_s is not None and "images_per_s" in figures:

@@ -15,6 +15,7 @@ from rigright.demand import Numbers
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.predict.columns import grouped
+from rigright.predict.kept import SAFE
 from rigright.search.figures import usual_limits
 from rigright.search.plans import Table
 from rigright.search.sure import Doubts
@@ -25,7 +26,6 @@ HALF = 2.0  # of the most output: better weights that reach so much of it go bef
 ROOM = 0.25  # of the memory left free is room enough to grow
 FULL_KV_BITS = 16
 DESK_CARDS = 4
-SURE = 0.9  # chance that a limit is kept, from which on it counts as kept
 
 
 def buys_best(table: Table) -> bool:
@@ -49,7 +49,7 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
     quality = np.array([quality_class(find_format(one.weights).loss_rank) for one in ways])[way] + narrow / 2
     unusual = ~np.array([one.usual for one in ways])[way] | (points.prefill_dp[point] > 0)
     unsure = np.any(
-        [one > 1 / SURE for one in doubts.broken.values()] or [np.zeros(len(index), bool)], axis=0
+        [one > 1 / SAFE for one in doubts.broken.values()] or [np.zeros(len(index), bool)], axis=0
     )
     wish = question.wish
     enough = 0.0 if wish.tpot_s is not None else question.usual.enough_tok_per_s

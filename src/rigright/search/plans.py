@@ -26,12 +26,15 @@ from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
+from rigright.predict.kept import TIMES, chance_of, share_kept
 from rigright.predict.room import stage_rooms
 from rigright.predict.told import at, case_of, tell
-from rigright.search.figures import KNOWN_SHARES, Limit, audio_of, drawn_w, kept_share
+from rigright.search.edges import traffic_of
+from rigright.search.figures import Limit, audio_of, drawn_w
+from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
 from rigright.search.question import Kind, Question, Way
-from rigright.search.record import Plan, Supply
-from rigright.search.score import Scored, context_tok, traffic_of
+from rigright.search.record import Plan, Safe, Supply
+from rigright.search.score import Scored, context_tok
 from rigright.search.supply import RENT, Options, Prices, supply_of
 
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
@@ -81,7 +84,9 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
         rank_bytes=rank_bytes_of(memory[0], wider=widened(away(way.engine, kind.chip.id))),
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
         figures=figures,
-        held=_held(table, point, limits=limits, figures=figures),
+        held=_held(table, point),
+        certainty=_certainty(limits, figures=figures),
+        safe=_safe(table, point),
         machines_needed=_needed(table, point, figures=figures),
         supply=supply,
         bound=_bound(table.scored, point),
@@ -102,19 +107,31 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
     )
 
 
-def _held(
-    table: Table, point: int, *, limits: Sequence[Limit], figures: Mapping[str, Estimate]
-) -> dict[str, float]:
-    """By limit of time that somebody named: the share of requests that keep it, over its band."""
-    wish, found = table.question.wish, {}
+def _held(table: Table, point: int) -> dict[str, float]:
+    """By limit of time that somebody named: the share of requests that keep it."""
+    wish = table.question.wish
     served = {name: column[point : point + 1] for name, column in table.scored.served.items()}
-    for limit in limits:
-        told = getattr(wish, limit.name, None) if limit.name in KNOWN_SHARES else None
-        if told is not None:
-            own = figures.get(limit.name)
-            width = 1.0 if own is None else float(np.sqrt(own.high / own.low))
-            found[limit.name] = float(kept_share(served, wish, figure=limit.name, width=width)[0])
-    return found
+    bounds = {name: getattr(wish, name) for name in TIMES}
+    return {
+        name: float(share_kept(served, name, bound=bound)[0])
+        for name, bound in bounds.items()
+        if bound is not None
+    }
+
+
+def _certainty(limits: Sequence[Limit], *, figures: Mapping[str, Estimate]) -> dict[str, float]:
+    """By limit of time: the chance that it is kept, by the band of its figure."""
+    return {
+        limit.name: chance_of(figures[limit.name], bound=limit.bound) if limit.name in figures else 0.0
+        for limit in limits
+        if limit.name in TIMES
+    }
+
+
+def _safe(table: Table, point: int) -> Safe | None:
+    """The highest load that keeps every limit of time in nine cases of ten, where none was told."""
+    load, output = (float(table.scored.served[name][point]) for name in (SAFE_LOAD, SAFE_OUTPUT))
+    return None if np.isnan(load) else Safe(concurrency=load, output_tok_per_s=output)
 
 
 def _needed(table: Table, point: int, *, figures: Mapping[str, Estimate]) -> int | None:

@@ -43,6 +43,16 @@ class Supply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Safe:
+    """A load whose limits hold in nine cases of ten, with what it gives."""
+
+    concurrency: float
+    output_tok_per_s: float
+
+    TOLD = "concurrency output_tok_per_s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """One way to do the work, with what it gives and costs. Figures that do not apply are not there."""
 
@@ -65,6 +75,8 @@ class Plan:
     prefill_memory: ServingMemory | None = None  # of a rank of theirs
     drafts: Drafts = NONE
     held: Mapping[str, float] = field(default_factory=dict)  # by limit: share of requests that keep it
+    certainty: Mapping[str, float] = field(default_factory=dict)  # by limit: chance that its figure keeps it
+    safe: Safe | None = None  # the highest load whose limits hold in nine cases of ten, where none was told
     host: Host | None = None  # what stands around the cards, where a part of the model lies in its memory
     in_ram: Sentence | None = None  # that part, and the flags that say so
     parts: Mapping[str, float] = field(default_factory=dict)  # of a training: bytes of the fullest rank
@@ -77,7 +89,7 @@ class Plan:
         n_chips n_nodes supply
         layout{tp pp dp ep cp attention_dp sequence_parallel} prefill{tp pp dp ep cp attention_dp}
         drafts work concurrency figures memory=ranks_bytes
-        rank_bytes least_bytes room_bytes bound held machines_needed in_ram reasons notes
+        rank_bytes least_bytes room_bytes bound held certainty safe machines_needed in_ram reasons notes
     """
 
     @property

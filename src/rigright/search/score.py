@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.choice.drafts import head_bytes, paid_tok
+from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import in_ram
-from rigright.choice.work import traffic_of as sent
 from rigright.cost.known import known_of, ran
 from rigright.cost.memory_device import device_of
 from rigright.cost.speed.rates import Rates, beside
 from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, work_of
-from rigright.demand import Layout, Numbers, Traffic
+from rigright.demand import Layout, Numbers
 from rigright.facts.anchors import anchors
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
@@ -28,6 +27,8 @@ from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, w
 from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates, set_up
 from rigright.predict.told import case_of, most_output
 from rigright.search.chunks import each_chunk
+from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
+from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
 from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
@@ -37,7 +38,7 @@ SERVED = (
     *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
     *("memory_share", "compute_share", "link_share", "fixed_share", "compute_busy", "work_busy"),
 )
-COLUMNS = (*SERVED, "held")  # held: sequences that a replica is set up for
+COLUMNS = (*SERVED, "held", *EDGES, *OF_LAYOUTS)  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
@@ -108,8 +109,30 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
         for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
             replicas = _replicas(question, alike, place=place, shapes=shapes)
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
-                served = _served(question, found, work=work, rates=rates, way=alike)
-                yield replace(found, served=_anchored(question, alike, served=served, points=found.points))
+                yield from _judged(question, found, work=work, rates=rates, way=alike)
+
+
+def _judged(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> Iterator[Scored]:
+    """Layouts with their columns; under the highest load that keeps the limits too, where none is told."""
+
+    def evaluate(index: Numbers, load: Numbers) -> dict[str, Numbers]:
+        one = found.take(index)
+        one = replace(one, points=replace(one.points, load=load))
+        served = _served(question, one, work=work, rates=rates, way=way)
+        served = _anchored(question, way, served=served, points=one.points)
+        return served | edges_at(question, way, points=one.points)
+
+    columns = evaluate(np.arange(len(found.points)), found.points.load)
+    most_s, wish = bounds_of(question), question.wish
+    if wish.users is not None or wish.rate_per_s is not None or not most_s or not len(found.points):
+        yield replace(found, served=with_none(columns))
+        return
+    bounds = Bounds(most_s=most_s, percentile=wish.percentile)
+    top = highest(columns, found.points, bounds=bounds, evaluate=evaluate)
+    yield replace(found, served=top.ladder)
+    more = found.take(top.index)
+    points = replace(more.points, load=top.load)
+    yield replace(more, points=points, served=top.between, misfits=at(found.misfits, slice(0)))
 
 
 def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates:
@@ -373,9 +396,3 @@ def prefill_of(points: Points) -> Layout:
         layout_of(points), tp=points.prefill_tp, pp=1, dp=points.prefill_dp,
         ep=points.prefill_tp if cut else 1,
     )  # fmt: skip
-
-
-def traffic_of(question: Question, load: Numbers, *, way: Way) -> Traffic:
-    """What is sent to a way."""
-    paid = paid_tok(question.arch, way.drafts)
-    return sent(question.wish, load, drafted_tok=way.drafts.drafted_tok, accepted_tok=paid)

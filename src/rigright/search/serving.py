@@ -29,7 +29,6 @@ from rigright.search.unrun import no_way
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 
 ONE_MACHINE = 8  # cards of it at most
-INNER = frozenset({"ttft_s_kept", "tpot_s_kept"})  # of limits alone, and no aims
 OF_TEXT = frozenset({"ttft_s", "tpot_s", "usd_per_mtok"})  # no aims where nobody reads along
 USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is sought
 
@@ -187,7 +186,7 @@ def _picked(
     keeps = np.flatnonzero(beyond <= 0)
     told = wish.users is not None or wish.rate_per_s is not None
     doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, told=told))
-    unwanted = INNER | (OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset())
+    unwanted = OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset()
     figures = {name: column[keeps] for name, column in table.figures.items() if name not in unwanted}
     field = field_of(figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight)
     field = replace(field, buys=wish.on is None)

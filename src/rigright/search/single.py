@@ -24,10 +24,10 @@ from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node
+from rigright.search.edges import traffic_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, drafting_notes, fitted, layout_at, serving_at
 from rigright.search.question import ask, offloaded
-from rigright.search.score import traffic_of
 from rigright.search.serving import best, wider
 from rigright.search.unrun import is_known, no_way
 

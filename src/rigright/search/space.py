@@ -15,7 +15,8 @@ from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.search.question import NODE_CHIPS, Kind, Way
 
-LOADS = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # requests a replica has in flight
+LOADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # requests a replica has in flight: rungs to search between
+MOST_LOAD = 1024  # more than any published run had
 STAGES = (1, 2, 3, 4, 6, 8, 12, 16)
 MOST_TP = 16
 
@@ -151,6 +152,9 @@ def _loads(wish: PlanWish, dp: Numbers, *, most: Numbers) -> tuple[Numbers, Numb
         load = wish.users * wish.growth
         index = np.flatnonzero(dp <= max(load, 1))
         return index, np.full(len(index), float(load))
-    ladder = np.array(LOADS, dtype=float)
-    index, step = np.nonzero(ladder[None, :] <= np.maximum(most, 1)[:, None])
-    return index, ladder[step] * dp[index]
+    full = np.clip(np.floor(most), 1, MOST_LOAD)
+    rungs = np.broadcast_to(np.array(LOADS, dtype=float), (len(full), len(LOADS)))
+    ladder = np.concatenate([rungs, full[:, None]], axis=1)
+    below = np.concatenate([rungs < full[:, None], np.ones((len(full), 1), dtype=bool)], axis=1)
+    index, step = np.nonzero(below)
+    return index, ladder[index, step] * dp[index]

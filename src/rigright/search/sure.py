@@ -6,31 +6,27 @@ one case of two. Many cards in a machine are trouble of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.cost.bands import band, figure_of
-from rigright.cost.known import NOTHING, known_of, ran
+from rigright.cost.bands import EDGE
 from rigright.demand import Numbers
-from rigright.facts.engines import Engine
-from rigright.predict.told import MEASURED, subject_of
+from rigright.predict.kept import RATES, UNPROVEN, chance
 from rigright.search.figures import Limit
+from rigright.search.loads import LEAST, SAFE_LOAD
 from rigright.search.plans import Table
 from rigright.search.record import Plan
 from rigright.search.why import show_figure
 
-TENTH = 1.2816  # standard deviations from the middle to the edge of an 80 % band
-LOGISTIC = 1.702  # a logistic curve so steep is a normal one, to a hundredth
-UNPROVEN = 1.25  # of its chip or any like it no run is known: the speed is the data sheet's
+DATA_SHEET = 1.25  # times the price, where of its chip or any like it no run is known
 EACH_DOUBLING = 1.05  # of the cards: more to buy, to mount and to break
 CROWDED, CARDS = 1.25, 4  # more cards without a server of their own need risers and a second power supply
 READ_TOK_PER_S = 20.0  # written faster than this nobody reads along
 WAITED = 0.5  # who waits for each word twice as long, pays half as much again for it not to be so
-RATES = {"output_tok_per_s", "requests_per_s"}
 OF_A_TOKEN = "usd_per_mtok"  # noqa: S105 - a price
 
 
@@ -55,16 +51,10 @@ class Doubts:
 
 def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: str) -> Doubts:
     """The doubts about some options, where `cost` is what counts."""
-    # how many times worse each figure may be, one option each; and whether its chip is unproven
     question, points = table.question, table.scored.points
     point = table.options.index[index]
-    engines = list({one.engine.id for one in question.ways})
-    engine = np.array([engines.index(one.engine.id) for one in question.ways])[points.way[point]]
-    apart = points.prefill_dp[point] > 0
-    pairs, place = np.unique(engine * len(question.kinds) + points.kind[point], return_inverse=True)
-    whole, split = (_edges(table, pairs, engines=engines, split=one) for one in (False, True))
-    widths = {name: np.where(apart, split[name][place], whole[name][place]) for name in whole}
-    output = np.log(widths["output_tok_per_s"]) / TENTH
+    served = {name: column[point] for name, column in table.scored.served.items()}
+    output = np.log(served["output_tok_per_s_edge"]) / EDGE
     # in a chat without a limit, what is written slower than it is read
     wish = question.wish
     if wish.work != "chat" or wish.tpot_s is not None:
@@ -77,51 +67,29 @@ def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: st
     held = np.minimum(points.n_chips[point], np.array([kind.per_node for kind in question.kinds])[kind])
     crowded = np.where(homely & (held > CARDS), CROWDED, 1.0)
     return Doubts(
-        broken={
-            limit.name: 1 / _chance(limit.excess[index], widths[limit.name])
-            for limit in limits
-            if limit.name in widths
-        },
-        unproven=np.where(widths["unproven"] > 0, UNPROVEN, 1.0),
+        broken=_broken(served, limits, index=index),
+        unproven=np.where(served[UNPROVEN] > 0, DATA_SHEET, 1.0),
         many=crowded * EACH_DOUBLING ** np.log2(points.n_chips[point]),
         slow=slow,
         spread=np.exp(output**2 / 2) if cost == OF_A_TOKEN else np.ones(len(index)),
     )
 
 
-def _chance(excess: Numbers, width: Numbers) -> Numbers:
-    """That a limit is kept by what may be `width` times worse than its figure in one case of ten."""
-    away = -excess * TENTH / np.log(np.maximum(width, 1.001))
-    return 1 / (1 + np.exp(np.clip(-LOGISTIC * away, -30, 30)))
-
-
-def _edges(table: Table, pairs: Numbers, *, engines: Sequence[str], split: bool) -> dict[str, Numbers]:
-    """The same for each pair of engine and kind; `split`: prompts have workers of their own."""
-    question = table.question
-    found = {name: np.ones(len(pairs)) for name in ("ttft_s", "tpot_s", *sorted(RATES), "unproven")}
-    for subject, engine, mine in _groups(table, pairs, engines=engines):
-        chips = [question.kinds[one].chip for one in pairs[mine] % len(question.kinds)]
-        # what differs from one who measures to the next moves every option alike
-        known = replace(known_of(subject, chips, what=ran(question.arch, engine=engine)), source=True)
-        for name in ("ttft_s", "tpot_s", *RATES):
-            figure, is_inverse = MEASURED[subject][name]
-            low, high = band(subject, figure_of(figure, split=split), known=known)
-            found[name][mine] = high if (name in RATES) == is_inverse else 1 / low
-        found["unproven"][mine] = known.chip <= NOTHING
+def _broken(served: Mapping[str, Numbers], limits: Sequence[Limit], *, index: Numbers) -> dict[str, Numbers]:
+    """By limit: one over the chance that it is kept; of a free load 1 where some load safely keeps it."""
+    found = {}
+    for limit in limits:
+        edge = served.get(f"{limit.name}_edge")
+        if edge is None:
+            continue
+        beyond = limit.excess[index]
+        if limit.name in LEAST:
+            least = np.log(np.maximum(served[LEAST[limit.name]], 1e-30) / limit.bound)
+            beyond = np.where(np.isnan(least), beyond, least)
+        kept = chance(beyond, edge)
+        free = np.isfinite(served[SAFE_LOAD])
+        found[limit.name] = np.where(free, 1.0, 1 / kept)
     return found
-
-
-def _groups(table: Table, pairs: Numbers, *, engines: Sequence[str]) -> Iterator[tuple[str, Engine, Numbers]]:
-    """The pairs of engine and kind that go by the same runs: their subject, their engine, their places."""
-    question = table.question
-    by_id = {one.engine.id: one.engine for one in question.ways}
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, pair in enumerate(pairs.tolist()):
-        engine, kind = divmod(pair, len(question.kinds))
-        subject = subject_of(by_id[engines[engine]], question.kinds[kind].chip)
-        groups.setdefault((subject, engines[engine]), []).append(place)
-    for (subject, name), places in groups.items():
-        yield subject, by_id[name], np.array(places)
 
 
 def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, first: int) -> Plan:

@@ -11,13 +11,14 @@ from rigright.cost.links import send_s
 from rigright.cost.memory_kv import entry_bytes
 from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.service import LEAST, Limits, micro_seqs
+from rigright.cost.speed.service import LEAST, Limits, first_round, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 
 ROUNDS = 3
 PARTS = (0.5, 0.05, 0.01)  # of requests, that wait longer than what is told
+BUSIEST = 0.999  # of the time, that workers of prompts have one in a loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,23 +112,37 @@ def _closed(pools: _Pools, rates: Rates, *, traffic: Traffic, token: Callable[[N
     load, outputs = traffic.concurrency, pools.outputs
     free = rates.request_s + pools.prompt_s + pools.handed_s
     line = np.maximum(load / pools.lines - 1, 0) * pools.prompt_s  # that a load all at once stands in
+    first = first_round(rates, load, traffic=traffic)
     decoding, ttft, tpot, held = np.minimum(load, pools.most), free, free, free
     for _ in range(ROUNDS):
         tpot = token(decoding).total_s / (1 + traffic.accepted_tok)
         kept = load / (pools.lines / pools.prompt_s) - outputs * tpot  # where prompts are the limit
         full = load * outputs * tpot / pools.most - outputs * tpot  # where room for tokens is
         held = np.maximum(kept, full)
-        ttft = np.maximum(free + rates.wave * line / 2, held)
+        ttft = np.maximum(free + first * line / 2, held)
         decoding = np.minimum(load * outputs * tpot / (ttft + outputs * tpot), pools.most)
     per_s = load / (ttft + outputs * tpot)
-    late = [np.maximum(1 - part / rates.wave, 0) * line for part in PARTS[1:]]
+    # prompts of a service find a free worker as those of an open loop do
+    somebody, after = _met(pools, np.minimum(per_s * pools.prompt_s / pools.lines, BUSIEST))
+    late = [np.maximum(np.log(somebody / part), 0) * after for part in PARTS]
+    wait = (1 - first) * np.minimum(somebody * after, line)
     return _Flow(
         decoding=decoding,
         tpot_s=tpot,
         per_s=per_s,
         busy=decoding / pools.most,
-        waits_s=tuple(np.maximum(wait, held - free) for wait in (ttft - free, 0.0, *late)),
+        waits_s=tuple(
+            np.maximum(one, held - free)
+            for one in (ttft - free + wait, *(np.minimum(one, line) for one in late))
+        ),
     )
+
+
+def _met(pools: _Pools, line: Numbers) -> tuple[Numbers, Numbers]:
+    """The share of prompts that find no free worker, and how long they wait on average (Sakasegawa)."""
+    idle = 1 - np.minimum(line, 1 - LEAST)
+    somebody = np.maximum(np.minimum(line, 1.0), LEAST) ** (np.sqrt(2 * (pools.lines + 1)) - 1)
+    return somebody, pools.prompt_s / (2 * pools.lines * idle)
 
 
 def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTime]) -> _Flow:
@@ -142,9 +157,7 @@ def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTim
     line = arriving * pools.prompt_s / pools.lines
     capacity = np.minimum(pools.lines / pools.prompt_s, pools.most / (outputs * full_s))
     endless = np.where(arriving < capacity, 0.0, np.inf)
-    idle = 1 - np.minimum(line, 1 - LEAST)
-    somebody = np.maximum(np.minimum(line, 1.0), LEAST) ** (np.sqrt(2 * (pools.lines + 1)) - 1)
-    after = pools.prompt_s / (2 * pools.lines * idle)  # who waits at all waits so long on average
+    somebody, after = _met(pools, line)
     late = [np.maximum(np.log(somebody / part), 0) * after for part in PARTS]
     return _Flow(
         decoding=decoding,

@@ -1,8 +1,9 @@
 """Steady-state serving: TTFT, TPOT and throughput of replicas, in closed form.
 
 A decoding sequence shares its steps with the prompts of others: during its life each of the other
-sequences is replaced once, so it waits for as many prompts as there are others. A load that starts all at
-the same moment meets a queue of prompts; later requests arrive one by one, as others finish.
+sequences is replaced once, so it waits for as many prompts as there are others. Requests of a service arrive
+one by one, as others finish; a run that ends (`Traffic.requests`) starts all at the same moment, and its
+first round meets a queue of prompts.
 """
 
 from __future__ import annotations
@@ -107,19 +108,40 @@ def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
     per_s = running / load.life_s
     queued = (asked - running) / per_s
+    met, lasts = _met(load, running)
+    first = first_round(rates, asked * layout.dp, traffic=traffic)
     line = (running - 1) * load.prompt_s  # all that came at once, one after the other
-    # of all requests the part `wave` stands in that line, anywhere; the others find it gone
-    late95, late99 = (np.maximum(1 - part / rates.wave, 0) * line for part in (0.05, 0.01))
+    half, late95, late99 = (_late(met, lasts, part=part) for part in PARTS)
     flow = _Flow(
         running=running,
         per_s=per_s,
         busy=asked / most,
-        wait_s=queued + rates.wave * line / 2,
-        wait_p50_s=queued,
+        wait_s=queued + first * line / 2 + (1 - first) * met * lasts,
+        wait_p50_s=queued + half,
         wait_p95_s=queued + late95,
         wait_p99_s=queued + late99,
     )
     return _service(load, flow, layout=layout, traffic=traffic)
+
+
+def first_round(rates: Rates, load: Numbers, *, traffic: Traffic) -> Numbers:
+    """The share of requests that start all at the same moment; of a service that goes on none does."""
+    if traffic.requests is None:
+        return 0.0
+    share = np.minimum(load / traffic.requests, 1.0)
+    return np.where(np.isnan(share), rates.wave, share)  # a run of which nobody says how long it was
+
+
+def _met(load: _Load, running: Numbers) -> tuple[Numbers, Numbers]:
+    """How much of the time the prompts of all others are worked on, and how long who meets them waits.
+
+    Who waits starts later again: the wait is part of the life in which the others come once.
+    """
+    others = np.maximum(running - 1, 0)
+    free = load.life_s - others * load.next_s
+    wait = (np.hypot(free, np.sqrt(2 * others * load.prompt_s * load.met_s)) - free) / 2
+    met = np.minimum(others * load.prompt_s / (load.life_s + wait), SLOWEST)
+    return met, wait / np.maximum(met, LEAST)
 
 
 def admitted(rates: Rates, *, traffic: Traffic, limits: Limits) -> Numbers:

@@ -1,0 +1,64 @@
+"""What is asked of each layout: its load, its limits of time; and how far its figures may be off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rigright.choice.drafts import paid_tok
+from rigright.choice.work import USUAL_TOK_PER_S
+from rigright.choice.work import traffic_of as sent
+from rigright.demand import Numbers, Traffic
+from rigright.facts.anchors import ANY, anchors
+from rigright.facts.hosts import CPU
+from rigright.predict.kept import RATES, TIMES, UNPROVEN, edges_of
+from rigright.predict.told import case_of
+from rigright.search.question import Question, Way
+from rigright.search.space import Points
+
+EDGES = (*(f"{name}_edge" for name in (*TIMES, *RATES)), UNPROVEN)  # how many times worse each may be
+
+
+def traffic_of(question: Question, load: Numbers, *, way: Way) -> Traffic:
+    """What is sent to a way."""
+    paid = paid_tok(question.arch, way.drafts)
+    return sent(question.wish, load, drafted_tok=way.drafts.drafted_tok, accepted_tok=paid)
+
+
+def bounds_of(question: Question) -> dict[str, float]:
+    """The limits of time that hold for each user: those that were named, else what everybody wants."""
+    wish, ttft_s = question.wish, question.usual.ttft_s
+    named = {"ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s}
+    if ttft_s is not None and wish.tok_per_s is None and not any(named.values()):
+        return {"ttft_s": ttft_s, "tpot_s": 1 / USUAL_TOK_PER_S}
+    return {name: bound for name, bound in named.items() if bound is not None}
+
+
+def edges_at(question: Question, way: Way, *, points: Points) -> dict[str, Numbers]:
+    """How many times worse each figure of a layout may be in one case of ten, as people are told."""
+    kinds = [question.kinds[place] for place in way.kinds]
+    alone = [kind.chip.vendor == CPU for kind in kinds]
+    hosts = [
+        kind.host if way.offload is not None or cpu else None for kind, cpu in zip(kinds, alone, strict=True)
+    ]
+    asked: Any = {"engine": way.engine, "kinds": [kind.chips for kind in kinds], "hosts": hosts}
+    apart = bool(len(points) and points.prefill_dp[0] > 0)
+    loads = np.nan_to_num(points.load)
+    if any(one.chip in {chip.id for kind in kinds for chip in kind.chips} for one in anchors()):
+        pairs, place = np.unique(np.stack([loads, points.n_chips]), axis=1, return_inverse=True)
+        cases = [
+            case_of(traffic_of(question, load, way=way), way.weights, chips=float(cards))
+            for load, cards in pairs.T
+        ]
+    else:
+        place, cases = np.zeros(len(points), dtype=int), [ANY]
+    found = {name: np.ones(len(points)) for name in EDGES}
+    for number, case in enumerate(cases):
+        mine = place.ravel() == number
+        edges = edges_of(question.arch, case=replace(case, apart=apart), **asked)
+        for name in (*TIMES, *RATES):
+            found[f"{name}_edge"][mine] = edges[name][points.row[mine]]
+        found[UNPROVEN][mine] = edges[UNPROVEN][points.row[mine]]
+    return found

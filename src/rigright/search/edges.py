@@ -28,11 +28,11 @@ def traffic_of(question: Question, load: Numbers, *, way: Way) -> Traffic:
 
 
 def bounds_of(question: Question) -> dict[str, float]:
-    """The limits of time that hold for each user: those that were named, else what everybody wants."""
-    wish, ttft_s = question.wish, question.usual.ttft_s
+    """The limits of time that a free load is as high as: those that were named, else what everybody wants."""
+    wish, usual = question.wish, question.usual
     named = {"ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s}
-    if ttft_s is not None and wish.tok_per_s is None and not any(named.values()):
-        return {"ttft_s": ttft_s, "tpot_s": 1 / USUAL_TOK_PER_S}
+    if usual.ttft_s is not None and wish.tok_per_s is None and not any(named.values()):
+        return {"ttft_s": usual.ttft_s, "tpot_s": 1 / (usual.enough_tok_per_s or USUAL_TOK_PER_S)}
     return {name: bound for name, bound in named.items() if bound is not None}
 
 

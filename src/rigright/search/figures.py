@@ -9,13 +9,13 @@ import numpy as np
 
 from rigright.arch import count
 from rigright.base.record import dataclass
+from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
 from rigright.cost.power import Busy, Draw, busy_in, draw_w, machine_w, rented_w
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
 from rigright.predict.kept import at_percentile
-from rigright.search.edges import bounds_of
 from rigright.search.question import Question
 from rigright.search.score import Scored
 from rigright.search.supply import BUY, RENT, Options
@@ -146,11 +146,13 @@ def later_params(question: Question, scored: Scored) -> Numbers:
 
 def usual_limits(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
     """What people want who name no limit: an answer that starts soon and is written as fast as it is read."""
-    wish = question.wish
-    if wish.ttft_s is not None or wish.tpot_s is not None:
+    wish, ttft = question.wish, question.usual.ttft_s
+    told = (wish.ttft_s, wish.tpot_s, wish.tok_per_s)
+    if ttft is None or any(one is not None for one in told):
         return ()
-    return tuple(
-        Limit(name=name, reached=figures[name], bound=bound) for name, bound in bounds_of(question).items()
+    return (
+        Limit(name="ttft_s", reached=figures["ttft_s"], bound=ttft),
+        Limit(name="tpot_s", reached=figures["tpot_s"], bound=1 / USUAL_TOK_PER_S),
     )
 
 

@@ -57,7 +57,8 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
     # a user waits for the first token as for the rest: a queue is no cure for slow tokens
     answer = wish.output_tok or 1
     token_s = (figures["ttft_s"] + figures["tpot_s"] * (answer - 1)) / answer
-    slow = np.ceil(STEPS * np.log2(np.maximum(token_s * enough, 1.0)))
+    pace_s = token_s if question.is_loaded else figures["tpot_s"]
+    slow = np.ceil(STEPS * np.log2(np.maximum(pace_s * enough, 1.0)))
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)
@@ -65,7 +66,7 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
         return _order(crowd, unusual, unsure, late, crawls, quality, slow, loss, tight, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
-    if wish.users is None and wish.rate_per_s is None:
+    if not question.is_loaded:
         output = figures["output_tok_per_s"]
         poor = ~_near_most(output, loss=loss, level=product_of(unusual, unsure, quality, idle, slow))
         return _order(unusual, unsure, late, quality, idle, slow, poor, loss, -output, price)

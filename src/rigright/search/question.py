@@ -105,6 +105,11 @@ class Question:
     apart: bool = True  # workers for prompts and workers for tokens may be parted
     contexts: tuple[int, ...] = ()  # shorter than the wish's, for where that has no room
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the load is given; else each layout runs at the highest that its limits leave it."""
+        return self.wish.users is not None or self.wish.rate_per_s is not None
+
 
 def ask(
     arch: Arch,

@@ -123,11 +123,11 @@ def _judged(question: Question, found: Scored, *, work: Work, rates: Rates, way:
         return served | edges_at(question, way, points=one.points)
 
     columns = evaluate(np.arange(len(found.points)), found.points.load)
-    most_s, wish = bounds_of(question), question.wish
-    if wish.users is not None or wish.rate_per_s is not None or not most_s or not len(found.points):
+    most_s = bounds_of(question)
+    if question.is_loaded or not most_s or not len(found.points):
         yield replace(found, served=with_none(columns))
         return
-    bounds = Bounds(most_s=most_s, percentile=wish.percentile)
+    bounds = Bounds(most_s=most_s, percentile=question.wish.percentile)
     top = highest(columns, found.points, bounds=bounds, evaluate=evaluate)
     yield replace(found, served=top.ladder)
     more = found.take(top.index)

@@ -157,13 +157,21 @@ def _found(table: Table, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...
         return _nearest(table, limits, beyond=beyond)
     wanted = excess_of((*limits, *comfort), size)
     if comfort and (wanted <= 0).any():
-        ttft = table.question.usual.ttft_s or USUAL_TTFT_S
-        bounds = say("TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=ttft, rate=USUAL_TOK_PER_S)
-        return replace(
-            _chosen(table, (*limits, *comfort), beyond=wanted), notes=(say("assumed: {parts}", parts=bounds),)
-        )
+        chosen = _chosen(table, (*limits, *comfort), beyond=wanted)
+        return replace(chosen, notes=(_comfort(table.question, chosen.plans[0]),))
     found = _chosen(table, limits, beyond=beyond)
     return replace(found, notes=(_missed(table.question),)) if comfort else found
+
+
+def _comfort(question: Question, first: Plan) -> Sentence:
+    """What was wanted though nobody said so."""
+    usual, pace = question.usual, first.figures.get("tpot_s")
+    reads = pace is not None and pace.value * usual.enough_tok_per_s <= 1 and not question.is_loaded
+    rate = max(usual.enough_tok_per_s if reads else 0, USUAL_TOK_PER_S)
+    bounds = say(
+        "TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=usual.ttft_s or USUAL_TTFT_S, rate=f"{rate:g}"
+    )
+    return say("assumed: {parts}", parts=bounds)
 
 
 def _missed(question: Question) -> Sentence:
@@ -184,7 +192,7 @@ def _picked(
 ) -> tuple[list[tuple[int, Choice]], Field, Doubts]:
     wish = table.question.wish
     keeps = np.flatnonzero(beyond <= 0)
-    told = wish.users is not None or wish.rate_per_s is not None
+    told = table.question.is_loaded
     doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, told=told))
     unwanted = OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset()
     figures = {name: column[keeps] for name, column in table.figures.items() if name not in unwanted}

@@ -12,6 +12,7 @@ from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
 from rigright.facts.chips import short
+from rigright.predict.kept import SAFE
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
     TRAINED,
@@ -35,8 +36,6 @@ from rigright.search.record import Plan
 from rigright.verbs.planning.planned import Planned
 
 LONG_DAYS = 366  # nobody trains for so long
-ENOUGH = 0.9  # of the requests keep a limit, where nobody says for how many it holds
-SURELY = 0.995  # a share that is not worth saying
 
 
 def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
@@ -77,6 +76,8 @@ def _brief(result: Planned) -> Iterator[Part]:
     known = words.known_by(first)
     if known:
         yield Line(said=known, tone="dim")
+    if any(words.safe(plan) for plan in result.shown[:MOST_PLANS]):
+        yield Line(said=say("safe: every limit holds in 9 of 10 cases"), tone="dim")
     stale = [plan for plan in result.shown[:MOST_PLANS] if plan.supply.stale]
     if stale:
         dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
@@ -153,12 +154,11 @@ def verdict(result: Planned) -> Line:
 
 
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
-    """What keeps a plan from a plain tick: limits held for too few, cards that idle, an overload."""
-    enough = result.wish.percentile or ENOUGH
-    for name, share in first.held.items():
-        if share < min(enough, SURELY):
+    """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
+    for name, sure in first.certainty.items():
+        if sure < SAFE and first.safe is None and getattr(result.wish, name) is not None:
             limit = words.limit(name, result.wish)
-            yield say("{limit} in only {share} of requests", limit=limit, share=f"{share:.0%}")
+            yield say("{limit} in only {count} of 10 cases", limit=limit, count=f"{10 * sure:.0f}")
     paid = first.supply.n_chips
     if paid is not None and paid > first.n_chips:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)

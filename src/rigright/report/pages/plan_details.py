@@ -111,6 +111,8 @@ def full_table(result: Planned) -> Table:
         rows.append((say("step"), *steps))
     if any(plan.concurrency for plan in plans):
         rows.append((say("concurrency"), *(words.concurrency(plan) for plan in plans)))
+    if any(words.safe(plan) for plan in plans):
+        rows.append((say("safe tok/s at concurrency"), *(words.safe(plan) for plan in plans)))
     for name, head in ROWS:
         cells = tuple(
             words.figure(name, plan.figures.get(name), currency=result.wish.currency) for plan in plans

@@ -91,6 +91,9 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
         power = compared or alone or wish.power_w is not None or wish.aim == "power"
         if any(cells) and not said and (power or head.name != "power_w"):
             columns.append((Column(head=head.head, right=True), cells))
+        surely = [words.safe(plan) for plan in plans] if head.name == "output_tok_per_s" else []
+        if any(surely) and (not alone or compared):
+            columns.append((Column(head=say("safe"), right=True), surely))
     why = [words.why(plan) for plan in plans]
     if not alone and not compared and any(why):
         columns.append((Column(head=say("why"), flexible=True), why))

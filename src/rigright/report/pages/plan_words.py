@@ -183,11 +183,22 @@ def speed(plan: Plan) -> Shown:
     users, days = plan.concurrency, plan.figures.get("days")
     if name == "output_tok_per_s" and users is not None and users > 1:
         told = say("{rate} tok/s at concurrency {users}", rate=rate, users=f"{users:,.0f}")
+        if safe(plan):
+            told = say("{rate} tok/s expected at concurrency {users} ({safe} is safe)", rate=rate,
+                       users=f"{users:,.0f}", safe=safe(plan))  # fmt: skip
     return (
         told
         if days is None
         else with_commas([say("done in {time}", time=show_seconds(days.value * DAY_S)), told]) or ""
     )
+
+
+def safe(plan: Plan) -> Shown:
+    """The load whose limits surely hold, where it is a smaller one."""
+    if plan.safe is None or plan.concurrency is None or plan.safe.concurrency >= plan.concurrency:
+        return ""
+    rate, users = show_short(plan.safe.output_tok_per_s), f"{plan.safe.concurrency:,.0f}"
+    return say("{rate} at {users}", rate=rate, users=users)
 
 
 def load(plan: Plan) -> Shown:

@@ -81,11 +81,11 @@ def test_the_answer_speaks_of_audio_and_of_no_tokens(planned):
 def test_explain_tells_the_same_hours(planned):
     first = planned.first
     wish = ServingWish(
-        engine=first.work.engine, weights=first.work.weights, kv=first.work.kv, batch=first.work.batch
+        engine=first.work.engine, weights=first.work.weights, kv=first.work.kv, users=first.concurrency
     )
     told = explain(WHISPER, "rtx 4060", wish=wish)
     hours = told.speed.audio_h_per_h
-    assert hours.value == pytest.approx(first.figures["audio_h_per_h"].value, rel=0.02)
+    assert hours.value == pytest.approx(first.figures["audio_h_per_h"].value, rel=1e-6)
     assert hours.mark == "physics"
     assert explain_page.plain(told, "en")["speed"]["audio_h_per_h"]["value"] == hours.value
     assert "prompt" not in str(explain_page.page(told))

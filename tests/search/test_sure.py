@@ -18,7 +18,8 @@ from rigright.search.figures import limits_of
 from rigright.search.find import find
 from rigright.search.question import ask
 from rigright.search.serving import filled, tabled
-from rigright.search.sure import CARDS, CROWDED, EACH_DOUBLING, _chance, doubts_of
+from rigright.predict.kept import chance
+from rigright.search.sure import CARDS, CROWDED, EACH_DOUBLING, doubts_of
 from rigright.search.why import excess_of
 
 WORK = {"prompt_tok": 1024, "output_tok": 256}
@@ -26,14 +27,14 @@ WORK = {"prompt_tok": 1024, "output_tok": 256}
 
 @given(excess=st.floats(-5, 0), nearer=st.floats(0, 2), width=st.floats(1.01, 20), wider=st.floats(1, 5))
 def test_a_limit_is_kept_the_surer_the_farther_it_is_and_the_better_it_is_known(excess, nearer, width, wider):
-    sure = _chance(np.array(excess), np.array(width))
+    sure = chance(np.array(excess), np.array(width))
     assert 0.5 <= sure <= 1
-    assert _chance(np.array(min(excess + nearer, 0.0)), np.array(width)) <= sure
-    assert _chance(np.array(excess), np.array(width * wider)) <= sure
+    assert chance(np.array(min(excess + nearer, 0.0)), np.array(width)) <= sure
+    assert chance(np.array(excess), np.array(width * wider)) <= sure
 
 
 def test_the_edge_of_a_band_is_nine_cases_of_ten():
-    assert _chance(-np.log(np.array([2.0, 5.0])), np.array([2.0, 5.0])) == pytest.approx(0.9, abs=0.01)
+    assert chance(-np.log(np.array([2.0, 5.0])), np.array([2.0, 5.0])) == pytest.approx(0.9, abs=0.01)
 
 
 def test_an_expert_is_not_offered_eight_small_cards_first(market):

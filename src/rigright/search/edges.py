@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from rigright.choice.drafts import paid_tok
-from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.choice.work import traffic_of as sent
 from rigright.demand import Numbers, Traffic
 from rigright.facts.anchors import ANY, anchors
@@ -32,7 +31,7 @@ def bounds_of(question: Question) -> dict[str, float]:
     wish, usual = question.wish, question.usual
     named = {"ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s}
     if usual.ttft_s is not None and wish.tok_per_s is None and not any(named.values()):
-        return {"ttft_s": usual.ttft_s, "tpot_s": 1 / (usual.enough_tok_per_s or USUAL_TOK_PER_S)}
+        return {"ttft_s": usual.ttft_s, "tpot_s": 1 / question.pace_tok_per_s}
     return {name: bound for name, bound in named.items() if bound is not None}
 
 

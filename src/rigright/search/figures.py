@@ -9,7 +9,6 @@ import numpy as np
 
 from rigright.arch import count
 from rigright.base.record import dataclass
-from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
 from rigright.cost.power import Busy, Draw, busy_in, draw_w, machine_w, rented_w
 from rigright.cost.weights import weights_bytes
@@ -152,7 +151,7 @@ def usual_limits(question: Question, figures: dict[str, Numbers]) -> tuple[Limit
         return ()
     return (
         Limit(name="ttft_s", reached=figures["ttft_s"], bound=ttft),
-        Limit(name="tpot_s", reached=figures["tpot_s"], bound=1 / USUAL_TOK_PER_S),
+        Limit(name="tpot_s", reached=figures["tpot_s"], bound=1 / question.pace_tok_per_s),
     )
 
 

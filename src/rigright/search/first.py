@@ -52,13 +52,13 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
         [one > 1 / SAFE for one in doubts.broken.values()] or [np.zeros(len(index), bool)], axis=0
     )
     wish = question.wish
-    enough = 0.0 if wish.tpot_s is not None else question.usual.enough_tok_per_s
+    paced = wish.tpot_s is not None or not question.is_loaded  # by a limit that all of them keep
+    enough = 0.0 if paced else question.usual.enough_tok_per_s
     late = _late(table, index)
     # a user waits for the first token as for the rest: a queue is no cure for slow tokens
     answer = wish.output_tok or 1
     token_s = (figures["ttft_s"] + figures["tpot_s"] * (answer - 1)) / answer
-    pace_s = token_s if question.is_loaded else figures["tpot_s"]
-    slow = np.ceil(STEPS * np.log2(np.maximum(pace_s * enough, 1.0)))
+    slow = np.ceil(STEPS * np.log2(np.maximum(token_s * enough, 1.0)))
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)

@@ -17,7 +17,7 @@ from rigright.base.words import say
 from rigright.choice.drafts import NONE, Drafts, drafts_of
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
-from rigright.choice.work import Work, contexts, work_of, works
+from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, work_of, works
 from rigright.demand import Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
@@ -104,11 +104,20 @@ class Question:
     more: bool = False  # engines, formats and layouts beside the usual ones
     apart: bool = True  # workers for prompts and workers for tokens may be parted
     contexts: tuple[int, ...] = ()  # shorter than the wish's, for where that has no room
+    pace_tok_per_s: float = USUAL_TOK_PER_S  # that each user gets at least, where nobody says
 
     @property
     def is_loaded(self) -> bool:
         """Whether the load is given; else each layout runs at the highest that its limits leave it."""
         return self.wish.users is not None or self.wish.rate_per_s is not None
+
+    @property
+    def paces(self) -> tuple[Question, ...]:
+        """The same for users who read, then for users who wait; where the load is given for the latter."""
+        read = self.usual.enough_tok_per_s
+        if self.is_loaded or read <= USUAL_TOK_PER_S:
+            return (self,)
+        return (replace(self, pace_tok_per_s=read), self)
 
 
 def ask(

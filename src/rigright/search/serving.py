@@ -78,9 +78,7 @@ def searched(question: Question) -> tuple[Table, tuple[Limit, ...], tuple[Limit,
     Other engines, formats that lose more and smaller caches are looked at only then.
     """
     last: tuple[Table, tuple[Limit, ...], tuple[Limit, ...]] | None = None
-    for one in _levels(question):
-        if not one.ways:
-            continue
+    for one in (paced for level in _levels(question) if level.ways for paced in level.paces):
         table = tabled(one)
         limits = limits_of(one, table.figures)
         comfort = usual_limits(one, table.figures)
@@ -158,18 +156,16 @@ def _found(table: Table, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...
     wanted = excess_of((*limits, *comfort), size)
     if comfort and (wanted <= 0).any():
         chosen = _chosen(table, (*limits, *comfort), beyond=wanted)
-        return replace(chosen, notes=(_comfort(table.question, chosen.plans[0]),))
+        return replace(chosen, notes=(_comfort(table.question),))
     found = _chosen(table, limits, beyond=beyond)
     return replace(found, notes=(_missed(table.question),)) if comfort else found
 
 
-def _comfort(question: Question, first: Plan) -> Sentence:
+def _comfort(question: Question) -> Sentence:
     """What was wanted though nobody said so."""
-    usual, pace = question.usual, first.figures.get("tpot_s")
-    reads = pace is not None and pace.value * usual.enough_tok_per_s <= 1 and not question.is_loaded
-    rate = max(usual.enough_tok_per_s if reads else 0, USUAL_TOK_PER_S)
+    rate = f"{question.pace_tok_per_s:g}"
     bounds = say(
-        "TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=usual.ttft_s or USUAL_TTFT_S, rate=f"{rate:g}"
+        "TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=question.usual.ttft_s or USUAL_TTFT_S, rate=rate
     )
     return say("assumed: {parts}", parts=bounds)
 

@@ -113,28 +113,26 @@ def _closed(pools: _Pools, rates: Rates, *, traffic: Traffic, token: Callable[[N
     free = rates.request_s + pools.prompt_s + pools.handed_s
     line = np.maximum(load / pools.lines - 1, 0) * pools.prompt_s  # that a load all at once stands in
     first = first_round(rates, load, traffic=traffic)
-    decoding, ttft, tpot, held = np.minimum(load, pools.most), free, free, free
+    decoding, per_s = np.minimum(load, pools.most), load / (free + outputs * token(1.0).total_s)
+    ttft, tpot, held, late = free, free, free, (free, free, free)
     for _ in range(ROUNDS):
         tpot = token(decoding).total_s / (1 + traffic.accepted_tok)
         kept = load / (pools.lines / pools.prompt_s) - outputs * tpot  # where prompts are the limit
         full = load * outputs * tpot / pools.most - outputs * tpot  # where room for tokens is
         held = np.maximum(kept, full)
-        ttft = np.maximum(free + first * line / 2, held)
-        decoding = np.minimum(load * outputs * tpot / (ttft + outputs * tpot), pools.most)
-    per_s = load / (ttft + outputs * tpot)
-    # prompts of a service find a free worker as those of an open loop do
-    somebody, after = _met(pools, np.minimum(per_s * pools.prompt_s / pools.lines, BUSIEST))
-    late = [np.maximum(np.log(somebody / part), 0) * after for part in PARTS]
-    wait = (1 - first) * np.minimum(somebody * after, line)
+        # prompts of a service find a free worker as those of an open loop do, behind all others at most
+        somebody, after = _met(pools, np.minimum(per_s * pools.prompt_s / pools.lines, BUSIEST))
+        late = tuple(np.minimum(np.maximum(np.log(somebody / part), 0) * after, line) for part in PARTS)
+        wait = first * line / 2 + (1 - first) * np.minimum(somebody * after, line)
+        ttft = np.maximum(free + wait, held)
+        per_s = load / (ttft + outputs * tpot)
+        decoding = np.minimum(per_s * outputs * tpot, pools.most)
     return _Flow(
         decoding=decoding,
         tpot_s=tpot,
         per_s=per_s,
         busy=decoding / pools.most,
-        waits_s=tuple(
-            np.maximum(one, held - free)
-            for one in (ttft - free + wait, *(np.minimum(one, line) for one in late))
-        ),
+        waits_s=(ttft - free, *(np.maximum(one, held - free) for one in late)),
     )
 
 

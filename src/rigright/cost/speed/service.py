@@ -106,9 +106,9 @@ def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     asked = filled if traffic.concurrency is None else np.maximum(traffic.concurrency / layout.dp, 1)
     running = np.minimum(asked, most)
     load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
-    per_s = running / load.life_s
-    queued = (asked - running) / per_s
     met, lasts = _met(load, running)
+    per_s = running / (load.life_s + met * lasts)
+    queued = (asked - running) / per_s
     first = first_round(rates, asked * layout.dp, traffic=traffic)
     line = (running - 1) * load.prompt_s  # all that came at once, one after the other
     half, late95, late99 = (_late(met, lasts, part=part) for part in PARTS)

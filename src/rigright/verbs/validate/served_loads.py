@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,7 @@ from rigright.base.units import MEGA
 MLPERF = "mlperf"
 OPEN = frozenset({"Server", "Interactive"})  # scenarios of MLPerf whose requests come at random
 WHOLE = frozenset({"gemma3"})  # families that see a picture as one sample, whatever its size
+SOME = math.nan
 TILE_TOK = 1024  # a tower of fewer patches sees tiles, and the picture made small once more
 
 
@@ -27,7 +29,7 @@ class ServedLoad:
     unsure: bool = False  # the benchmark's lengths are estimates of ours
     samples: float = 0.0  # that the tower for pictures works on, for a request
     rate_per_s: float | None = None
-    requests: float | None = None  # of the whole run
+    requests: float | None = None  # of the whole run; nan: a run of which nobody says how many it sent
     ttft_p99_s: float | None = None
     tpot_p99_s: float | None = None
     median: bool = False  # the figure is that of the middle pass, not the mean
@@ -53,12 +55,20 @@ def load_of(row: Row, arch: Arch) -> ServedLoad:
         prompt_tok=prompt, output_tok=output, samples=samples,
         said_prompt=row.get("prompt_tok") is not None, said_output=row.get("output_tok") is not None,
         rate_per_s=rate,
-        requests=row.get("requests") if row.get("rate_per_s") else None,
+        requests=_requests(row),
         unsure=known.get("confidence") == "low",
         ttft_p99_s=limits.get("ttft_p99_s"), tpot_p99_s=limits.get("tpot_p99_s"),
         median=row.get("itl_p50_ms") is not None or bool(row.get("median_pass")),
         manner=MLPERF if name == MLPERF else "",
     )  # fmt: skip
+
+
+def _requests(row: Row) -> float | None:
+    """Requests of a run: told, or some where the row says who measured it or when; None: of a service."""
+    found: float | None = row.get("requests")
+    if row.get("rate_per_s"):
+        return found
+    return SOME if found is None and (row.get("source") or row.get("measured")) else found
 
 
 def is_loaded(row: Row) -> bool:

@@ -53,6 +53,8 @@ class ServingWish:
     output_tok: int | None = None
     users: float | None = None  # requests in flight at once; those that have no room queue
     rate_per_s: float | None = None  # requests that arrive
+    requests: int | None = None  # of a run that starts all at once; None: a service goes on
+    percentile: float | None = None  # the share of requests that times hold for; None: on average
     cached_share: float = 0.0  # of prompts, found in the prefix cache
     draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
     draft_tok: int | None = None  # drafted for each pass

@@ -13,12 +13,12 @@ from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.words import tell
 from rigright.demand import PlanWish
+from rigright.predict.kept import chance
 from rigright.search.choose import cost_of
 from rigright.search.figures import limits_of
 from rigright.search.find import find
 from rigright.search.question import ask
 from rigright.search.serving import filled, tabled
-from rigright.predict.kept import chance
 from rigright.search.sure import CARDS, CROWDED, EACH_DOUBLING, doubts_of
 from rigright.search.why import excess_of
 

@@ -37,6 +37,7 @@ class Case:
     engine: Engine
     cards: tuple[Card, ...]
     traffic: Traffic | None = None  # None: the batch and the context tell it
+    percentile: float | None = None  # the share of requests that times are told for; None: on average
     drafts: Drafts = NONE
     image_px: int | None = None  # of a side, of images that are made or looked at
     steps: int | None = None  # of a generator, for an image

@@ -17,6 +17,8 @@ from rigright.arch.record import Arch
 from rigright.cost.bands import EDGE, band, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import NOTHING, Known, known_of, ran
+from rigright.cost.speed.apart import Apart
+from rigright.cost.speed.service import Service
 from rigright.demand import Numbers
 from rigright.facts.anchors import ANY, RunCase
 from rigright.facts.chips import Chip
@@ -51,6 +53,12 @@ def at_percentile(served: Mapping[str, Numbers], figure: str, *, percentile: flo
     part = max(log((1 - less) / (1 - percentile)) / log((1 - less) / (1 - more)), 0.0)
     rest = np.subtract(served[high], served[low], where=np.isfinite(served[high]), out=served[high].copy())
     return served[low] + part * rest if part else served[low]
+
+
+def columns_of(service: Service | Apart) -> dict[str, Numbers]:
+    """The times of a service that percentiles are told of, by their names."""
+    names = {*TIMES, *(name for shares in KNOWN_SHARES.values() for name in shares.values())}
+    return {name: np.asarray(getattr(service, name)) for name in names}
 
 
 def share_kept(served: Mapping[str, Numbers], figure: str, *, bound: float) -> Numbers:

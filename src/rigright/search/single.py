@@ -77,10 +77,12 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         batch=wish.batch or case.serving.batch,
         offload=offload or case.serving.offload,
     )
+    traffic = case.traffic if generates(arch) else None
     case = replace(
         case,
         serving=serving,
-        traffic=case.traffic if generates(arch) else None,
+        traffic=None if traffic is None else replace(traffic, requests=wish.requests),
+        percentile=full.percentile,
         image_px=wish.image_size,
         steps=wish.steps,
         notes=(
@@ -122,6 +124,7 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         users=users,
         rate_per_s=wish.rate_per_s or work.rate_per_s,
         cached_share=wish.cached_share or work.cached_share,
+        percentile=wish.percentile or work.percentile,
         draft=wish.draft or work.draft,
         draft_tok=wish.draft_tok or work.draft_tok,
         most_plans=1,

@@ -30,7 +30,7 @@ from rigright.report.pages.samples import (
     sample_table,
     samples_table,
 )
-from rigright.report.pages.speed import figures_table, limited_by, speed_lines, speed_table
+from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.report.pages.why import reasons_table
 from rigright.verbs.serving.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
 from rigright.verbs.serving.timed import Speed
@@ -194,7 +194,11 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         told = say("{rate} tok/s", rate=rate)
         if speed.concurrency > 1:
             told = say("{rate} tok/s at concurrency {users}", rate=rate, users=f"{speed.running:,.0f}")
-        ttft = None if waits else say("TTFT {time}", time=show_seconds(speed.ttft_s.value))
+        ttft = (
+            None
+            if waits
+            else say("TTFT{at} {time}", at=at_share(speed.percentile), time=show_seconds(speed.ttft_s.value))
+        )
         cache = None
         if limits is not None and limits.pool_tok is not None:
             cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")

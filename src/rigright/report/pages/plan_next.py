@@ -111,6 +111,7 @@ def explain_flags(plan: Plan, *, wish: PlanWish | None = None) -> list[str]:
         "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
         "--context": work.context_tok, "--prompt": work.prompt_tok, "--output": wish.output_tok,
         "--cached": f"{wish.cached_share:g}" if wish.cached_share else None,
+        "--percentile": None if wish.percentile is None else f"{100 * wish.percentile:.12g}",
         "--draft": f"{wish.draft:g}" if wish.draft is not None and plan.drafts.drafted_tok else None,
         "--draft-tokens": plan.drafts.drafted_tok or None,
         **_load(plan, work, wish=wish),

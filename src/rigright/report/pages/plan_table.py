@@ -11,6 +11,7 @@ from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import amount, symbol
+from rigright.report.pages.speed import at_share
 from rigright.search.record import Plan
 
 MOST_PLANS = 3
@@ -50,7 +51,7 @@ class Head:
 
 def heads(wish: PlanWish) -> tuple[Head, ...]:
     """Every column of figures there may be."""
-    sign, at = symbol(wish.currency), "" if wish.percentile is None else f" p{100 * wish.percentile:g}"
+    sign, at = symbol(wish.currency), at_share(wish.percentile)
     return (
         Head(name="audio_h_per_h", head=say("audio h/h")),
         Head(name="output_tok_per_s", head=say("tok/s")),

@@ -33,13 +33,18 @@ def time_between(found: Estimate) -> str:
     return f"{shown} ({show_short(found.low / scale)}-{show_short(found.high / scale)})" if unit else shown
 
 
+def at_share(percentile: float | None) -> str:
+    """After the name of a time: the percentile it is told for."""
+    return "" if percentile is None else f" p{100 * percentile:g}"
+
+
 def figures_table(speed: Speed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
     """What users see, with its band; then how far it goes."""
-    crowd, audio = speed.concurrency > 1, speed.audio_h_per_h
+    crowd, audio, at = speed.concurrency > 1, speed.audio_h_per_h, at_share(speed.percentile)
     rows: list[tuple[Shown, ...]] = [
         *([] if audio is None else [_figure(say("audio h/h"), audio)]),
-        _figure(say("TTFT, s"), speed.ttft_s),
-        _figure(say("TPOT, ms"), speed.tpot_s, scale=KILO),
+        _figure(say("TTFT{at}, s", at=at), speed.ttft_s),
+        _figure(say("TPOT{at}, ms", at=at), speed.tpot_s, scale=KILO),
         _figure(say("tok/s per user"), speed.user_tok_per_s),
         *([_figure(say("output tok/s"), speed.output_tok_per_s)] if crowd else []),
         *([_figure(say("prefill tok/s"), speed.prefill_tok_per_s)] if audio is None else []),
@@ -75,7 +80,8 @@ def limited_by(speed: Speed, *, hosted: bool = False) -> Line:
 def speed_lines(speed: Speed) -> Iterator[Shown]:
     """What users see, and what limits it."""
     yield say(
-        "TTFT {ttft} with a prompt of {prompt} tokens; TPOT {tpot}",
+        "TTFT{at} {ttft} with a prompt of {prompt} tokens; TPOT{at} {tpot}",
+        at=at_share(speed.percentile),
         ttft=time_between(speed.ttft_s),
         prompt=f"{speed.prompt_tok:,.0f}",
         tpot=time_between(speed.tpot_s),

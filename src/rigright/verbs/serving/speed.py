@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from rigright.choice.case import Case
@@ -9,14 +11,17 @@ from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import beside_cards
 from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
+from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, pool_tok
+from rigright.cost.speed.apart import Apart
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.service import Limits, micro_seqs
+from rigright.cost.speed.service import Limits, Service, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.hosts import CPU
+from rigright.predict.kept import TIMES, at_percentile, columns_of
 from rigright.predict.room import whole_rates
 from rigright.predict.served import most_seqs, served, server_rates
 from rigright.predict.told import at, case_of, tell
@@ -73,6 +78,8 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     }
     asked = case_of(traffic, weights, chips=case.layout.tp * case.layout.pp * case.layout.dp)
     told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=asked)
+    if case.percentile is not None:
+        told |= _late(found, told, percentile=case.percentile)
     audio_s = work_named(SPEECH, case.arch).audio_s if transcribes(case.arch) else None
     return Speed(
         audio_s=audio_s,
@@ -83,11 +90,23 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         output_tok=float(traffic.output_tok),
         concurrency=float(traffic.concurrency or running),
         rate_per_s=traffic.rate_per_s,
+        percentile=case.percentile,
         running=running * case.layout.dp,
         token_pass=_parts(token),
         prompt_pass=_parts(prompt, times=chunks / gain),
         **told,
     )
+
+
+def _late(found: Service | Apart, told: Mapping[str, Estimate], *, percentile: float) -> dict[str, Estimate]:
+    """What such a share of requests keeps, in place of the mean."""
+    columns = columns_of(found)
+    later = {
+        name: _most(at_percentile(columns, name, percentile=percentile)) / _most(columns[name])
+        for name in TIMES
+    }
+    times = {**later, "user_tok_per_s": 1 / later["tpot_s"]}
+    return {name: at(told[name], told[name].value * ratio) for name, ratio in times.items()}
 
 
 def _most(values: Numbers) -> float:

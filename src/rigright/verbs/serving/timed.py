@@ -52,9 +52,12 @@ class Speed:
     audio_h_per_h: Estimate | None = None  # of models that transcribe
     audio_s: float | None = None  # of a window
     rate_per_s: float | None = None  # of requests that arrive, where such a load was asked for
+    percentile: float | None = (
+        None  # the share of requests that `ttft_s` and `tpot_s` hold for; None: the mean
+    )
 
     TOLD = """
-        prompt_tok output_tok concurrency running audio_h_per_h?
+        prompt_tok output_tok concurrency running percentile? audio_h_per_h?
         ttft_s tpot_s user_tok_per_s output_tok_per_s prefill_tok_per_s
         token_pass prompt_pass
     """

@@ -52,7 +52,7 @@ from rigright.options.row import (
 METHODS = ("full", "lora", "qlora", "dora")
 ADAPTERS = ("train=lora", "train=qlora", "train=dora")
 AIMS = ("cost", "speed", "latency", "ttft", "power", "quality", "price")
-LOADS = ("poisson", "gamma", "burst", "diurnal", "closed")
+LOADS = ("poisson", "gamma", "burst", "diurnal", "closed", "together")
 TRAINING_MODES = ("finetune", "pretrain")
 SAMPLE_MODES = ("image", "embed")
 MADE = (
@@ -246,8 +246,8 @@ LOAD = (
          verbs="simulate"),
     _row("requests", "N", read=parse_count, verbs=ONE, works=TEXT, bars="trace",
          text=say("requests of the run (simulate: 1000); explain takes them to start all at once")),
-    _row("arrivals", "NAME", read=str, text=say("arrival process: poisson, gamma, burst, diurnal, closed"),
-         verbs="simulate", choices=lambda: LOADS),
+    _row("arrivals", "NAME", read=str, verbs="simulate", choices=lambda: LOADS,
+         text=say("arrivals: poisson, gamma, burst, diurnal; closed, together (all start at once)")),
     _row("burst", "N", read=parse_count, text=say("requests that arrive together (10)"), verbs="simulate",
          needs="arrivals=burst"),
     _row("burstiness", "N", read=spread, text=say("variation of the gaps (CV): 1 is Poisson (2)"),

@@ -12,26 +12,32 @@ from rigright.sim.load import Load
 
 DAY_SWING = 0.8  # of a day's rate, from its mean to its top
 CURVE_POINTS = 4096
+CLOSED = "closed"
+TOGETHER = "together"  # a closed loop whose users all start at the same moment, as benchmarks do
+LOOPS = frozenset({CLOSED, TOGETHER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
     """How requests arrive."""
 
-    kind: str = "poisson"  # a key of PROCESSES, or "closed"
+    kind: str = "poisson"  # a key of PROCESSES, or one of LOOPS
     spread: float = 2.0  # gamma: standard deviation of gaps over their mean; 1 is Poisson, 0 a metronome
     burst: int = 10  # burst: requests that come together
     period_s: float = 86_400.0  # diurnal: from top to top
     think_s: float = 0.0  # closed: between an answer and the next question
+    life_s: float = 0.0  # closed: users start at any moment of it, as if they had been there; 0: all at once
 
 
 def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> Load:
     """So many requests of a traffic."""
     dice = np.random.default_rng(seed)
     users = None
-    if process.kind == "closed":
+    if process.kind in LOOPS:
         users = max(min(int(traffic.concurrency), count), 1)
         moments = np.zeros(count)
+        moments[:users] = np.sort(dice.uniform(0, process.life_s + process.think_s, users))
+        moments -= moments[0]
     else:
         moments = PROCESSES[process.kind](dice, count, rate_per_s=float(traffic.rate_per_s), process=process)
         moments -= moments[0]
@@ -43,6 +49,7 @@ def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> 
         cached_tok=np.minimum(np.full(count, int(traffic.cached_tok)), prompt - 1),
         users=users,
         think_s=process.think_s,
+        steady=users is not None and process.life_s > 0,
     )
 
 

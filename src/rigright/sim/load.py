@@ -19,6 +19,7 @@ class Load:
     cached_tok: np.ndarray  # of the prompt, found in the prefix cache
     users: int | None = None  # a closed loop: so many at once, each asks again when it has its answer
     think_s: float = 0.0  # between an answer and the next question
+    steady: bool = False  # users come one by one: what counts is the time while all of them are there
 
     @property
     def count(self) -> int:

@@ -13,6 +13,7 @@ from rigright.sim.log import Curves, Log
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 BINS = 48
+FEWEST = 20  # requests of a steady state, to be counted alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +46,16 @@ class Targets:
 
     ttft_s: float | None = None
     tpot_s: float | None = None
+    percentile: float | None = None  # the share of requests they hold for; None: on average
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """One load, played."""
+    """One load, played. Of a service in steady state, times and rates are those while all users are there."""
 
     requests: int
     served: int
+    counted: int  # requests that the times, rates and shares below are of
     refused: int  # too long for the cache or the model
     span_s: float
     ttft_s: Spread
@@ -65,6 +68,8 @@ class Tally:
     total_tok_per_s: float
     good_share: float  # of all requests: served and within the targets
     good_per_s: float
+    ttft_reached_s: float  # what is held against the target: the mean, or the percentile that was asked for
+    tpot_reached_s: float
     ttft_share: float  # of all requests: the first token came within its target
     tpot_share: float
     backlog_share: float  # of all requests: not yet started when the last one arrived
@@ -107,15 +112,22 @@ def moments_of(played: Played) -> Moments:
 def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
     """Count."""
     found = moments_of(played)
-    ok = np.isfinite(found.last_s)
+    served = np.isfinite(found.last_s)
     more = np.maximum(load.output_tok - 1, 1)
     tpot = np.where(load.output_tok > 1, (found.last_s - found.first_s) / more, np.nan)
     start = float(found.arrival_s.min())
-    end = float(np.max(found.last_s[ok], initial=start))
+    end = float(np.max(found.last_s[served], initial=start))
     span = max(end - start, 1e-9)
+    mine = _counted(load, found)
+    ok, count = served & mine, max(int(mine.sum()), 1)
     soon = ok & _within(found.ttft_s, targets.ttft_s)
     steady = ok & (_within(tpot, targets.tpot_s) | (load.output_tok == 1))
-    good, count = soon & steady, max(load.count, 1)
+    good = soon & steady
+    window = (
+        (start, end) if mine.all() else (float(found.arrival_s[mine].min()), float(found.arrival_s.max()))
+    )
+    ended = served & (found.last_s > window[0]) & (found.last_s <= window[1])
+    over = max(window[1] - window[0], 1e-9)
     way_s = (*played.prefill_servers, *played.servers)[0].shop.request_s
     logs = [server.log for server in played.servers]
     all_logs = logs + [server.log for server in played.prefill_servers]
@@ -127,7 +139,8 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
     ]
     return Tally(
         requests=load.count,
-        served=int(ok.sum()),
+        served=int(served.sum()),
+        counted=count,
         refused=len(played.refused),
         span_s=span,
         ttft_s=spread(found.ttft_s[ok]),
@@ -135,23 +148,40 @@ def tally(load: Load, played: Played, *, targets: Targets) -> Tally:
         itl_s=_gaps(logs),
         queue_s=spread(np.maximum(found.started_s - found.arrival_s - way_s, 0.0)[ok]),
         latency_s=spread((found.last_s - found.arrival_s)[ok]),
-        requests_per_s=float(ok.sum()) / span,
-        output_tok_per_s=float(load.output_tok[ok].sum()) / span,
-        total_tok_per_s=float((load.output_tok + load.prompt_tok)[ok].sum()) / span,
+        requests_per_s=float(ended.sum()) / over,
+        output_tok_per_s=float(load.output_tok[ended].sum()) / over,
+        total_tok_per_s=float((load.output_tok + load.prompt_tok)[ended].sum()) / over,
         good_share=float(good.sum()) / count,
-        good_per_s=float(good.sum()) / span,
+        good_per_s=float(good.sum()) / count * float(ended.sum()) / over,
+        ttft_reached_s=_reached(found.ttft_s[ok], targets.percentile),
+        tpot_reached_s=_reached(tpot[ok], targets.percentile),
         ttft_share=float(soon.sum()) / count,
         tpot_share=float(steady.sum()) / count,
-        backlog_share=float((found.started_s > found.arrival_s.max()).sum()) / count,
+        backlog_share=float((found.started_s > found.arrival_s.max()).sum()) / max(load.count, 1),
         preempted=sum(server.preempted for server in (*played.servers, *played.prefill_servers)),
         cache_most=max(server.log.most_blocks / server.shop.blocks for server in played.servers),
         cache_mean=float(np.mean(filled)) / span,
         busy_share=busy / span / len(all_logs),
-        running_mean=float((found.last_s - found.started_s)[ok].sum()) / span,
+        running_mean=float((found.last_s - found.started_s)[served].sum()) / span,
         passes=int(sum(log.passes for log in all_logs)),
         decode_only_share=sum(log.alone_s for log in all_logs) / busy if busy else 0.0,
         timeline=_timeline(found, played, curves=curves, window=(start, end)),
     )  # fmt: skip
+
+
+def _counted(load: Load, found: Moments) -> np.ndarray:
+    """The requests that are counted: all, or those that came while all users of a service were there.
+
+    A user's first request comes earlier, and the last find others gone; where too few are left, all count.
+    """
+    every = np.ones(load.count, dtype=bool)
+    if not load.steady or load.users is None:
+        return every
+    came = np.arange(load.count) >= load.users
+    kept = came & (found.arrival_s >= found.arrival_s[: load.users].max())
+    latest = np.argsort(found.arrival_s)[load.count - load.users // 2 :]
+    kept[latest] = False
+    return kept if kept.sum() >= FEWEST else every
 
 
 def spread(values: np.ndarray) -> Spread:
@@ -160,6 +190,13 @@ def spread(values: np.ndarray) -> Spread:
     if not len(known):
         return _spread(float("nan"), [float("nan")] * 5)
     return _spread(float(known.mean()), [*np.percentile(known, PERCENTILES).tolist(), float(known.max())])
+
+
+def _reached(values: np.ndarray, percentile: float | None) -> float:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return float("nan")
+    return float(known.mean() if percentile is None else np.percentile(known, 100 * percentile))
 
 
 def _spread(mean: float, marks: list[float]) -> Spread:

@@ -158,7 +158,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     for name, sure in first.certainty.items():
         if sure < SAFE and first.safe is None and getattr(result.wish, name) is not None:
             limit = words.limit(name, result.wish)
-            yield say("{limit} in only {count} of 10 cases", limit=limit, count=f"{10 * sure:.0f}")
+            yield say("{limit} in only {count} of 10 cases", limit=limit, count=int(10 * sure))
     paid = first.supply.n_chips
     if paid is not None and paid > first.n_chips:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)

@@ -23,7 +23,9 @@ from rigright.base.page import (
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
+from rigright.predict.kept import SAFE
 from rigright.report.pages.brief import limit_time, model_name, note_lines, overloaded
+from rigright.report.pages.speed import at_share
 from rigright.sim.tally import Moment, Spread
 from rigright.verbs.simulate.simulated import Against, Simulated
 
@@ -31,8 +33,6 @@ ROWS = 16  # of the picture of the time
 SHARES = 100
 BACKLOG = 0.05  # of all requests still queue when the last one arrives: more is an overload
 CARRIED = 0.9  # of the requests that arrive a second
-MET = 0.9  # of the requests meet their targets: a tick
-ALL_MET = 0.9995  # a share that is not worth saying
 
 
 def page(result: Simulated, *, why: bool = False, details: bool = False) -> Page:
@@ -63,45 +63,63 @@ def _verdict(result: Simulated) -> Line:
         served, is_one = counted.requests_per_s, result.machine.startswith("1x ")
         said = overloaded(short(result.machine), served=served, rate=rate, needed=None, is_one=is_one)
         return Line(said=with_semicolons([said, *late]) or said, tone="bad")
+    at = at_share(result.targets.percentile)
     told = [
-        say("TTFT p95 {time}", time=_time(counted.ttft_s.p95)),
-        say("TPOT p95 {time}", time=_time(counted.tpot_s.p95)),
+        say("TTFT{at} {time}", at=at, time=_time(counted.ttft_reached_s)),
+        say("TPOT{at} {time}", at=at, time=_time(counted.tpot_reached_s)),
     ]
-    refused = counted.requests - counted.served
+    figures = with_commas([*told, _rate(result)]) or ""
+    refused, tone = counted.requests - counted.served, _tone(result)
     if late:
-        tone: Tone = "good" if counted.good_share >= MET else "warn"
         said = with_semicolons(late) or late[0]
+    elif _has_targets(result):
+        share = f"{SHARES * counted.good_share:.3g}"
+        said = say("{figures}: {share} % of requests meet the targets", figures=figures, share=share)
     else:
-        tone = "good"
-        figures = with_commas([*told, _rate(result)]) or ""
         said = say("{machine} serves {model}: {figures}", machine=short(result.machine),
                    model=model_name(result.model), figures=figures)  # fmt: skip
-        if _has_targets(result):
-            said = say("{figures}: every request meets its targets", figures=with_commas(told) or "")
     if refused:
-        tone = "warn"
+        tone = "warn" if tone == "good" else tone
         said = say("{said}; requests not served: {count}", said=said, count=f"{refused:,}")
     return Line(said=said, tone=tone)
+
+
+def _tone(result: Simulated) -> Tone:
+    """Good where every target is surely met, bad where one is not."""
+    if any(over for *_, over in _targets(result)):
+        return "bad"
+    return "warn" if any(sure < SAFE for sure in result.certainty.values()) else "good"
 
 
 def _rate(result: Simulated) -> Sentence:
     return say("{rate} tok/s", rate=show_short(result.output_tok_per_s.value))
 
 
-def _late(result: Simulated) -> Iterator[Sentence]:
-    """Each target that some requests miss, with how many do."""
+def _targets(result: Simulated) -> Iterator[tuple[str, str, float, float, float, bool]]:
+    """Each target: figure, name, what is reached and wanted, the share that meets it, whether it is missed."""
     counted, targets = result.tally, result.targets
     known = (
-        ("TTFT", counted.ttft_s, targets.ttft_s, counted.ttft_share),
-        ("TPOT", counted.tpot_s, targets.tpot_s, counted.tpot_share),
+        ("ttft_s", "TTFT", counted.ttft_reached_s, targets.ttft_s, counted.ttft_share),
+        ("tpot_s", "TPOT", counted.tpot_reached_s, targets.tpot_s, counted.tpot_share),
     )
-    for name, times, target, share in known:
-        if target is not None and share < ALL_MET:
+    for figure, name, reached, target, share in known:
+        if target is not None:
+            yield figure, name, reached, target, share, reached > target
+
+
+def _late(result: Simulated) -> Iterator[Sentence]:
+    """Each target that is missed, with the share of requests that meet it; or that may well be."""
+    at = at_share(result.targets.percentile)
+    for figure, name, reached, target, share, over in _targets(result):
+        if over:
             yield say(
-                "{name} p95 {time}: over the {target} target in {share} % of requests",
-                name=name, time=_time(times.p95), target=limit_time(target),
-                share=f"{SHARES * (1 - share):.0f}" if share < 0.99 else f"{SHARES * (1 - share):.1f}",
+                "{name}{at} {time}: over the {target} target ({share} % of requests meet it)",
+                name=name, at=at, time=_time(reached), target=limit_time(target),
+                share=f"{SHARES * share:.3g}",
             )  # fmt: skip
+        elif result.certainty.get(figure, 1.0) < SAFE:
+            limit, count = f"{name}{at} <= {limit_time(target)}", int(10 * result.certainty[figure])
+            yield say("{limit} in only {count} of 10 cases", limit=limit, count=count)
 
 
 def _strips(timeline: tuple[Moment, ...]) -> Strips:

@@ -10,15 +10,14 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.bands import estimate
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import known_of, ran
 from rigright.cost.memory_kv import generates
-from rigright.cost.speed.rates import SUBJECT
 from rigright.demand import PlanWish, ServingWish, Traffic
 from rigright.facts.nodes import Node
+from rigright.predict.kept import chance_of
+from rigright.predict.told import tell
 from rigright.search.single import single
-from rigright.sim.arrivals import Arrivals, made_load
+from rigright.sim.arrivals import CLOSED, Arrivals, made_load
 from rigright.sim.fleet import ReplicaFleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Moments, Tally, Targets, moments_of, tally
@@ -26,11 +25,11 @@ from rigright.sim.trace import Trace, read_trace
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.simulate.files import write_requests
-from rigright.verbs.simulate.play import play_case
+from rigright.verbs.simulate.play import life_s, play_case
 from rigright.verbs.simulate.setup import read_setup, refuse_both
 from rigright.verbs.simulate.shops import ENDLESS_BLOCKS, policy_of
 from rigright.verbs.simulate.simulated import Against, Simulated
-from rigright.verbs.simulate.wish import CLOSED, PlayWish, check
+from rigright.verbs.simulate.wish import PlayWish, check
 
 FULL, CROWDED = 0.97, 0.5  # of the cache or the time in use; requests that wait for each that is at work
 SATURATED = 0.97  # of the time at work
@@ -59,18 +58,22 @@ def simulate(
     check(load)
     place = _place(model, on, wish=wish or ServingWish(), load=load)
     trace = _trace(load)
-    requests = _made(load) if trace is None else trace.load
+    requests = _made(load, place.case) if trace is None else trace.load
     fleet, played = play_case(place.case, requests, wish=load)
-    told = Targets(ttft_s=load.ttft_s, tpot_s=load.tpot_s)
+    told = Targets(ttft_s=load.ttft_s, tpot_s=load.tpot_s, percentile=load.percentile)
     counted = tally(requests, played, targets=told)
-    found = _simulated(place, fleet, load=load, counted=counted, requests=requests)
+    found = replace(
+        _simulated(place, fleet, load=load, counted=counted, requests=requests),
+        targets=told,
+        certainty=_certainty(place.case, counted, load=load),
+    )
     if trace is not None:
         found = replace(
             found, against=_against(trace, moments_of(played)), notes=(*found.notes, *trace.notes)
         )
     if out is not None:
         write_requests(out, trace=trace, moments=moments_of(played))
-    return replace(found, targets=told, wrote=out, asked=asked)
+    return replace(found, wrote=out, asked=asked)
 
 
 def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWish) -> _Place:
@@ -108,6 +111,7 @@ def _work(load: PlayWish) -> PlanWish:
         rate_per_s=load.rate_per_s,
         ttft_s=load.ttft_s,
         tpot_s=load.tpot_s,
+        percentile=load.percentile,
     )
 
 
@@ -118,7 +122,7 @@ def _trace(load: PlayWish) -> Trace | None:
     return read_trace(text.lines, text.name)
 
 
-def _made(load: PlayWish) -> Load:
+def _made(load: PlayWish, case: Case) -> Load:
     traffic = Traffic(
         prompt_tok=load.prompt_tok,
         output_tok=load.output_tok,
@@ -134,8 +138,9 @@ def _made(load: PlayWish) -> Load:
         burst=load.burst,
         period_s=load.period_s,
         think_s=load.think_s,
+        life_s=life_s(case, traffic) if load.process == CLOSED else 0.0,
     )
-    return made_load(traffic, count=load.requests, process=process, seed=load.seed)
+    return made_load(traffic, count=load.count, process=process, seed=load.seed)
 
 
 def _simulated(
@@ -143,6 +148,12 @@ def _simulated(
 ) -> Simulated:
     case, shop = place.case, fleet.shop
     endless = shop.blocks >= ENDLESS_BLOCKS
+    bands = _banded(
+        case,
+        ttft_s=counted.ttft_s.mean,
+        tpot_s=counted.tpot_s.mean,
+        output_tok_per_s=counted.output_tok_per_s,
+    )
     return Simulated(
         model=case.arch.name,
         machine=place.node.shown,
@@ -159,22 +170,33 @@ def _simulated(
         max_seqs=shop.max_seqs,
         budget_tok=shop.budget_tok,
         load=_told(load, requests),
-        rate_per_s=None if load.trace is not None or load.process == CLOSED else load.rate_per_s,
+        rate_per_s=None if load.trace is not None or load.is_loop else load.rate_per_s,
         tally=counted,
         targets=Targets(),
-        ttft_s=_banded(case, "ttft_s", value=counted.ttft_s.mean),
-        tpot_s=_banded(case, "tpot_s", value=counted.tpot_s.mean),
-        output_tok_per_s=_banded(case, "output_tok_per_s", value=counted.output_tok_per_s),
-        binds=binds(counted, fleet, closed=load.trace is None and load.process == CLOSED),
+        ttft_s=bands["ttft_s"],
+        tpot_s=bands["tpot_s"],
+        output_tok_per_s=bands["output_tok_per_s"],
+        binds=binds(counted, fleet, closed=load.is_loop),
         notes=place.notes,
     )
 
 
-def _banded(case: Case, figure: str, *, value: float) -> Estimate:
-    """A figure with the band of its least known card."""
-    chips = list({card.chip.id: card.chip for card in case.cards}.values())
-    known = known_of(SUBJECT, chips, what=ran(case.arch, engine=case.engine))
-    return estimate(SUBJECT, figure, value=value, known=known.at(known.least()))
+def _banded(case: Case, **figures: float) -> dict[str, Estimate]:
+    """Figures with the bands that people are told of such a case."""
+    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
+    return tell(figures, arch=case.arch, engine=case.engine, chips=chips)
+
+
+def _certainty(case: Case, counted: Tally, *, load: PlayWish) -> dict[str, float]:
+    """By target: the chance that it is met, by the band of its figure."""
+    bounds = {"ttft_s": load.ttft_s, "tpot_s": load.tpot_s}
+    reached = {"ttft_s": counted.ttft_reached_s, "tpot_s": counted.tpot_reached_s}
+    bands = _banded(case, **reached)
+    return {
+        name: chance_of(bands[name], bound=bound)
+        for name, bound in bounds.items()
+        if bound is not None and counted.served
+    }
 
 
 def _told(load: PlayWish, requests: Load) -> Sentence:
@@ -185,7 +207,7 @@ def _told(load: PlayWish, requests: Load) -> Sentence:
         "prompt": f"{load.prompt_tok:,}",
         "output": f"{load.output_tok:,}",
     }
-    if load.process == CLOSED:
+    if load.is_loop:
         return say("{count} requests, concurrency {users}, {prompt} prompt + {output} output tokens",
                    users=load.concurrency, **told)  # fmt: skip
     return say("{count} requests, {rate}/s ({kind}), {prompt} prompt + {output} output tokens",

@@ -13,14 +13,15 @@ from rigright.demand import Serving, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Card
 from rigright.search.record import Plan
-from rigright.sim.arrivals import Arrivals, made_load
+from rigright.sim.arrivals import CLOSED, Arrivals, made_load
 from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Tally, Targets, tally
 from rigright.verbs.serving.cards import worst
+from rigright.verbs.serving.speed import speed
 from rigright.verbs.simulate.shops import fleet_of, policy_of, shop_of
-from rigright.verbs.simulate.wish import CLOSED, PlayWish
+from rigright.verbs.simulate.wish import ROUNDS, PlayWish
 
 SAMPLE = 400  # requests that show what a plan does
 
@@ -32,6 +33,12 @@ def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, 
     shop = shop_of(case, worst(case), policy=policy, chunks=wish.chunks, context_tok=longest)
     fleet = fleet_of(case, shop, wish=wish)
     return fleet, play_fleet(load, fleet)
+
+
+def life_s(case: Case, traffic: Traffic) -> float:
+    """How long a request lives once it is let in, as far as its tokens go."""
+    told = speed(case, traffic=traffic)
+    return float(told.tpot_s.value * traffic.output_tok)
 
 
 def play(
@@ -52,7 +59,11 @@ def play(
             for index in range(plan.n_chips)
         ),
     )
-    kind = CLOSED if traffic.rate_per_s is None else "poisson"
-    load = made_load(traffic, count=requests, process=Arrivals(kind=kind), seed=seed)
+    if traffic.rate_per_s is None:
+        process = Arrivals(kind=CLOSED, life_s=life_s(case, traffic))
+        requests = max(requests, ROUNDS * int(traffic.concurrency))
+    else:
+        process = Arrivals(kind="poisson")
+    load = made_load(traffic, count=requests, process=process, seed=seed)
     _, played = play_case(case, load, wish=PlayWish(requests=requests))
     return tally(load, played, targets=targets or Targets())

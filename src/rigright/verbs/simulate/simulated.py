@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
@@ -47,6 +48,7 @@ class Simulated:
     ttft_s: Estimate  # means, with their bands
     tpot_s: Estimate
     output_tok_per_s: Estimate
+    certainty: Mapping[str, float] = field(default_factory=dict)  # by target: the chance that it is met
     rate_per_s: float | None = None  # that arrive; None: a closed loop, or a trace
     binds: tuple[Sentence, ...]
     against: Against | None = None
@@ -56,7 +58,8 @@ class Simulated:
 
     TOLD = """
         model machine engine engine_version weights_format kv policy replicas prefill_workers router
-        pool_tok max_seqs budget_tok layout{tp pp dp ep cp attention_dp} load targets{ttft_s tpot_s}
+        pool_tok max_seqs budget_tok layout{tp pp dp ep cp attention_dp} load
+        targets{ttft_s tpot_s percentile} certainty
         means=.{ttft_s tpot_s output_tok_per_s}
         *tally binds against notes
     """

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
-from rigright.sim.arrivals import PROCESSES
+from rigright.sim.arrivals import CLOSED, LOOPS, PROCESSES
 from rigright.sim.fleet import ROUTERS
 
-CLOSED = "closed"
+USUAL, ROUNDS = 1000, 4  # requests to play; at least so many for each user
 MOST_REQUESTS = 5_000_000
 MOST_REPLICAS = 4096
 MOST_TOK = 2**31
@@ -21,7 +21,7 @@ class PlayWish:
 
     trace: str | None = None
     setup: str | None = None
-    requests: int = 1000
+    requests: int | None = None
     rate_per_s: float | None = None
     concurrency: int | None = None
     prompt_tok: int = 1024
@@ -42,6 +42,17 @@ class PlayWish:
     prefill_workers: int = 0  # of the same machine, for prompts alone
     ttft_s: float | None = None
     tpot_s: float | None = None
+    percentile: float | None = None  # the share of requests that targets hold for; None: on average
+
+    @property
+    def count(self) -> int:
+        """Requests to play."""
+        return self.requests or max(USUAL, ROUNDS * (self.concurrency or 0))
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether each user asks again once he has his answer."""
+        return self.trace is None and self.process in LOOPS
 
     @property
     def process(self) -> str:
@@ -56,14 +67,14 @@ def check(wish: PlayWish) -> None:
         raise unknown(say("router"), wish.router, known=ROUTERS)
     if wish.trace is not None:
         return
-    kinds = (*PROCESSES, CLOSED)
+    kinds = (*PROCESSES, *sorted(LOOPS))
     if wish.process not in kinds:
         raise unknown(say("arrival process"), wish.process, known=kinds)
     if (wish.rate_per_s is None) == (wish.concurrency is None):
         raise AskError(say("no load given: add --rate, --concurrency or --trace"))
-    if (wish.process == CLOSED) != (wish.concurrency is not None):
+    if (wish.process in LOOPS) != (wish.concurrency is not None):
         raise AskError(
-            say("--arrivals {kind} needs another load: closed takes --concurrency, the others --rate",
+            say("--arrivals {kind} needs another load: closed and together take --concurrency, others --rate",
                 kind=wish.process)
         )  # fmt: skip
 

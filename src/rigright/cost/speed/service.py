@@ -116,7 +116,7 @@ def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
         running=running,
         per_s=per_s,
         busy=asked / most,
-        wait_s=queued + first * line / 2 + (1 - first) * met * lasts,
+        wait_s=queued + np.maximum(first * line / 2, met * lasts),
         wait_p50_s=queued + half,
         wait_p95_s=queued + late95,
         wait_p99_s=queued + late99,

@@ -120,11 +120,6 @@ TRAINING = {"flags": "--mode finetune | pretrain"}
         ({"ttfft": "1s"}, {"name": "ttfft"}, {"near": "ttft"}),
         ({"prompt": "many"}, {"text": "many"}, {"example": "4096, 32k"}),
         ({"draft-tokens": "3"}, {"option": "--draft-tokens", "others": "--draft"}, {"others": "--draft"}),
-        (
-            {"percentile": "p95"},
-            {"option": "--percentile", "others": "--ttft | --tpot"},
-            {"others": "--ttft | --tpot"},
-        ),
         ({"concurrency": "5", "rate": "2/s"}, {"first": "--concurrency", "second": "--rate"}, {}),
         ({"concurrency": "5", "users": "6"}, {"first": "--concurrency", "second": "--users"}, {}),
         ({"on": "8x h100", "chips": "h100"}, {"first": "--on", "second": "--chips"}, {}),

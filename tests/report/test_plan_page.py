@@ -28,7 +28,7 @@ from rigright.report.pages import plan_details
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.plan_table import heads
 from rigright.report.screen import Screen
-from rigright.search.record import Supply
+from rigright.search.record import Safe, Supply
 from rigright.verbs.plan import plan as plan_verb
 from spoken import same, values
 
@@ -181,14 +181,14 @@ def test_a_queue_without_end_is_an_overload():
 
 
 @pytest.mark.parametrize(
-    ("held", "percentile", "tone"),
-    [({"ttft_s": 0.97}, 0.95, "good"), ({"ttft_s": 0.93}, 0.95, "warn"), ({"ttft_s": 0.93}, None, "good"),
-     ({"ttft_s": 0.74}, None, "warn"), ({}, 0.99, "good")],
+    ("sure", "safe", "tone"),
+    [(0.97, None, "good"), (0.9, None, "good"), (0.89, None, "warn"), (0.5, None, "warn"),
+     (0.5, Safe(concurrency=4.0, output_tok_per_s=300.0), "good")],
 )  # fmt: skip
-def test_a_tick_means_that_the_limit_holds_for_the_share_asked(held, percentile, tone):
-    wish = PlanWish(prompt_tok=1, output_tok=1, ttft_s=1, percentile=percentile)
-    result = planned(plan(held=held), wish=wish)
-    doubts = {"limit": "TTFT <= 1 s", "share": f"{held['ttft_s']:.0%}"} if tone == "warn" else {}
+def test_a_tick_means_that_the_limit_holds_in_nine_cases_of_ten(sure, safe, tone):
+    wish = PlanWish(prompt_tok=1, output_tok=1, ttft_s=1)
+    result = planned(plan(certainty={"ttft_s": sure}, safe=safe), wish=wish)
+    doubts = {"limit": "TTFT <= 1 s", "count": int(10 * sure)} if tone == "warn" else {}
     assert answer(result) == (tone, VERDICT | doubts)
     assert shown(result).startswith("✓" if tone == "good" else "!")
 

@@ -86,8 +86,8 @@ def chance_of(told: Estimate, *, bound: float) -> float:
 def edges_of(
     arch: Arch,
     engine: Engine,
-    kinds: Sequence[Sequence[Chip]],
     *,
+    kinds: Sequence[Sequence[Chip]],
     hosts: Sequence[Host | None] = (),
     case: RunCase = ANY,
 ) -> dict[str, Numbers]:
@@ -108,18 +108,18 @@ def edges_of(
             [kinds[place][0] for place in places],
             what=ran(arch, engine=engine, case=case),
         )
-        _put(found, places, subject, known=known, apart=case.apart)
+        _put(found, subject, places=places, known=known, apart=case.apart)
     for place in sorted({*range(len(kinds))} - {*plain}):
         host = hosts[place]
         chips = kinds[place] if host is None else (host_chip(host),)
         subject = subject_of(engine, chips[0])
         least = least_known(subject, arch=arch, engine=engine, chips=chips, case=case)
-        _put(found, [place], subject, known=unsaid(least, host=host), apart=case.apart)
+        _put(found, subject, places=[place], known=unsaid(least, host=host), apart=case.apart)
     return found
 
 
 def _put(
-    found: Mapping[str, Numbers], places: Sequence[int], subject: str, *, known: Known, apart: bool
+    found: Mapping[str, Numbers], subject: str, *, places: Sequence[int], known: Known, apart: bool
 ) -> None:
     for name in (*TIMES, *RATES):
         figure, is_inverse = MEASURED[subject][name]

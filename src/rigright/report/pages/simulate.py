@@ -96,7 +96,7 @@ def _rate(result: Simulated) -> Sentence:
 
 
 def _targets(result: Simulated) -> Iterator[tuple[str, str, float, float, float, bool]]:
-    """Each target: figure, name, what is reached and wanted, the share that meets it, whether it is missed."""
+    """Each target: figure, name, what is reached and wanted, who meets it, and whether it is missed."""
     counted, targets = result.tally, result.targets
     known = (
         ("ttft_s", "TTFT", counted.ttft_reached_s, targets.ttft_s, counted.ttft_share),

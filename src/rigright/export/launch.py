@@ -140,18 +140,24 @@ class Launch:
         """One launch a server: a program that runs no such replicas by itself is started once for each."""
         if self.served is None or self.dp == 1 or self._is_one_server:
             return (self,)
-        own = max(self.gpus * self.nodes // self.dp, 1)
+        own = self.replica
+        beside = max(self.gpus // own, 1)  # servers of a node
         return tuple(
             replace(
                 self,
                 dp=1,
-                nodes=1,
-                gpus=own,
-                first_gpu=own * place % self.gpus,
+                nodes=-(-own // self.gpus),
+                gpus=min(own, self.gpus),
+                first_gpu=own * (place % beside),
                 port=self.port + 1 + place,
             )
             for place in range(self.dp)
         )
+
+    @property
+    def replica(self) -> int:
+        """GPUs of one replica."""
+        return self.tp * self.pp * self.cp
 
     @property
     def _is_one_server(self) -> bool:
@@ -163,7 +169,7 @@ class Launch:
         program = self.program
         parted = self.attention_dp or (program.joins_experts and self.serving.has_experts)
         over = self.nodes > 1 and self.tp * self.pp > self.gpus
-        return program.data_parallel and (over or not parted)
+        return program.data_parallel and self.ranks == self.replica * self.dp and (over or not parted)
 
     @property
     def weights_folder(self) -> str | None:

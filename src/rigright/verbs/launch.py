@@ -26,16 +26,15 @@ from rigright.facts.chips import Chip, by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher, programs
-from rigright.facts.nodes import BOX_CARDS, find_node
+from rigright.facts.nodes import find_node
 from rigright.facts.training import find_precision, find_trainer
+from rigright.facts.units import most_in_node, node_of
 from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
 
 MOST_BYTES = 16 * MIB
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
 _ALL = {"all", "linear"}
-_SUPERCHIPS = {"superchip": 1, "superchip board": 4}  # form of a chip -> GPUs of one system
-MOST_CARDS = 16  # of one machine
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -75,7 +74,7 @@ def launch_of(
                 raise AskError(say("{name} cannot be used as a model or file name", name=json.dumps(word)))
         layout = Layout(**plan["layout"])
         chip = by_id().get(plan["chip"])
-        nodes = _hosts(chip, plan)
+        nodes, gpus = _hosts(chip, plan, replica=layout.tp * layout.pp * layout.cp)
         common: dict[str, Any] = {
             "program": program,
             "script": script,
@@ -84,7 +83,7 @@ def launch_of(
             "vendor": chip.vendor if chip is not None else "",
             "capability": chip.compute_capability if chip is not None else None,
             "nodes": nodes,
-            "gpus": -(-plan["n_chips"] // nodes),
+            "gpus": gpus,
             "port": program.port or 0,
             **{name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
             "attention_dp": layout.attention_dp,
@@ -108,15 +107,22 @@ def launch_of(
         ) from None
 
 
-def _hosts(chip: Chip | None, plan: Mapping[str, Any]) -> int:
-    """Machines with a system of their own: "64x h100" is no single one, and a rack of superchips has many."""
+def _hosts(chip: Chip | None, plan: Mapping[str, Any], *, replica: int) -> tuple[int, int]:
+    """Machines with a system of their own, and the GPUs of each: a rack of superchips has many.
+
+    Where replicas do not share a machine's GPUs evenly, all that are paid for count.
+    """
     nodes, count = int(plan["n_nodes"]), int(plan["n_chips"])
     if nodes < 1:
         raise ValueError("n_nodes")
-    holds = _SUPERCHIPS.get(chip.form or "") if chip is not None else None
-    if holds is None and count > nodes * MOST_CARDS:
-        holds = BOX_CARDS
-    return nodes if holds is None else max(nodes, -(-count // holds))
+    each = -(-count // nodes)
+    paid = (plan.get("supply") or {}).get("n_chips") or count
+    if count % nodes or (each % replica and replica % each):
+        each = max(each, min(-(-int(paid) // nodes), most_in_node(chip)))
+    if each > most_in_node(chip):
+        each = node_of(chip)
+        nodes = -(-count // each)
+    return nodes, each
 
 
 def runs_with(plan: Mapping[str, Any]) -> str:

@@ -58,7 +58,9 @@ def devices_of(chip: Chip) -> int:
 
 
 def sold_count(chip: Chip, n_chips: int) -> int:
-    """The fewest devices that are sold and hold so many."""
+    """The fewest devices that are sold and hold so many; none are needed of none."""
+    if n_chips <= 0:
+        return 0
     each, sold = devices_of(chip), units_of(chip).sold
     cards = -(-n_chips // each)
     held = next((one for one in sold if one >= cards), -(-cards // sold[-1]) * sold[-1])

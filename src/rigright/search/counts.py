@@ -35,8 +35,12 @@ def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]
 def counts_of(
     chip: Chip, wish: PlanWish, *, market: Market, asked: Iterable[int], most: int | None = None
 ) -> tuple[int, ...]:
-    """Each number that is asked for, or the next that can be had; `most` at most."""
-    found = set(_counts(chip, wish, market=market, asked=tuple(asked)))
+    """Each number that is asked for, or the next that can be had; `most` at most.
+
+    Of what nobody rents out to such a wish, the numbers in which it is sold: that is told then.
+    """
+    asked = tuple(asked)
+    found = set(_counts(chip, wish, market=market, asked=asked)) or {sold_count(chip, one) for one in asked}
     return tuple(sorted(count for count in found if most is None or count <= most))
 
 

@@ -39,6 +39,9 @@ class ServerSettings:
     split: tuple[int, ...] = ()  # of the layers, which share each GPU takes
     numa: bool = False  # a part of the model lies in the memory of more than one socket
     drafted_tok: int = 0
+    drafts_itself: bool = False  # by a head that the model brings
+    graph_seqs: int | None = None  # sequences of the largest captured graph
+    flash: bool | None = None  # None: as the engine does by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +213,6 @@ class Launch:
             found["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
         told = {"host": self.host, "port": self.port}
         if self.served is not None:
-            told |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv}
+            told |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv, "spread": int(self.pp > 1)}
         own = {name: text.format(**told) for name, text in self.program.environment.items()}
         return own if self.vendor not in {"NVIDIA", "AMD"} else found | own

@@ -52,6 +52,15 @@ def read_plan(path: str) -> dict[str, Any]:
     return data
 
 
+def plan_of(data: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    """One plan of a `plan --json`; where none keeps every limit, what came nearest."""
+    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
+    if not 1 <= number <= len(plans):
+        raise AskError(say("no plan {number}: the file has {count}", number=number, count=len(plans)))
+    found: Mapping[str, Any] = plans[number - 1]
+    return found
+
+
 def launch_of(
     data: Mapping[str, Any],
     target: str | None,
@@ -61,10 +70,7 @@ def launch_of(
     script: str = "train.py",
 ) -> Launch:
     """The launch of one plan of a `plan --json`; `target` None: with the program that the plan names."""
-    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
-    if not 1 <= number <= len(plans):
-        raise AskError(say("no plan {number}: the file has {count}", number=number, count=len(plans)))
-    plan = plans[number - 1]
+    plan = plan_of(data, number)
     try:
         work, program = _work(plan, target)
         checkpoint = checkpoint or data.get("checkpoint")
@@ -184,7 +190,7 @@ def _served(
     arch, engine = open_model(data["model"]), find_engine(work.engine)
     planned = PlannedRun(model=data["model"], plan=plan, wish=data["wish"])
     node = find_node(planned.machine or "")
-    cards = node.cards
+    cards = node.cards * node.n_nodes
     case = Case(
         arch=arch, weights=weigh(arch, work.weights), serving=work, layout=layout, engine=engine, cards=cards
     )
@@ -221,12 +227,17 @@ def _served(
         has_experts=has_experts(arch),
         gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
-        batch_tok=engine.ram_batch if work.offload else None,
+        batch_tok=work.budget_tok or (engine.ram_batch if work.offload else None),
         split=split,
         numa=node.host is not None
         and node.host.sockets > 1
         and (node.has_no_cards or work.offload is not None),
         drafted_tok=int(plan["drafts"]["drafted_tok"]),
+        drafts_itself=bool(plan["drafts"].get("own")),
+        graph_seqs=engine.default(engine.graph_seqs, cards[0].total_bytes, chip=cards[0].chip.id)
+        if work.graphs
+        else None,
+        flash=work.flash,
     )
 
 

@@ -15,6 +15,7 @@ from rigright.facts.launching import Launcher
 Files = Mapping[str, str]
 COUNTED = frozenset({"dp"})  # every file has it in its number of GPUs
 SENT = frozenset({"prompt_tok"})  # by the client that sends the planned load
+TOLD = frozenset({"engine"})  # the head of every file names its version
 _OTHERS = {  # what else a word may be, where what is left unsaid may come to the same
     "method": "full",
     "optimizer": "sgd",
@@ -53,8 +54,10 @@ def lost_of(
     """Each choice of a plan that is not in its files; `render` writes them without a comment."""
     written = render(plan)
     for group, name, value, others in _choices(plan):
-        if name not in program.implies and not any(
-            _written(render, _with(plan, group, name, other)) != written for other in others
+        if name in program.implies or value == program.runs[0]:
+            continue
+        if not any(
+            _written(render, _with(plan, group, name=name, value=other)) != written for other in others
         ):
             shown = "prefill workers" if group == "prefill" else name.removesuffix("_tok").replace("_", "-")
             yield Lost(name=shown, value=True if group == "prefill" else value, cuts=group != "work")
@@ -83,7 +86,11 @@ def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, tuple[Any
     for group, kind in kinds:
         for field in fields(kind):
             value = plan[group].get(field.name, field.default)
-            if value == field.default or field.name in COUNTED | SENT or not _matters(plan, field.name):
+            if (
+                value == field.default
+                or field.name in COUNTED | SENT | TOLD
+                or not _matters(plan, field.name)
+            ):
                 continue
             yield group, field.name, value, (field.default, *_others(field.name, value))
     drafted = (plan.get("drafts") or {}).get("drafted_tok")
@@ -113,7 +120,7 @@ def _others(name: str, value: Any) -> Iterator[Any]:
         yield value / 2
 
 
-def _with(plan: Mapping[str, Any], group: str, name: str, value: Any) -> Mapping[str, Any]:
+def _with(plan: Mapping[str, Any], group: str, *, name: str, value: Any) -> Mapping[str, Any]:
     return {**plan, group: {**plan[group], name: value} if name else value}
 
 

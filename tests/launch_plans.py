@@ -7,6 +7,7 @@ import random
 import shlex
 from functools import cache
 
+from rigright.facts.engines import find_engine
 from rigright.facts.launching import programs
 from rigright.facts.nodes import BOX_CARDS
 from rigright.options.read import read_wish
@@ -94,7 +95,9 @@ def serving(target: str, dice: random.Random) -> dict:
     }
     if target in LAYERED and dice.random() < 0.3:
         work["offload"] = {"layers": dice.randint(0, 10), "experts": 0}
-    one["drafts"]["drafted_tok"] = dice.choice((0, 0, 3))
+    one["drafts"] |= {"drafted_tok": 0, "own": dice.random() < 0.5}
+    if find_engine(target).drafts:
+        one["drafts"]["drafted_tok"] = dice.choice((0, 0, 3))
     if dice.random() < 0.3:
         one["concurrency"], data["wish"]["rate_per_s"] = None, 2.5
     else:

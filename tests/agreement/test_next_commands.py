@@ -7,11 +7,16 @@ import json
 import random
 import shlex
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 
 import pytest
 from drawn_questions import THOROUGH, seeds
 
+from rigright.demand import Training
 from rigright.faces.cli.main import main
+from rigright.options.read import read_wish
+from rigright.report.pages.plan_next import explain_flags, next_commands
+from rigright.verbs.plan import plan
 
 COUNT = 40 if THOROUGH else 5
 MODELS = ("qwen3-8b", "llama-3.3-70b", "mixtral-8x7b", "Qwen/Qwen3-30B-A3B", "gpt-oss-20b", "gpt2")
@@ -20,6 +25,17 @@ DRAFTING = ("deepseek-v3", "zai-org/GLM-4.5-Air")
 MACHINES = (
     *("rtx 4090", "2x rtx 4090", "4x l4", "8x l40s", "8x h100", "2x 8x h100", "4x a100 80gb", "8x mi300x"),
     *("dgx spark", "4x b200", None, None),
+)
+BESIDE = (  # a part in main memory, a processor alone, more than one machine's worth of cards
+    *(
+        "rtx 4090 + 128gb",
+        "2x rtx 3090 + 256gb",
+        "ryzen 9950x + 64gb",
+        "16x h100",
+        "12x a100 80gb sxm",
+        "2x mi300x",
+    ),
+    *("m4 max 128gb", "2x dgx spark", "gb200 nvl72"),
 )
 SERVED = ("ttft_s", "tpot_s", "output_tok_per_s")
 
@@ -35,6 +51,18 @@ def serving(dice):
     if dice.random() < 0.4:
         words += ["--ttft", "2s", "--tpot", "60ms"]
     return words
+
+
+def beside(dice):
+    """The same on machines of other kinds, of larger models."""
+    words = [dice.choice(("qwen3-32b", "gpt-oss-120b", "llama-3.3-70b", "qwen3-8b", "mixtral-8x7b"))]
+    words += dice.choice((["--concurrency", "4"], ["--rate", "0.2"], []))
+    return [*words, "--on", dice.choice(BESIDE)]
+
+
+def speech(dice):
+    """The same of what is heard."""
+    return [dice.choice(("whisper-large-v3", "whisper-small")), *dice.choice((["--concurrency", "16"], []))]
 
 
 def training(dice):
@@ -58,48 +86,51 @@ def asked(words):
     return code, said.getvalue()
 
 
-def figures(plan, told):
+def figures(first, told):
     """Pairs that should be alike: of the plan, and of what was typed next."""
     if "ranks" in told:
         rank = max(told["ranks"], key=lambda one: one["least_bytes"])
-        yield "memory", plan["rank_bytes"]["value"], rank["used_bytes"]
+        yield "memory", first["rank_bytes"]["value"], rank["used_bytes"]
         yield (
             "least memory",
-            plan["least_bytes"]["high"],
-            plan["least_bytes"]["value"]
-            and (rank["least_bytes"] * plan["least_bytes"]["high"] / plan["least_bytes"]["value"]),
+            first["least_bytes"]["high"],
+            first["least_bytes"]["value"]
+            and (rank["least_bytes"] * first["least_bytes"]["high"] / first["least_bytes"]["value"]),
         )
         if told["time"] is not None:
-            yield "tok/s", plan["figures"]["train_tok_per_s"]["value"], told["time"]["tok_per_s"]
-            yield "MFU", plan["figures"]["mfu"]["value"], told["time"]["mfu"]
+            yield "tok/s", first["figures"]["train_tok_per_s"]["value"], told["time"]["tok_per_s"]
+            yield "MFU", first["figures"]["mfu"]["value"], told["time"]["mfu"]
         return
     if told["samples"] is not None:
         name = f"{told['samples']['unit']}_per_s"
         for end in ("value", "low", "high"):
-            yield f"{name} {end}", plan["figures"][name][end], told["samples"][name][end]
-            yield f"batch {end}", plan["figures"]["latency_s"][end], told["samples"]["batch_s"][end]
-    parts, own = min(told["cards"], key=lambda one: one["spare_bytes"])["parts_bytes"], plan["memory"][0]
+            yield f"{name} {end}", first["figures"][name][end], told["samples"][name][end]
+            yield f"batch {end}", first["figures"]["latency_s"][end], told["samples"]["batch_s"][end]
+    parts, own = min(told["cards"], key=lambda one: one["spare_bytes"])["parts_bytes"], first["memory"][0]
     yield from ((name, round(size), round(parts.get(name, 0.0))) for name, size in own.items())  # bytes
     for name in SERVED if told["samples"] is None else ():
         for end in ("value", "low", "high"):
-            yield f"{name} {end}", plan["figures"][name][end], told["speed"][name][end]
+            yield f"{name} {end}", first["figures"][name][end], told["speed"][name][end]
 
 
 @pytest.mark.parametrize("seed", seeds(8, quick=1))
-@pytest.mark.parametrize("kind", [serving, training, pictures])
+@pytest.mark.parametrize("kind", [serving, training, pictures, beside, speech])
 def test_explain_as_plan_types_it_is_the_plan(kind, seed):
     dice = random.Random(seed)  # noqa: S311 - a draw of questions
     different, compared = [], 0
     for _ in range(COUNT):
         words = ["plan", *kind(dice)]
-        machine = dice.choice(MACHINES)
+        machine = None if "--on" in words else dice.choice(MACHINES)
         words += [] if machine is None else ["--on", machine]
         code, said = asked([*words, "--json"])
         plans = json.loads(said)["plans"] if not code else []
         if not plans or plans[0]["prefill"] is not None:  # pools of workers are asked each by itself
             continue
         _, page = asked(words)
-        line = next(line for line in page.splitlines() if "$ rigright explain" in line)
+        line = next((line for line in page.splitlines() if "$ rigright explain" in line), None)
+        if line is None:  # another machine is what comes next
+            assert not page.startswith("\u2713")
+            continue
         typed = shlex.split(line.strip().removeprefix("$ rigright "))
         code, said = asked([*typed, "--json"])
         told = json.loads(said)
@@ -111,3 +142,65 @@ def test_explain_as_plan_types_it_is_the_plan(kind, seed):
         compared += 1
     assert different == []
     assert compared >= COUNT / 3
+
+
+def held_by(plan, wish):
+    """Fields of a plan that the options of `explain` can say: each with another value."""
+    layout = dict.fromkeys(("tp", "pp", "dp", "ep", "cp"), 2)
+    if isinstance(plan.work, Training):
+        more = {
+            "trainer": "liger", "method": "qlora", "optimizer": "sgd", "precision": "fp32", "micro_batch": 3,
+            "seq_tok": 1000, "recompute": "selective", "flash": False, "chunked_loss": True, "rank": 77,
+            "targets": "ffn", "sharding": "zero3", "schedule": "gpipe", "virtual_stages": 2, "accumulate": 9,
+            "offload": "optimizer-cpu", "compiled": True, "base": "int8",
+        }  # fmt: skip
+        return layout | {"sequence_parallel": True}, more
+    more = {
+        "engine": "vllm 0.10", "weights": "awq4", "kv": "fp8", "context_tok": 4096, "prompt_tok": 777,
+        "budget_tok": 1234, "max_seqs": 77, "utilisation": 0.5, "graphs": False,
+    }  # fmt: skip
+    more |= {"batch": 33} if plan.concurrency is None and wish.rate_per_s is None else {}
+    return layout | {"attention_dp": True}, more
+
+
+@pytest.mark.parametrize("said", [{"users": "16"}, {"rate": "2"}, {"mode": "finetune", "method": "lora"}])
+def test_every_choice_that_explain_can_be_told_stands_in_its_flags(said):
+    found = plan("qwen3-8b", wish=read_wish({"on": "8x h100", **said}))
+    first = found.found.plans[0]
+    layout, work = held_by(first, found.wish)
+    silent = []
+    for group, others in (("layout", layout), ("work", work)):
+        for name, value in others.items():
+            base = replace(first, layout=replace(first.layout, tp=4, pp=4, dp=4))
+            if name == "base":
+                base = replace(base, work=replace(base.work, method="qlora"))
+            told = replace(base, **{group: replace(getattr(base, group), **{name: value})})
+            if explain_flags(told, wish=found.wish) == explain_flags(base, wish=found.wish):
+                silent.append(name)
+    assert silent == []
+
+
+def test_each_pool_of_workers_apart_is_asked_by_itself():
+    words = [
+        "plan",
+        "llama-3.3-70b",
+        "--on",
+        "8x h100",
+        "--concurrency",
+        "200",
+        "--prompt",
+        "8000",
+        "--plans",
+        "20",
+    ]
+    data = json.loads(asked([*words, "--json"])[1])
+    apart = [one for one in data["plans"] if one["prefill"] is not None]
+    found = plan("llama-3.3-70b", wish=read_wish({
+        "on": "8x h100", "users": "200", "prompt": "8000", "plans": "20",
+    }))  # fmt: skip
+    for one in (one for one in found.found.plans if one.prefill is not None):
+        typed = [shlex.split(line) for line in next_commands(found, one)]
+        explained = [line for line in typed if line[1] == "explain"]
+        assert len(explained) == 2
+        assert all(asked([*line[1:], "--json"])[0] in {0, 1} for line in explained)
+    assert len(apart) == sum(one.prefill is not None for one in found.found.plans)

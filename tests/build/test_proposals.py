@@ -181,7 +181,7 @@ def test_a_room_that_says_nothing_is_refused(text):
     assert caught.value.hint is not None
 
 
-@pytest.mark.parametrize("what", ["4x frobnitz 9000", "100x rtx 4090", None, "nosuch-model-7b"])
+@pytest.mark.parametrize("what", ["4x frobnitz 9000", "50x rtx 4090 + 50x rtx 3090", None, "nosuch-model-7b"])
 def test_wrong_asks_have_a_hint(what):
     with pytest.raises(RigError) as caught:
         build(what)

@@ -97,7 +97,9 @@ def test_every_choice_of_a_plan_stands_in_the_command(target):
         kv = programs()[target].kv[one["work"]["kv"]]
         if target == "tensorrt-llm":  # reads it from a file, whose keys are those of TorchLlmArgs
             read = yaml.safe_load(files["llm_api_options.yaml"])
-            assert set(read) == {"dtype", "kv_cache_config", "enable_attention_dp", "cuda_graph_config"}
+            drafts = {"speculative_config"} if one["drafts"]["drafted_tok"] else set()
+            own = {"dtype", "kv_cache_config", "enable_attention_dp", "cuda_graph_config"}
+            assert set(read) == own | drafts
             assert set(read["kv_cache_config"]) == {"dtype", "free_gpu_memory_fraction"}
             assert read["kv_cache_config"]["dtype"] == kv
         else:

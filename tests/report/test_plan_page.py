@@ -188,7 +188,7 @@ def test_a_queue_without_end_is_an_overload():
 def test_a_tick_means_that_the_limit_holds_in_nine_cases_of_ten(sure, safe, tone):
     wish = PlanWish(prompt_tok=1, output_tok=1, ttft_s=1)
     result = planned(plan(certainty={"ttft_s": sure}, safe=safe), wish=wish)
-    doubts = {"limit": "TTFT <= 1 s", "count": int(10 * sure)} if tone == "warn" else {}
+    doubts = {"limit": "TTFT <= 1 s", "count": f"{int(10 * sure)}"} if tone == "warn" else {}
     assert answer(result) == (tone, VERDICT | doubts)
     assert shown(result).startswith("✓" if tone == "good" else "!")
 

@@ -18,6 +18,7 @@ from rigright.cost.memory_serving import serving_memory
 from rigright.cost.weights import weigh
 from rigright.demand import Layout, PlanWish, Serving
 from rigright.facts.chips import by_id
+from rigright.facts.units import sold_count
 from rigright.predict.columns import at, blended, joined, stacked
 from rigright.search.choose import LESS, MORE, NEAR, choose, field_of, unbeaten
 from rigright.search.chunks import CHUNK, each_chunk
@@ -177,6 +178,9 @@ def cheapest(market, question, *, kind, n_chips, replica):
             or ((offer.most_chips or held) < replica and not joined_)
         ):
             continue
+        machine = offer.most_chips or held
+        if n_chips % (held if n_chips <= machine else machine):
+            continue  # instances are rented whole
         total = ceil(n_chips / held) * price
         best = total if best is None else min(best, total)
     return best
@@ -208,6 +212,7 @@ def test_prices_of_layouts_are_those_somebody_would_look_up(llama8, market, chip
             assert how == BUY
             assert not clouds
             assert buy is not False
+            assert sold_count(kind.chip, int(counts[index])) == counts[index]
             price = market.cards.get(kind.chip.id)
             assert (
                 isnan(usd)

@@ -16,11 +16,12 @@ from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance, offers
 from rigright.facts.find import with_memory
 from rigright.facts.prices import Price, newest_prices, prices
+from rigright.search.counts import offers_of
 from rigright.search.find import find
 from rigright.search.market import market_on
 from rigright.search.question import ask, kinds_of
 from rigright.search.serving import filled
-from rigright.search.supply import BUY, RENT, SIZES, offers_of, prices_of, supply_of
+from rigright.search.supply import BUY, RENT, SIZES, prices_of, supply_of
 
 WORK = {"prompt_tok": 1024, "output_tok": 256}
 TODAY = date(2026, 11, 21)
@@ -131,11 +132,14 @@ def test_a_buyer_in_yuan_sees_the_prices_of_china():
     assert there.cards["rtx-5080"].currency == "USD", "nobody there says"
 
 
-def test_nobody_is_offered_a_room_of_desktop_cards_unasked():
-    most = {kind.chip.segment: max(kind.counts) for kind in kinds_of(PlanWish(), counts=tuple(range(1, 65)))}
+def test_nobody_is_offered_a_room_of_desktop_cards_unasked(market):
+    most = {
+        kind.chip.segment: max(kind.counts)
+        for kind in kinds_of(PlanWish(), counts=tuple(range(1, 65)), market=market)
+    }
     assert most["consumer"] <= 4
     assert most["workstation"] <= 8
-    (asked,) = kinds_of(PlanWish(chips=("rtx 4090",)), counts=(1, 64))
+    (asked,) = kinds_of(PlanWish(chips=("rtx 4090",)), counts=(1, 64), market=market)
     assert max(asked.counts) == 64
     assert by_id()["rtx-4090"].segment == "consumer"
 
@@ -226,14 +230,16 @@ def test_a_price_that_names_no_memory_is_that_of_the_least():
                 assert price not in newest_prices(with_memory(chip, size), used=price.kind == "used")
 
 
-def test_what_new_software_has_left_behind_is_sold_to_who_asks_for_it():
-    known = {kind.chip.id for kind in kinds_of(PlanWish(), counts=(1,))}
-    asked = {kind.chip.id for kind in kinds_of(PlanWish(used=True), counts=(1,))}
+def test_what_new_software_has_left_behind_is_sold_to_who_asks_for_it(market):
+    known = {kind.chip.id for kind in kinds_of(PlanWish(), counts=(1,), market=market)}
+    asked = {kind.chip.id for kind in kinds_of(PlanWish(used=True), counts=(1,), market=market)}
     left = {chip.id for chip in chips() if chip.isa in {"5.2", "6.1", "7.0", "gfx906"}}
     assert not left & known
     assert left & asked
     assert known < asked
-    assert [kind.chip.id for kind in kinds_of(PlanWish(chips=("tesla p40",)), counts=(1,))] == ["tesla-p40"]
+    assert [
+        kind.chip.id for kind in kinds_of(PlanWish(chips=("tesla p40",)), counts=(1,), market=market)
+    ] == ["tesla-p40"]
 
 
 @pytest.mark.parametrize(("model", "budget"), [("qwen3-32b", 2000.0), ("llama-3.3-70b", 4000.0)])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id, chips
+from rigright.search.market import market_on
 from rigright.search.question import kinds_of
+from rigright.verbs.clock import today
 
 UNSOLD = {chip.id for chip in chips() if not chip.offered}
 
 
 def ids(**wish):
-    kinds = kinds_of(PlanWish(**wish), counts=(1, 2))
+    kinds = kinds_of(PlanWish(**wish), counts=(1, 2), market=market_on(today()))
     return {kind.card.chip.id for kind in kinds}
 
 

@@ -39,6 +39,9 @@ class ServerSettings:
     split: tuple[int, ...] = ()  # of the layers, which share each GPU takes
     numa: bool = False  # a part of the model lies in the memory of more than one socket
     drafted_tok: int = 0
+    drafts_itself: bool = False  # by a head that the model brings
+    graph_seqs: int | None = None  # sequences of the largest captured graph
+    flash: bool | None = None  # None: as the engine does by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,18 +143,24 @@ class Launch:
         """One launch a server: a program that runs no such replicas by itself is started once for each."""
         if self.served is None or self.dp == 1 or self._is_one_server:
             return (self,)
-        own = max(self.gpus * self.nodes // self.dp, 1)
+        own = self.replica
+        beside = max(self.gpus // own, 1)  # servers of a node
         return tuple(
             replace(
                 self,
                 dp=1,
-                nodes=1,
-                gpus=own,
-                first_gpu=own * place % self.gpus,
+                nodes=-(-own // self.gpus),
+                gpus=min(own, self.gpus),
+                first_gpu=own * (place % beside),
                 port=self.port + 1 + place,
             )
             for place in range(self.dp)
         )
+
+    @property
+    def replica(self) -> int:
+        """GPUs of one replica."""
+        return self.tp * self.pp * self.cp
 
     @property
     def _is_one_server(self) -> bool:
@@ -163,7 +172,7 @@ class Launch:
         program = self.program
         parted = self.attention_dp or (program.joins_experts and self.serving.has_experts)
         over = self.nodes > 1 and self.tp * self.pp > self.gpus
-        return program.data_parallel and (over or not parted)
+        return program.data_parallel and self.ranks == self.replica * self.dp and (over or not parted)
 
     @property
     def weights_folder(self) -> str | None:
@@ -204,6 +213,6 @@ class Launch:
             found["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
         told = {"host": self.host, "port": self.port}
         if self.served is not None:
-            told |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv}
+            told |= {"max_seqs": self.served.max_seqs, "kv": self.served.kv, "spread": int(self.pp > 1)}
         own = {name: text.format(**told) for name, text in self.program.environment.items()}
         return own if self.vendor not in {"NVIDIA", "AMD"} else found | own

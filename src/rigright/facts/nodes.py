@@ -17,6 +17,7 @@ from rigright.facts.find import Match, match_tokens
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
+from rigright.facts.units import boxes_of
 
 MOST_CARDS = 4096
 MOST_NODES = 65536
@@ -121,7 +122,7 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
     _refuse_odd_counts(text)
     rented = find_instance(text) if "-" in text or "." in text or "_" in text else None
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
-        return find_node(f"{rented.n_chips:g}x {rented.chip}")
+        return _in_one_box(find_node(f"{rented.n_chips:g}x {rented.chip}"))
     text, stated = take_cabling(text)
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
     matches = [
@@ -145,11 +146,29 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
             cards.extend(_devices(match.chip, group, first=len(cards)))
     found = [cabled(card.chip, stated, cards=len(cards)) for card in cards]
     notes = (*(match.note for match in matches if match.note), *(note for _, told in found for note in told))
-    return Node(
-        cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, found, strict=True)),
-        n_nodes=n_nodes,
-        notes=tuple(dict.fromkeys(notes)),
+    return _in_real_boxes(
+        Node(
+            cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, found, strict=True)),
+            n_nodes=n_nodes,
+            notes=tuple(dict.fromkeys(notes)),
+        )
     )
+
+
+def _in_real_boxes(node: Node) -> Node:
+    """Cards alike as the machines hold them that are sold; what stands in one box is left as it is."""
+    held, boxes = boxes_of(node.cards[0].chip, len(node.cards))
+    if boxes == 1 or node.is_mixed:
+        return node
+    boxes *= node.n_nodes
+    told = say("assumed: {boxes} nodes of {held} GPUs", boxes=boxes, held=held)
+    return replace(node, cards=node.cards[:held], n_nodes=boxes, notes=(*node.notes, told))
+
+
+def _in_one_box(node: Node) -> Node:
+    """The cards of a cloud's instance: it is one machine, whatever such machines usually hold."""
+    cards = tuple(replace(card, index=place) for place, card in enumerate(node.cards * node.n_nodes))
+    return replace(node, cards=cards, n_nodes=1, notes=() if node.n_nodes > 1 else node.notes)
 
 
 def _in_slots(stated: Stated, host: Host, *, cards: int) -> Stated:

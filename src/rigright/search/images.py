@@ -37,7 +37,7 @@ def find_images(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     wish = wish if trains else replace(wish, work="image")
     network = _network(arch, wish, trains=trains)
     counts = COUNTS if _wants_many(wish, trains=trains) else (1,)
-    kinds = kinds_of(wish, counts=counts, there=market.there)
+    kinds = kinds_of(wish, counts=counts, market=market)
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     refused = licence_refused(question)
     if refused is not None:

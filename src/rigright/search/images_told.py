@@ -26,7 +26,7 @@ from rigright.search.images_score import SampleWay, compiles, training_of
 from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of
 from rigright.search.question import Kind
 from rigright.search.record import Plan, Supply
-from rigright.search.supply import supply_of
+from rigright.search.supply import nodes_of, supply_of
 
 RENAMED = {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"}  # where a sample is a text
 BOUNDS = {"compute_s": "compute", "memory_s": "memory", "fixed_s": "fixed", "links_s": "links"}
@@ -59,7 +59,7 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
-        n_nodes=-(-n_chips // kind.per_node),
+        n_nodes=nodes_of(kind, supply, n_chips=n_chips, replica=replica),
         layout=Layout(dp=n_chips),
         work=_work(table, way, network=network, n_chips=n_chips, batch=batch),
         concurrency=None if way.trains else float(batch * n_chips),

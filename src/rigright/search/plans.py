@@ -26,6 +26,7 @@ from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
+from rigright.facts.units import sold_count
 from rigright.predict.kept import TIMES, chance_of, share_kept
 from rigright.predict.room import stage_rooms
 from rigright.predict.told import at, case_of, tell
@@ -35,7 +36,7 @@ from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok
-from rigright.search.supply import RENT, Options, Prices, supply_of
+from rigright.search.supply import RENT, Options, Prices, nodes_of, supply_of
 
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
 SHARES = {
@@ -76,7 +77,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
-        n_nodes=-(-n_chips // kind.per_node),
+        n_nodes=nodes_of(kind, supply, n_chips=n_chips, replica=int(points.replica[point])),
         layout=layout,
         work=serving,
         concurrency=None if np.isnan(load) else load,
@@ -329,6 +330,9 @@ def notes_of(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
         return
     if kind.owned and supply.how == "buy":
         yield say("{more} more GPUs beside the {owned} you have", more=n_chips - kind.owned, owned=kind.owned)
+    if kind.whole and supply.how == "buy" and (supply.n_chips or 0) > kind.whole:
+        yield say("priced as {machine}: sold {count} at a time", machine=supply.label,
+                  count=sold_count(kind.chip, 1))  # fmt: skip
     yield from price_notes(used=supply.used, as_of=supply.as_of, stale=supply.stale)
 
 

@@ -25,6 +25,8 @@ from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
+from rigright.facts.units import box_of, sold_count, units_of
+from rigright.search.counts import counts_of
 from rigright.search.market import Market
 
 NODE_CHIPS = 8
@@ -56,6 +58,11 @@ class Kind:
     def chip(self) -> Chip:
         """What is on the card."""
         return self.card.chip
+
+    @property
+    def is_boxed(self) -> bool:
+        """Whether boxes have a size of their own: those of a machine that is named, and boards."""
+        return bool(self.whole or self.owned or self.mix) or units_of(self.chip).sold[0] > 1
 
     @property
     def chips(self) -> tuple[Chip, ...]:
@@ -133,7 +140,7 @@ def ask(
 
     `said`: the wish before it was filled in; `own`: nothing is bought or rented beside what is there.
     """
-    kinds = kinds_of(wish, counts=() if own else COUNTS, there=market.there)
+    kinds = kinds_of(wish, counts=() if own else COUNTS, market=market)
     kinds = tuple(kind for kind in kinds if kind.owned) if own else kinds
     return Question(
         arch=arch,
@@ -148,15 +155,32 @@ def ask(
     )
 
 
-def kinds_of(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None = None) -> tuple[Kind, ...]:
+def kinds_of(wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> tuple[Kind, ...]:
     """The kinds of cards that may be taken: a machine, what is owned, or the whole catalogue.
 
-    `counts`: numbers of cards that may be bought; none: only what is there.
+    `counts`: numbers of cards that are looked for, each or the next that is sold or rented; none: only what
+    is there.
     """
-    kinds = tuple(_kinds(wish, counts=counts, there=there))
+    kinds = tuple(kind for kind in _kinds(wish, counts=counts, market=market) if kind.counts)
     if not kinds:
-        raise AskError(say("no GPU matches all filters; remove a chip or vendor"))
+        raise _none_left(wish, market=market)
     return kinds
+
+
+def _none_left(wish: PlanWish, *, market: Market) -> AskError:
+    """That nothing is left to look at: chips that were named come in larger numbers."""
+    for name in wish.chips if wish.most_chips else ():
+        chip = find_node(name).cards[0].chip
+        least = counts_of(chip, wish, market=market, asked=(1,))
+        if least:
+            return AskError(
+                say(
+                    "{chip} comes {count} at a time: more than {most}",
+                    chip=chip.name, count=least[0], most=wish.most_chips or 0,
+                ),
+                hint=say("raise --max-chips, or remove it"),
+            )  # fmt: skip
+    return AskError(say("no GPU matches all filters; remove a chip or vendor"))
 
 
 def _params_of(text: str) -> float:
@@ -167,11 +191,11 @@ def _params_of(text: str) -> float:
     return float(told["number"]) * {"m": MEGA, "b": GIGA, "t": TERA}[told["unit"].lower()]
 
 
-def _kinds(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None) -> Iterator[Kind]:
+def _kinds(wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> Iterator[Kind]:
     named = wish.on if wish.on is not None else wish.owned
-    node = find_node(named) if there is None and named is not None else there
+    node = find_node(named) if market.there is None and named is not None else market.there
     if node is not None:
-        yield from _of_node(node, wish, counts=() if wish.on is not None else counts)
+        yield from _of_node(node, wish, counts=() if wish.on is not None else counts, market=market)
     if wish.on is not None or not counts:
         return
     chosen = {find_node(name).cards[0].chip.id for name in wish.chips}
@@ -181,7 +205,7 @@ def _kinds(wish: PlanWish, *, counts: tuple[int, ...], there: Node | None) -> It
         allowed = (not chosen or chip.id in chosen) and (not vendors or chip.vendor.casefold() in vendors)
         in_shops = chip.offered and chip.segment != "embedded" and (wish.used or not _is_outdated(chip))
         if allowed and chip.id not in owned and (chosen or in_shops):
-            yield _catalogue(chip, wish, counts=counts, named=bool(chosen))
+            yield _catalogue(chip, wish, counts=counts, market=market, named=bool(chosen))
 
 
 def _is_outdated(chip: Chip) -> bool:
@@ -190,7 +214,7 @@ def _is_outdated(chip: Chip) -> bool:
     return found is not None and found.is_ended
 
 
-def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator[Kind]:
+def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> Iterator[Kind]:
     """The cards of a machine, kind by kind, and together where unlike; `counts`: more may be bought."""
     owned = wish.on is None
     freest: dict[str, float] = {}
@@ -203,7 +227,7 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator
     for found in alike.values():
         there = len(found) * node.n_nodes
         most = min(there, wish.most_chips or there)
-        more = {count for count in counts if count <= (wish.most_chips or MOST_CHIPS)}
+        more = _beside(found[0].chip, wish, there=there, counts=counts, market=market)
         some = (
             range(1, most + 1)
             if most <= MOST_CHIPS
@@ -212,7 +236,7 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator
         yield Kind(
             card=min(found, key=lambda card: card.room_bytes),
             counts=tuple(sorted({*some, *more})),
-            per_node=max(len(node.cards), _per_node(found[0].chip)) if owned else len(node.cards),
+            per_node=max(len(node.cards), box_of(found[0].chip)) if owned else len(node.cards),
             owned=there if owned else 0,
             named=True,
             whole=0 if owned else there,
@@ -220,6 +244,16 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...]) -> Iterator
         )
     if len(alike) > 1 and node.n_nodes == 1:
         yield _mixed(node, owned=owned)
+
+
+def _beside(
+    chip: Chip, wish: PlanWish, *, there: int, counts: tuple[int, ...], market: Market
+) -> tuple[int, ...]:
+    """Numbers of cards with some that are bought beside those that are there, or all of them rented."""
+    most = wish.most_chips or max(MOST_CHIPS, sold_count(chip, 1))
+    bought = [there + sold_count(chip, count - there) for count in counts if count > there]
+    rented = counts_of(chip, replace(wish, buy=False), market=market, asked=counts)
+    return tuple(count for count in (*bought, *rented) if count <= most) if counts else ()
 
 
 def _mixed(node: Node, *, owned: bool) -> Kind:
@@ -240,24 +274,19 @@ def _mixed(node: Node, *, owned: bool) -> Kind:
     )
 
 
-def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], named: bool) -> Kind:
+def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], market: Market, named: bool) -> Kind:
     one = device_of(chip)
     alone = chip.segment in SINGLE or chip.form == "soldered"
     usual = counts[-1] if named else MOST_OF.get(chip.segment, counts[-1])
     most = 1 if alone else wish.most_chips or usual
     return Kind(
         card=Card(chip=one, index=0, total_bytes=one.mem_usable_bytes),
-        counts=tuple(count for count in counts if count <= most),
-        per_node=_per_node(chip),
+        counts=counts_of(
+            chip, wish, market=market, asked=[one for one in counts if one <= most], most=wish.most_chips
+        ),
+        per_node=box_of(chip),
         named=named,
     )
-
-
-def _per_node(chip: Chip) -> int:
-    """How many stand in one box: a rack of links counts as one, a slot machine holds eight."""
-    if chip.segment in SINGLE or chip.form == "soldered":
-        return 1
-    return min(max(chip.link_max_chips or 0, NODE_CHIPS), MOST_CHIPS + NODE_CHIPS)
 
 
 def offloaded(question: Question) -> Question:

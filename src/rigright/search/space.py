@@ -118,11 +118,25 @@ def grown(shapes: Shapes, kinds: Sequence[Kind], *, fits: Numbers) -> tuple[Numb
         allowed = np.array(counts)[None, :]
         dp, rest = np.divmod(allowed, chips[:, None])
         kind, shape = np.nonzero(fits & mine[:, None])
-        pair, which = np.nonzero((rest == 0)[shape] & (dp >= 1)[shape])
+        pair, which = np.nonzero(
+            (rest == 0)[shape]
+            & (dp >= 1)[shape]
+            & _in_boxes(kinds, kind, chips=chips[shape], allowed=allowed)
+        )
         rows.append(kind[pair])
         columns.append(shape[pair])
         copies.append(dp[shape[pair], which])
     return np.concatenate(rows), np.concatenate(columns), np.concatenate(copies)
+
+
+def _in_boxes(kinds: Sequence[Kind], kind: Numbers, *, chips: Numbers, allowed: Numbers) -> Numbers:
+    """[pair, count]: whether all replicas stand whole in boxes of one size; larger ones take whole boxes."""
+    box = np.array([one.per_node for one in kinds])[kind][:, None]
+    whole = np.array([one.whole for one in kinds])[kind][:, None]
+    boxed = np.array([one.is_boxed for one in kinds])[kind][:, None]
+    own = chips[:, None]
+    boxes = -(-np.maximum(whole, allowed) // box)
+    return ~boxed | (own > box) | (allowed // own <= box // own * boxes)
 
 
 def loaded(

@@ -5,20 +5,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import date
+from math import log2
 
 import numpy as np
 
-from rigright.base.money import CNY
 from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate
 from rigright.cost.money import NO_HOST, host_usd, times
 from rigright.cost.prices import priced
 from rigright.cost.renting import BOX, cheapest, chips_of, holds, price_of
 from rigright.demand import Numbers, PlanWish
-from rigright.facts.chips import by_id
-from rigright.facts.clouds import Offer, providers_of
+from rigright.facts.clouds import Offer
 from rigright.facts.prices import is_stale
-from rigright.search.market import Market
+from rigright.facts.units import devices_of, sold_count
+from rigright.search.counts import offers_of, rented_count
 from rigright.search.question import Kind, Question
 from rigright.search.record import Supply
 
@@ -53,6 +53,7 @@ class Prices:
     owned: Numbers  # [kind]: chips that are there
     whole: Numbers  # [kind]: chips that are paid for in any case; 0: those that work
     box: Numbers  # [kind]: chips that have to stand in one instance
+    sold: Numbers  # [kind, chips]: whether so many are sold, beside those that are there
     buy_usd: Numbers  # [kind, chips]
     rent_usd_per_h: Numbers  # [kind, size of a replica, chips]
 
@@ -65,6 +66,7 @@ def prices_of(question: Question) -> Prices:
         owned=np.array([one.owned for one in kinds]),
         whole=np.array([one.whole for one in kinds]),
         box=np.array([one.per_node if one.whole else 1 for one in kinds]),
+        sold=np.stack([_sold(one, most=most) for one in kinds]),
         buy_usd=np.stack([_buy_usd(question, one, most=most) for one in kinds]),
         rent_usd_per_h=np.stack([_rent_usd_per_h(question, one, most=most) for one in kinds]),
     )
@@ -73,13 +75,14 @@ def prices_of(question: Question) -> Prices:
 def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, replica: Numbers) -> Options:
     """Every way the wish allows; bought at an unknown price only where nothing better is known."""
     paid = np.where(prices.whole[kind] > 0, prices.whole[kind], n_chips)
+    replica = np.where(np.log2(replica) % 1 == 0, replica, np.maximum(replica, n_chips))  # others straddle
     size = np.searchsorted(SIZES[:-1], np.maximum(replica, prices.box[kind]))
     rented = prices.rent_usd_per_h[kind, size, paid]
     bought = prices.buy_usd[kind, paid]
     here = n_chips <= prices.owned[kind]
     rents = np.isfinite(rented) & (wish.buy is not True) & ~here
     only_rent = bool(wish.clouds) or wish.buy is False
-    buys = ~here & (not only_rent) & (np.isfinite(bought) | ~rents)
+    buys = ~here & (not only_rent) & prices.sold[kind, paid] & (np.isfinite(bought) | ~rents)
     index = np.concatenate([np.flatnonzero(here), np.flatnonzero(buys), np.flatnonzero(rents)])
     how = np.repeat([OWN, BUY, RENT], [here.sum(), buys.sum(), rents.sum()])
     return Options(
@@ -102,21 +105,41 @@ def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
             else cards_usd + _host_of(kind, len(kind.mix), today=question.market.today).value,
         )
     price = question.market.quote(kind.chip, guess=kind.named)
-    more = np.maximum(np.arange(most + 1) - kind.owned, 0)
-    cards = np.ceil(more / by_id().get(kind.chip.id, kind.chip).devices)
+    cards = np.array([_cards_bought(kind, count) for count in range(most + 1)])
     hosts = np.full(most + 1, np.nan)
     used = [*kind.counts, kind.whole]  # of thousands of cards few numbers are asked for
     hosts[used] = [_host_of(kind, count, today=question.market.today).value for count in used]
     return cards * (np.nan if price is None else price.usd) + hosts
 
 
+def _sold(kind: Kind, *, most: int) -> Numbers:
+    """[chips]: whether so many are sold, beside what is there; a machine that was named is sold with more."""
+    more = np.maximum(np.arange(most + 1) - kind.owned, 0)
+    if kind.mix or kind.whole:
+        return np.ones(most + 1, dtype=bool)
+    return np.array([sold_count(kind.chip, int(count)) == count for count in more])
+
+
+def _bought(kind: Kind, n_chips: int) -> int:
+    """Devices that are paid for: beside what is there, whole units."""
+    return min(n_chips, kind.owned) + sold_count(kind.chip, max(n_chips - kind.owned, 0))
+
+
+def _cards_bought(kind: Kind, n_chips: int) -> int:
+    """Chips that are paid for, each of which may show as several devices."""
+    return sold_count(kind.chip, max(n_chips - kind.owned, 0)) // devices_of(kind.chip)
+
+
 def _host_of(kind: Kind, n_chips: int, *, today: date) -> Estimate:
     """The machines around so many; what is there stands in one already."""
-    return NO_HOST if kind.owned else host_usd(kind.chip, n_chips, today=today, host=kind.host)
+    return NO_HOST if kind.owned else host_usd(kind.chip, _bought(kind, n_chips), today=today, host=kind.host)
 
 
 def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
-    """[size of a replica, chips]: the cheapest way to rent so many; nan where nobody rents them."""
+    """[size of a replica, chips]: the cheapest way to rent so many; nan where nobody rents just them.
+
+    A machine that was named is rented with more than it has, where it must be.
+    """
     counts = np.arange(most + 1)
     if kind.mix:
         return np.full((len(SIZES), most + 1), np.nan)
@@ -124,6 +147,9 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     for offer in _rents(question, kind):
         price = price_of(offer, spot=question.wish.spot) or np.nan
         cost = np.ceil(counts / chips_of(offer)) * price
+        if not kind.whole:
+            rented = np.array([rented_count(offer, int(count)) == count for count in counts])
+            cost = np.where(rented, cost, np.nan)
         for place, size in enumerate(SIZES):
             if holds(offer, size):
                 table[place] = np.fmin(table[place], cost)
@@ -144,51 +170,34 @@ def _rents(question: Question, kind: Kind) -> Iterator[Offer]:
             yield offer
 
 
-def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]:
-    """What is rented out of a chip, whole cards, with a price: in the clouds that are named, else at home.
-
-    What the user pays by a price of their own goes before all. Clouds that bill in yuan rent to those who
-    pay in yuan, and the others hardly do.
-    """
-    clouds = {provider for cloud in wish.clouds for provider in providers_of(cloud)}
-    at_home = wish.currency == CNY
-    known = [offer for offer in market.offers.get(chip, ()) if price_of(offer, spot=wish.spot)]
-    own = tuple(offer for offer in known if offer.is_own)
-    if own and not wish.clouds:
-        return own
-    return tuple(
-        offer
-        for offer in known
-        if (offer.provider in clouds if wish.clouds else (offer.currency == CNY) == at_home)
-    )
-
-
 def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica: int) -> Supply:
     """One supply with its dates, bands and name."""
     if kind.whole:
         n_chips, replica = kind.whole, max(replica, kind.per_node)
+    boxes = _boxes(kind, n_chips, replica=replica)
     if how == OWN:
-        return Supply(how="own", label=_cards(kind, n_chips), n_units=_boxes(kind, n_chips),
-                      usd=None, usd_per_h=None, as_of=None, n_chips=n_chips)  # fmt: skip
+        return Supply(how="own", label=_cards(kind, n_chips), n_units=boxes, usd=None,
+                      usd_per_h=None, as_of=None, n_chips=n_chips)  # fmt: skip
     if how == RENT:
         return _rented(question, kind, n_chips=n_chips, replica=replica)
     if kind.mix:
         return _mixed(question, kind, n_chips=n_chips)
     price = question.market.quote(kind.chip, guess=kind.named)
-    label = _cards(kind, n_chips)
+    paid = _bought(kind, n_chips)
+    label = _cards(kind, paid)
     if price is None:
         return Supply(
-            how="buy", label=label, n_units=_boxes(kind, n_chips), usd=None, usd_per_h=None, as_of=None,
-            n_chips=n_chips,
+            how="buy", label=label, n_units=boxes, usd=None, usd_per_h=None, as_of=None,
+            n_chips=paid,
         )  # fmt: skip
-    cards = -(-max(n_chips - kind.owned, 0) // by_id().get(kind.chip.id, kind.chip).devices)
+    cards = _cards_bought(kind, n_chips)
     one = priced(price, question.market.today)
     return Supply(
-        how="buy", label=label, n_units=_boxes(kind, n_chips), usd=times(one, cards),
+        how="buy", label=label, n_units=boxes, usd=times(one, cards),
         host_usd=_host_of(kind, n_chips, today=question.market.today), usd_per_h=None, as_of=price.as_of,
         used=price.used,
         stale=is_stale(price.as_of, question.market.today),
-        n_chips=n_chips,
+        n_chips=paid,
     )  # fmt: skip
 
 
@@ -214,8 +223,11 @@ def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
 
 def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Supply:
     wish, market = question.wish, question.market
+    replica = replica if log2(replica) % 1 == 0 else max(replica, n_chips)  # others straddle instances
     size = SIZES[bisect_left(SIZES[:-1], replica)]
-    lease = cheapest(_rents(question, kind), n_chips, today=market.today, spot=wish.spot, replica=size)
+    rents = _rents(question, kind)
+    just = rents if kind.whole else (one for one in rents if rented_count(one, n_chips) == n_chips)
+    lease = cheapest(just, n_chips, today=market.today, spot=wish.spot, replica=size)
     if lease is None:
         raise LookupError(kind.chip.id)  # what nobody rents is no option
     return Supply(
@@ -236,5 +248,17 @@ def _cards(kind: Kind, n_chips: int) -> str:
     return f"{n_chips}x {kind.chip.name}"
 
 
-def _boxes(kind: Kind, n_chips: int) -> int:
-    return -(-n_chips // kind.per_node)
+def _boxes(kind: Kind, n_chips: int, *, replica: int) -> int:
+    """Boxes alike, as few as there can be, in each of which whole replicas stand; boards have one size."""
+    fewest = -(-n_chips // kind.per_node)
+    if kind.is_boxed:
+        return fewest
+    sizes = ((boxes, n_chips // boxes) for boxes in range(fewest, n_chips + 1) if n_chips % boxes == 0)
+    return next((boxes for boxes, size in sizes if size % replica == 0 or replica % size == 0), fewest)
+
+
+def nodes_of(kind: Kind, supply: Supply, *, n_chips: int, replica: int) -> int:
+    """Machines that hold so many: the instances that are rented, else boxes of such chips."""
+    if supply.how == HOWS[RENT] and not kind.whole:
+        return supply.n_units
+    return _boxes(kind, n_chips, replica=replica)

@@ -25,7 +25,7 @@ from rigright.search.market import Market
 from rigright.search.plans import Table, notes_of, power_of, reasons_of
 from rigright.search.question import Kind, Question, kinds_of
 from rigright.search.record import Found, Plan, Supply
-from rigright.search.supply import HOWS, options, prices_of, supply_of
+from rigright.search.supply import HOWS, nodes_of, options, prices_of, supply_of
 from rigright.search.training_explore import explored, preferred, whole
 from rigright.search.training_score import TrainingScored
 from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, said_of
@@ -40,7 +40,7 @@ def find_training(arch: Arch, wish: PlanWish, *, market: Market) -> Found:
     """The best few ways to train or tune a model within the wish, and why nothing cheaper will do."""
     wish, notes = filled(arch, wish)
     counts = PRETRAINED_COUNTS if wish.work == "pretrain" else TUNED_COUNTS
-    kinds = tuple(whole(kind, wish) for kind in kinds_of(wish, counts=counts, there=market.there))
+    kinds = tuple(whole(kind, wish) for kind in kinds_of(wish, counts=counts, market=market))
     question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
     return find(question, notes=notes)
 
@@ -171,7 +171,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
-        n_nodes=-(-n_chips // kind.per_node),
+        n_nodes=nodes_of(kind, supply, n_chips=n_chips, replica=tp),
         layout=layout,
         work=training,
         concurrency=None,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -120,14 +121,26 @@ def launch_files(
     script: str = "train.py",
 ) -> dict[str, str]:
     """File name -> text, of one plan of a `plan --json`."""
-    from rigright.verbs.launch import launch_of
+    from rigright.verbs.launch import launch_of, plan_of
+    from rigright.verbs.launch_lost import check_cut, lost_of, note_of
 
     program = target if target in programs() else None
-    launch = launch_of(data, program, number=number, checkpoint=checkpoint, script=script)
+
+    def launched(told: Mapping[str, Any], *, nth: int = 1) -> Launch:
+        return launch_of(told, program, number=nth, checkpoint=checkpoint, script=script)
+
+    launch = launched(data, nth=number)
     if target in added():
         return _by_plugin(added()[target], launch)
-    files: dict[str, str] = shelf.take(LAUNCHES, file_of(target), bears="export")(launch)
-    return files
+    write_out: Callable[[Launch], dict[str, str]] = shelf.take(LAUNCHES, file_of(target), bears="export")
+    write_out(launch)  # what it refuses by itself says more
+
+    def bare(plan: Mapping[str, Any]) -> dict[str, str]:
+        return write_out(replace(launched({**data, "plans": [plan]}), why=()))
+
+    lost = tuple(lost_of(plan_of(data, number), bare, program=launch.program))
+    check_cut(lost, launch.program)
+    return write_out(replace(launch, why=(*launch.why, *note_of(lost))))
 
 
 def one_plan(data: Mapping[str, Any], *, number: int, checkpoint: str | None = None) -> str:

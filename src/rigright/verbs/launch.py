@@ -26,16 +26,15 @@ from rigright.facts.chips import Chip, by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher, programs
-from rigright.facts.nodes import BOX_CARDS, find_node
+from rigright.facts.nodes import find_node
 from rigright.facts.training import find_precision, find_trainer
+from rigright.facts.units import most_in_node, node_of
 from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
 
 MOST_BYTES = 16 * MIB
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
 _ALL = {"all", "linear"}
-_SUPERCHIPS = {"superchip": 1, "superchip board": 4}  # form of a chip -> GPUs of one system
-MOST_CARDS = 16  # of one machine
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -53,6 +52,15 @@ def read_plan(path: str) -> dict[str, Any]:
     return data
 
 
+def plan_of(data: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    """One plan of a `plan --json`; where none keeps every limit, what came nearest."""
+    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
+    if not 1 <= number <= len(plans):
+        raise AskError(say("no plan {number}: the file has {count}", number=number, count=len(plans)))
+    found: Mapping[str, Any] = plans[number - 1]
+    return found
+
+
 def launch_of(
     data: Mapping[str, Any],
     target: str | None,
@@ -62,10 +70,7 @@ def launch_of(
     script: str = "train.py",
 ) -> Launch:
     """The launch of one plan of a `plan --json`; `target` None: with the program that the plan names."""
-    plans = data["plans"] or [one for one in (data.get("nearest"),) if one]
-    if not 1 <= number <= len(plans):
-        raise AskError(say("no plan {number}: the file has {count}", number=number, count=len(plans)))
-    plan = plans[number - 1]
+    plan = plan_of(data, number)
     try:
         work, program = _work(plan, target)
         checkpoint = checkpoint or data.get("checkpoint")
@@ -75,7 +80,7 @@ def launch_of(
                 raise AskError(say("{name} cannot be used as a model or file name", name=json.dumps(word)))
         layout = Layout(**plan["layout"])
         chip = by_id().get(plan["chip"])
-        nodes = _hosts(chip, plan)
+        nodes, gpus = _hosts(chip, plan, replica=layout.tp * layout.pp * layout.cp)
         common: dict[str, Any] = {
             "program": program,
             "script": script,
@@ -84,7 +89,7 @@ def launch_of(
             "vendor": chip.vendor if chip is not None else "",
             "capability": chip.compute_capability if chip is not None else None,
             "nodes": nodes,
-            "gpus": -(-plan["n_chips"] // nodes),
+            "gpus": gpus,
             "port": program.port or 0,
             **{name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
             "attention_dp": layout.attention_dp,
@@ -108,15 +113,22 @@ def launch_of(
         ) from None
 
 
-def _hosts(chip: Chip | None, plan: Mapping[str, Any]) -> int:
-    """Machines with a system of their own: "64x h100" is no single one, and a rack of superchips has many."""
+def _hosts(chip: Chip | None, plan: Mapping[str, Any], *, replica: int) -> tuple[int, int]:
+    """Machines with a system of their own, and the GPUs of each: a rack of superchips has many.
+
+    Where replicas do not share a machine's GPUs evenly, all that are paid for count.
+    """
     nodes, count = int(plan["n_nodes"]), int(plan["n_chips"])
     if nodes < 1:
         raise ValueError("n_nodes")
-    holds = _SUPERCHIPS.get(chip.form or "") if chip is not None else None
-    if holds is None and count > nodes * MOST_CARDS:
-        holds = BOX_CARDS
-    return nodes if holds is None else max(nodes, -(-count // holds))
+    each = -(-count // nodes)
+    paid = (plan.get("supply") or {}).get("n_chips") or count
+    if count % nodes or (each % replica and replica % each):
+        each = max(each, min(-(-int(paid) // nodes), most_in_node(chip)))
+    if each > most_in_node(chip):
+        each = node_of(chip)
+        nodes = -(-count // each)
+    return nodes, each
 
 
 def runs_with(plan: Mapping[str, Any]) -> str:
@@ -178,7 +190,7 @@ def _served(
     arch, engine = open_model(data["model"]), find_engine(work.engine)
     planned = PlannedRun(model=data["model"], plan=plan, wish=data["wish"])
     node = find_node(planned.machine or "")
-    cards = node.cards
+    cards = node.cards * node.n_nodes
     case = Case(
         arch=arch, weights=weigh(arch, work.weights), serving=work, layout=layout, engine=engine, cards=cards
     )
@@ -215,12 +227,17 @@ def _served(
         has_experts=has_experts(arch),
         gpu_layers=0 if node.has_no_cards else gpu_layers(arch, offload),
         cpu_moe=cpu_moe(arch, offload),
-        batch_tok=engine.ram_batch if work.offload else None,
+        batch_tok=work.budget_tok or (engine.ram_batch if work.offload else None),
         split=split,
         numa=node.host is not None
         and node.host.sockets > 1
         and (node.has_no_cards or work.offload is not None),
         drafted_tok=int(plan["drafts"]["drafted_tok"]),
+        drafts_itself=bool(plan["drafts"].get("own")),
+        graph_seqs=engine.default(engine.graph_seqs, cards[0].total_bytes, chip=cards[0].chip.id)
+        if work.graphs
+        else None,
+        flash=work.flash,
     )
 
 

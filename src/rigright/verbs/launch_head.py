@@ -86,8 +86,9 @@ def _weights(
     data: Mapping[str, Any], work: Mapping[str, Any], *, program: Launcher, has_weights: bool
 ) -> Iterator[str]:
     """Whose figures they are, and which checkpoint the format needs."""
-    if find_engine(work["engine"]).id != program.id:
-        yield f"the figures are those of {work['engine']}"
+    engine = find_engine(work["engine"])
+    if engine.id != program.id or not program.version.startswith(engine.version):
+        yield f"the figures are those of {engine.label} {engine.version}; the flags are {program.version}'s"
     form = find_format(work["weights"])
     arch = open_model(data["model"])
     if not has_weights and work["weights"] not in {

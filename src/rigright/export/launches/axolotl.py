@@ -43,8 +43,10 @@ def config(launch: Launch) -> dict[str, Any]:
         "learning_rate": 2e-4 if trained.is_adapter else 2e-5,
         "bf16": trained.precision == "bf16",
         "fp16": trained.precision == "fp16",
-        "gradient_checkpointing": trained.recompute != "none",
+        "gradient_checkpointing": trained.recompute == "full",
         "torch_compile": trained.compiled,
+        **({} if trained.flash else {"eager_attention": True}),
+        **({"chunked_cross_entropy": True} if trained.chunked_loss else {}),
         "save_steps": 100,
         "auto_resume_from_checkpoints": True,
         **({"max_steps": trained.steps} if trained.steps else {"num_epochs": trained.epochs}),
@@ -56,6 +58,7 @@ def config(launch: Launch) -> dict[str, Any]:
             "peft_use_dora": trained.method == "dora",
             "lora_r": trained.rank,
             "lora_alpha": 2 * trained.rank,
+            "lora_dropout": trained.dropout,
             **(
                 {"lora_target_modules": list(trained.targets)}
                 if trained.targets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.export.clients import loads, replicas
-from rigright.export.launch import Launch
+from rigright.export.launch import Launch, ServerSettings
 from rigright.export.text import Words, given, script
 
 NAME = "llama.cpp"
@@ -40,7 +40,14 @@ def command(launch: Launch) -> Words:
             ("--ubatch-size", served.batch_tok),
             ("--cache-type-k", served.kv),
             ("--cache-type-v", served.kv),
-            ("--flash-attn", "on" if served.kv not in {"f16", "f32"} else "auto"),
+            ("--flash-attn", _flash(served)),
         ),
         ("--metrics",),
     )
+
+
+def _flash(served: ServerSettings) -> str:
+    """Attention without the score matrix: as planned; a small cache needs it."""
+    if served.flash is None:
+        return "on" if served.kv not in {"f16", "f32"} else "auto"
+    return "on" if served.flash else "off"

@@ -52,7 +52,9 @@ def config(launch: Launch) -> dict[str, Any]:
         "bf16": trained.precision == "bf16",
         "fp16": trained.precision == "fp16",
         "torch_compile": trained.compiled,
-        "disable_gradient_checkpointing": trained.recompute == "none",
+        "enable_liger_kernel": trained.trainer == transformers.LIGER,
+        **({} if trained.flash else {"flash_attn": "disabled"}),
+        "disable_gradient_checkpointing": trained.recompute != "full",
         "save_steps": 100,
         "enable_jit_checkpoint": True,  # SIGTERM saves
         **({"max_steps": trained.steps} if trained.steps else {"num_train_epochs": trained.epochs}),
@@ -61,6 +63,7 @@ def config(launch: Launch) -> dict[str, Any]:
         found |= {
             "lora_rank": trained.rank,
             "lora_alpha": 2 * trained.rank,
+            "lora_dropout": trained.dropout,
             "lora_target": ",".join(trained.targets) or "all",
             "use_dora": trained.method == "dora",
         }

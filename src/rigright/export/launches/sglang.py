@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.export.clients import loads, replicas
-from rigright.export.launch import Launch
+from rigright.export.launch import Launch, ServerSettings
 from rigright.export.text import RANK, Variable, Words, given, script
 
 NAME = "sglang"
@@ -47,5 +47,22 @@ def command(launch: Launch) -> Words:
             ("--chunked-prefill-size", budget_tok),
             ("--mem-fraction-static", served.share),
             ("--disable-cuda-graph", not served.graphs),
+            ("--cuda-graph-max-bs-decode", served.graph_seqs),
+            *_drafted(served),
         ),
+    )
+
+
+def _drafted(served: ServerSettings) -> tuple[tuple[str, object], ...]:
+    """Tokens drafted by the model's own head, one after another; else from what was written before."""
+    count = served.drafted_tok
+    if not count:
+        return ()
+    if not served.drafts_itself:
+        return ("--speculative-algorithm", "NGRAM"), ("--speculative-num-draft-tokens", count)
+    return (
+        ("--speculative-algorithm", "EAGLE"),
+        ("--speculative-num-steps", count),
+        ("--speculative-eagle-topk", 1),
+        ("--speculative-num-draft-tokens", count + 1),
     )

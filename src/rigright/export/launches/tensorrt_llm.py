@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.export.clients import loads, replicas
 from rigright.export.commands import one_node
-from rigright.export.launch import Launch
+from rigright.export.launch import Launch, ServerSettings
 from rigright.export.text import Words, given, script
 from rigright.export.yaml import dumps
 
@@ -28,7 +28,8 @@ def beside(launch: Launch) -> dict[str, str]:
         "dtype": {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[served.dtype],
         "kv_cache_config": {"dtype": served.kv, "free_gpu_memory_fraction": served.share},
         "enable_attention_dp": launch.attention_dp,
-        "cuda_graph_config": {"max_batch_size": served.max_seqs} if served.graphs else None,
+        "cuda_graph_config": {"max_batch_size": served.graph_seqs} if served.graphs else None,
+        **({"speculative_config": _drafted(served)} if served.drafted_tok else {}),
     }
     return {OPTIONS: dumps(options, *launch.head), **loads(launch, backend="openai")}
 
@@ -45,9 +46,17 @@ def command(launch: Launch) -> Words:
             ("--tp_size", launch.tp),
             ("--pp_size", launch.pp),
             ("--ep_size", launch.ep),
+            ("--cp_size", launch.cp if launch.cp > 1 else None),
             ("--max_batch_size", served.max_seqs),
             ("--max_num_tokens", served.budget_tok),
             ("--max_seq_len", served.context_tok),
             ("--extra_llm_api_options", launch.files_at + OPTIONS),
         ),
     )
+
+
+def _drafted(served: ServerSettings) -> dict[str, object]:
+    """Tokens drafted by the model's own heads, else from what was written before."""
+    if served.drafts_itself:
+        return {"decoding_type": "MTP", "num_nextn_predict_layers": served.drafted_tok}
+    return {"decoding_type": "NGram", "max_draft_len": served.drafted_tok, "max_matching_ngram_size": 4}

@@ -7,8 +7,11 @@ from typing import Any
 
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed
+from rigright.export.text import comments
 
 NAME = "transformers"
+NOTES = "notes.txt"  # JSON has no comments
+LIGER = "liger"
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -17,6 +20,8 @@ def export(launch: Launch) -> dict[str, str]:
     if "deepspeed" in arguments(launch):
         files[deepspeed.CONFIG] = deepspeed.export(launch)[deepspeed.CONFIG]
     trained = launch.training
+    if launch.why:
+        files[NOTES] = comments(launch.head)
     if trained.is_adapter:
         adapter = {
             "peft_type": "LORA",
@@ -24,6 +29,7 @@ def export(launch: Launch) -> dict[str, str]:
             "base_model_name_or_path": launch.model,
             "r": trained.rank,
             "lora_alpha": 2 * trained.rank,
+            "lora_dropout": trained.dropout,
             "use_dora": trained.method == "dora",
             "target_modules": list(trained.targets) or "all-linear",
         }
@@ -38,11 +44,12 @@ def arguments(launch: Launch) -> dict[str, Any]:
         "output_dir": "out",
         "per_device_train_batch_size": trained.micro_batch,
         "gradient_accumulation_steps": trained.accumulate,
-        "gradient_checkpointing": trained.recompute != "none" and trained.sharding not in {"fsdp", "hsdp"},
+        "gradient_checkpointing": trained.recompute == "full" and trained.sharding not in {"fsdp", "hsdp"},
         "optim": trained.optimizer,
         "bf16": trained.precision == "bf16",
         "fp16": trained.precision == "fp16",
         "torch_compile": trained.compiled,
+        "use_liger_kernel": trained.trainer == LIGER,
         **({"max_steps": trained.steps} if trained.steps else {"num_train_epochs": trained.epochs}),
         "save_strategy": "steps",
         "save_steps": 100,
@@ -62,7 +69,7 @@ def sharded(launch: Launch) -> dict[str, Any]:
             "reshard_after_forward": True,
             "auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
             "state_dict_type": "SHARDED_STATE_DICT",
-            "activation_checkpointing": trained.recompute != "none",
+            "activation_checkpointing": trained.recompute == "full",
             "cpu_offload": trained.offload == "all-cpu",
             # rank 0 alone may not quantise what the others wait for
             "cpu_ram_efficient_loading": trained.method != "qlora",

@@ -31,7 +31,8 @@ def command(launch: Launch) -> Words:
     served = launch.serving
     # attention over tp ranks, each with sequences of its own: vLLM counts those as its data parallelism
     tp, dp = (1, launch.tp) if launch.attention_dp else (launch.tp, launch.dp)
-    draft = {"method": "ngram", "num_speculative_tokens": served.drafted_tok, "prompt_lookup_max": 4}
+    draft: dict[str, object] = {"method": "ngram", "num_speculative_tokens": served.drafted_tok}
+    draft |= {"method": "mtp"} if served.drafts_itself else {"prompt_lookup_max": 4}
     return (
         ("vllm", "serve", launch.model),
         *given(
@@ -53,6 +54,7 @@ def command(launch: Launch) -> Words:
             ("--max-num-batched-tokens", served.budget_tok),
             ("--gpu-memory-utilization", served.share),
             ("--enforce-eager", not served.graphs),
+            ("--max-cudagraph-capture-size", served.graph_seqs),
             ("--speculative-config", json.dumps(draft) if served.drafted_tok else None),
         ),
     )

@@ -115,12 +115,20 @@ def explain_flags(plan: Plan, *, wish: PlanWish | None = None) -> list[str]:
         "--draft": f"{wish.draft:g}" if wish.draft is not None and plan.drafts.drafted_tok else None,
         "--draft-tokens": plan.drafts.drafted_tok or None,
         **_load(plan, work, wish=wish),
+        "--step-tokens": None if work.offload is not None else work.budget_tok,
+        "--max-seqs": work.max_seqs,
+        "--util": None if work.utilisation is None else f"{work.utilisation:g}",
     }  # fmt: skip
     told = {flag: value for flag, value in told.items() if not (words.transcribes(plan) and flag in LENGTHS)}
     flags += [word for flag, value in told.items() if value is not None for word in (flag, str(value))]
-    cuts = [(name, getattr(layout, name)) for name in ("tp", "pp", "dp", "ep")]
+    cuts = [(name, getattr(layout, name)) for name in ("tp", "pp", "dp", "ep", "cp")]
     flags += [word for name, count in cuts if count > 1 for word in (f"--{name}", str(count))]
-    return [*flags, *(["--attention-dp"] if layout.attention_dp else [])]
+    switches = {
+        "--attention-dp": layout.attention_dp,
+        "--no-graphs": not work.graphs,
+        "--compiled": work.compiled,
+    }
+    return [*flags, *(flag for flag, is_on in switches.items() if is_on)]
 
 
 def _load(plan: Plan, work: Serving, *, wish: PlanWish) -> dict[str, str]:
@@ -148,7 +156,16 @@ def _training_flags(plan: Plan, work: Training) -> list[str]:
     said |= {} if work.recompute is None else {"--recompute": work.recompute}  # a trainer may have its own
     flags = [word for flag, value in said.items() for word in (flag, str(value))]
     flags += ["--sharding", work.sharding] if layout.dp > 1 or work.sharding != "none" else []
-    return ["--train", work.method, *flags, *(["--sequence-parallel"] if layout.sequence_parallel else [])]
+    usual = Training()
+    adapters = {"--rank": work.rank, "--targets": work.targets} if work.method != "full" else {}
+    adapters |= {"--base": work.base} if work.method == "qlora" else {}
+    told = {flag: value for flag, value in adapters.items() if value != getattr(usual, flag[2:])}
+    flags += [word for flag, value in told.items() for word in (flag, str(value))]
+    switches = {
+        "--no-flash": not work.flash, "--chunked-loss": work.chunked_loss, "--compiled": work.compiled,
+        "--sequence-parallel": layout.sequence_parallel,
+    }  # fmt: skip
+    return ["--train", work.method, *flags, *(flag for flag, is_on in switches.items() if is_on)]
 
 
 def _work_flags(result: Planned) -> list[str]:

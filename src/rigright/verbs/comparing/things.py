@@ -14,11 +14,13 @@ from rigright.facts.counting import read_counts
 from rigright.facts.find import find_chip
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import Node, find_node
+from rigright.facts.units import sold_count
+from rigright.search.counts import counts_of
 from rigright.search.market import Market
 from rigright.verbs.seen.here import looked_at
 
 LEAST, MOST = 2, 8
-FEW = (1, 2, 4, 8, 16, 32, 64)  # cards a bare name stands for: the first of these that will do
+FEW = (1, 2, 4, 8, 16, 32, 64)  # cards a bare name stands for: the first, or the next sold, that will do
 LISTED = 8  # instances that an error names
 
 
@@ -73,14 +75,16 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
         on = replace(wish, on=asked)
         return Thing(asked=asked, wish=on, market=market, notes=node.notes, chips=_chips_of(node))
     few = replace(wish, chips=(asked,), aim=wish.aim or "cost")
-    most = wish.most_chips or FEW[-1]
+    chip = node.cards[0].chip
+    most = wish.most_chips or max(FEW[-1], sold_count(chip, 1))
+    had = counts_of(chip, few, market=market, asked=[count for count in FEW if count < most], most=most)
     return Thing(
         asked=asked,
         wish=few,
         market=market,
         notes=node.notes,
         chips=_chips_of(node),
-        counts=(*(count for count in FEW if count < most), most),
+        counts=(*(count for count in had if count < most), most),
     )
 
 

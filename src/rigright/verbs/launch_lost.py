@@ -1,0 +1,132 @@
+"""What of a plan its files do not hold: a choice that can be taken back and no file changes is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from rigright.base.errors import AskError, RigError
+from rigright.base.record import dataclass
+from rigright.base.words import say
+from rigright.demand import Layout, Serving, Training
+from rigright.facts.launching import Launcher
+
+Files = Mapping[str, str]
+COUNTED = frozenset({"dp"})  # every file has it in its number of GPUs
+SENT = frozenset({"prompt_tok"})  # by the client that sends the planned load
+TOLD = frozenset({"engine"})  # the head of every file names its version
+_OTHERS = {  # what else a word may be, where what is left unsaid may come to the same
+    "method": "full",
+    "optimizer": "sgd",
+    "precision": "fp32",
+    "recompute": "none",
+    "sharding": "none",
+    "targets": "all",
+    "kv": "16bit",
+    "weights": "fp16",
+}
+_MANY = 1000  # times a number, which no default reaches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """One choice of a plan that its files do not hold."""
+
+    name: str  # as the option has it: "micro-batch"
+    value: Any
+    cuts: bool  # it says how the model is spread: without it another plan is started
+
+    @property
+    def shown(self) -> str:
+        """The choice in a few words."""
+        if isinstance(self.value, Mapping):
+            told = ", ".join(f"{key} {value}" for key, value in self.value.items() if value)
+            return f"{self.name} {told}"
+        if isinstance(self.value, bool):
+            return self.name if self.value else f"no {self.name}"
+        return f"{self.name} {self.value}"
+
+
+def lost_of(
+    plan: Mapping[str, Any], render: Callable[[Mapping[str, Any]], Files], *, program: Launcher
+) -> Iterator[Lost]:
+    """Each choice of a plan that is not in its files; `render` writes them without a comment."""
+    written = render(plan)
+    for group, name, value, others in _choices(plan):
+        if name in program.implies or value == program.runs[0]:
+            continue
+        if not any(
+            _written(render, _with(plan, group, name=name, value=other)) != written for other in others
+        ):
+            shown = "prefill workers" if group == "prefill" else name.removesuffix("_tok").replace("_", "-")
+            yield Lost(name=shown, value=True if group == "prefill" else value, cuts=group != "work")
+
+
+def check_cut(lost: tuple[Lost, ...], program: Launcher) -> None:
+    """Refuse a plan that the files would start as another one."""
+    cut = ", ".join(one.shown for one in lost if one.cuts)
+    if cut:
+        raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=cut))
+
+
+def note_of(lost: tuple[Lost, ...]) -> tuple[str, ...]:
+    """The comment of what is left to the reader."""
+    told = ", ".join(one.shown for one in lost if not one.cuts)
+    return (f"planned, and not set by these files: {told}",) if told else ()
+
+
+def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, tuple[Any, ...]]]:
+    """Group, name, value and other values of all that was chosen beside what is usual."""
+    work = plan["work"]
+    kinds: tuple[tuple[str, type], ...] = (
+        ("layout", Layout),
+        ("work", Training if "trainer" in work else Serving),
+    )
+    for group, kind in kinds:
+        for field in fields(kind):
+            value = plan[group].get(field.name, field.default)
+            if (
+                value == field.default
+                or field.name in COUNTED | SENT | TOLD
+                or not _matters(plan, field.name)
+            ):
+                continue
+            yield group, field.name, value, (field.default, *_others(field.name, value))
+    drafted = (plan.get("drafts") or {}).get("drafted_tok")
+    if drafted:
+        yield "drafts", "drafted_tok", drafted, (0,)
+    if plan.get("prefill"):
+        yield "prefill", "", plan["prefill"], (None,)
+
+
+def _matters(plan: Mapping[str, Any], name: str) -> bool:
+    """Whether a choice has anything to choose: adapters of a method without any have no rank."""
+    work, layout = plan["work"], plan["layout"]
+    if name in {"rank", "targets", "base"}:
+        return str(work["method"]) == "qlora" if name == "base" else str(work["method"]) != "full"
+    if name in {"schedule", "virtual_stages"}:
+        return int(layout["pp"]) > 1
+    return not (name == "sequence_parallel" and int(layout["tp"]) == 1)
+
+
+def _others(name: str, value: Any) -> Iterator[Any]:
+    """Values beside the usual one; a number that no default reaches."""
+    if name in _OTHERS and value != _OTHERS[name]:
+        yield _OTHERS[name]
+    if isinstance(value, int) and not isinstance(value, bool) and value:
+        yield value * _MANY
+    elif isinstance(value, float) and value:
+        yield value / 2
+
+
+def _with(plan: Mapping[str, Any], group: str, *, name: str, value: Any) -> Mapping[str, Any]:
+    return {**plan, group: {**plan[group], name: value} if name else value}
+
+
+def _written(render: Callable[[Mapping[str, Any]], Files], plan: Mapping[str, Any]) -> Files | None:
+    """The files; None where there are none of such a plan, which is a difference too."""
+    try:
+        return render(plan)
+    except RigError:
+        return None

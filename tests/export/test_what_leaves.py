@@ -1,0 +1,146 @@
+"""Every choice of a plan is in the files that start it, or is refused or told by its name."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+
+import pytest
+
+from launch_plans import base
+from rigright.base.errors import AskError
+from rigright.demand import Layout, Serving, Training
+from rigright.verbs.export import launch_files
+
+TARGETS = {
+    "vllm": ("vllm", "kubernetes", "kserve", "compose", "systemd", "slurm", "ray"),
+    "sglang": ("sglang", "slurm"),
+    "llama.cpp": ("llama.cpp", "compose"),
+    "ollama": ("ollama", "systemd"),
+    "tensorrt-llm": ("tensorrt-llm", "kubernetes"),
+    "hf": ("transformers", "accelerate", "torchrun", "deepspeed", "axolotl", "llama-factory"),
+    "torchtitan": ("torchtitan", "slurm"),
+    "megatron": ("megatron", "slurm"),
+}
+OTHERS = {  # legal values beside the one that stands, by field
+    "engine": ("vllm 0.10", "sglang 0.4", "tensorrt-llm 0.18", "llama.cpp b5000", "ollama 0.5"),
+    "weights": ("fp8", "gguf:Q8_0"), "kv": ("fp8", "q8_0"), "context_tok": (4096,), "batch": (5000,),
+    "prompt_tok": (777,), "budget_tok": (1234,), "max_seqs": (77, 256), "utilisation": (0.5,),
+    "graphs": (False,), "flash": (False,), "compiled": (True,), "offload": ({"layers": 3, "experts": 0},),
+    "tp": (2, 4), "pp": (2, 4), "dp": (2, 4), "ep": (2,), "cp": (2,), "sequence_parallel": (True,),
+    "attention_dp": (True,), "trainer": ("hf-lean", "liger"), "method": ("qlora", "full", "dora", "lora"),
+    "optimizer": ("adafactor", "sgd", "adamw"), "precision": ("fp16", "fp32"), "base": ("int8",),
+    "micro_batch": (3,), "seq_tok": (1000,), "recompute": ("none", "full", "selective"),
+    "chunked_loss": (True,), "rank": (77,), "targets": ("ffn", "all"), "dropout": (0.3,),
+    "sharding": ("zero1", "zero2", "zero3", "fsdp"), "schedule": ("gpipe",), "virtual_stages": (2,),
+    "references": (1,), "accumulate": (9,), "offload_inputs": (True,), "step_in_backward": (True,),
+    "matmul": ("fp8",), "host": (2.0,), "padded": (0.2,), "imbalance": (1.5,),
+}  # fmt: skip
+TRAINED = {"offload": ("optimizer-cpu", "all-cpu"), "weights": (), "kv": ()}
+HALF = {"tp", "pp", "dp", "cp"}  # of what all GPUs together are
+
+
+def plan_of(program):
+    """One plan, cut in two where its program cuts one."""
+    data = copy.deepcopy(base(program))
+    data["plans"] = data["plans"][:1]
+    return data
+
+
+def changed(data, group, name, value):
+    """The same plan with another choice, and as many GPUs as it then takes."""
+    told = copy.deepcopy(data)
+    plan = told["plans"][0]
+    if name in {"schedule", "virtual_stages"}:
+        plan["layout"]["pp"] = 2
+    if name in {"attention_dp", "sequence_parallel", "ep"}:
+        plan["layout"]["tp"] = 2
+    if name == "base":
+        plan["work"]["method"] = "qlora"
+    if name in {"rank", "targets"} and plan["work"]["method"] == "full":
+        return None
+    before = copy.deepcopy(told)
+    plan[group][name] = value
+    if name == "prompt_tok":
+        told["wish"]["prompt_tok"] = value
+    if name == "virtual_stages":
+        plan["work"]["schedule"] = before["plans"][0]["work"]["schedule"] = "interleaved"
+    for one in (before, told):
+        cut = one["plans"][0]
+        layout = cut["layout"]
+        cut["n_chips"] = layout["tp"] * layout["pp"] * layout["dp"] * layout["cp"]
+    return None if plan[group].get(name) == before["plans"][0][group].get(name) else (before, told)
+
+
+def written(target, data):
+    """The files, or the sentence that refuses the plan."""
+    try:
+        return launch_files(target, data)
+    except AskError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    ("program", "target"), [(one, name) for one, names in TARGETS.items() for name in names]
+)
+def test_every_field_of_a_plan_is_held_refused_or_named(program, target):
+    data = plan_of(program)
+    kind = Training if "trainer" in data["plans"][0]["work"] else Serving
+    silent = []
+    for group, record in (("layout", Layout), ("work", kind)):
+        for field in fields(record):
+            assert field.name in OTHERS, "a new field: say what else it may be"
+            others = TRAINED.get(field.name, OTHERS[field.name]) if kind is Training else OTHERS[field.name]
+            pairs = [changed(data, group, field.name, value) for value in others]
+            if not any(pairs) or not field.init:
+                continue
+            texts = [(written(target, before), written(target, told)) for before, told in filter(None, pairs)]
+            if all(isinstance(after, dict) and before == after for before, after in texts):
+                silent.append(field.name)
+    assert silent == []
+
+
+@pytest.mark.parametrize("target", ["vllm", "slurm", "compose", "kubernetes"])
+def test_workers_apart_are_not_started_as_if_there_were_none(target):
+    data = plan_of("vllm")
+    plan = data["plans"][0]
+    plan["prefill"] = dict(plan["layout"], dp=1)
+    plan["n_chips"] *= 2
+    with pytest.raises(AskError, match="prefill"):
+        launch_files(target, data)
+
+
+@pytest.mark.parametrize(("program", "target"), [("llama.cpp", "llama.cpp"), ("ollama", "ollama")])
+def test_drafts_are_refused_where_a_server_makes_none(program, target):
+    data = plan_of(program)
+    data["plans"][0]["drafts"]["drafted_tok"] = 3
+    with pytest.raises(AskError, match="draft"):
+        launch_files(target, data)
+
+
+@pytest.mark.parametrize("target", ["vllm", "sglang", "tensorrt-llm"])
+def test_a_head_of_the_model_drafts_by_itself(target):
+    data = plan_of(target)
+    found = set()
+    for own in (False, True):
+        data["plans"][0]["drafts"] |= {"drafted_tok": 3, "own": own}
+        found.add("".join(launch_files(target, data).values()))
+    assert len(found) == 2
+
+
+def test_a_layout_that_a_program_does_not_have_is_refused():
+    for program, target, name in (
+        ("llama.cpp", "llama.cpp", "ep"), ("hf", "axolotl", "pp"), ("hf", "accelerate", "tp"),
+        ("sglang", "sglang", "cp"), ("hf", "transformers", "cp"),
+    ):  # fmt: skip
+        _, told = changed(plan_of(program), "layout", name, 2)
+        with pytest.raises(AskError, match=name):
+            launch_files(target, told)
+
+
+def test_the_version_of_the_figures_is_told_where_the_flags_are_of_another():
+    for program in ("vllm", "sglang", "llama.cpp"):
+        data = plan_of(program)
+        version = data["plans"][0]["work"]["engine"].rpartition(" ")[2]
+        text = next(text for name, text in launch_files(program, data).items() if name.startswith("serve"))
+        assert version in text

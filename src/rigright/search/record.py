@@ -46,8 +46,8 @@ class Supply:
 class Safe:
     """A load whose limits hold in nine cases of ten, with what it gives."""
 
-    concurrency: float
-    output_tok_per_s: float
+    concurrency: float  # requests in flight
+    output_tok_per_s: float  # of all of them
 
     TOLD = "concurrency output_tok_per_s"
 

@@ -69,7 +69,7 @@ class Tally:
     good_share: float  # of all requests: served and within the targets
     good_per_s: float
     ttft_reached_s: float  # what is held against the target: the mean, or the percentile that was asked for
-    tpot_reached_s: float
+    tpot_reached_s: float  # the same of the time between tokens
     ttft_share: float  # of all requests: the first token came within its target
     tpot_share: float
     backlog_share: float  # of all requests: not yet started when the last one arrived

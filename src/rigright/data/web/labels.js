@@ -18,7 +18,7 @@ const LABELS = {
   model: ["Model", "模型"], mtok: ["Output per month, M tokens", "每月输出（百万 token）"], no_flash: ["No flash attention", "不用 flash attention"],
   no_graphs: ["No CUDA graphs", "不用 CUDA graph"], offload: ["Offload", "卸载"], on: ["Machine", "机器"], only: ["Checks", "限定检查"], optimizer: ["Optimizer", "优化器"],
   output: ["Output tokens", "输出长度"], own: ["GPUs you own", "已有的 GPU"], people: ["Staff per month", "每月人力"], per_hour: ["Cost per hour limit", "每小时费用上限"],
-  per_mtok: ["Cost per 1M tokens limit", "每百万 token 费用上限"], percentile: ["Percentile", "百分位"], place: ["Place", "地区"], plans: ["Most options", "方案数上限"],
+  per_mtok: ["Cost per 1M tokens limit", "每百万 token 费用上限"], percentile: ["Percentile", "百分位"], requests: ["Requests of the run", "这次运行的请求数"], place: ["Place", "地区"], plans: ["Most options", "方案数上限"],
   pp: ["Pipeline parallel", "流水线并行"], precision: ["Precision", "精度"], prompt: ["Prompt tokens", "提示词长度"], pue: ["PUE", "PUE"], quality: ["Least quality", "精度下限"],
   rank: ["LoRA rank", "LoRA 秩"], rate: ["Request rate", "请求速率"], recompute: ["Checkpointing", "激活重计算"], rent: ["Rent only", "只租用"], room: ["Power outlet", "供电"],
   samples: ["Samples", "样本数"], schedule: ["Pipeline schedule", "流水线调度"], seq: ["Sequence length", "序列长度"], sequence_parallel: ["Sequence parallel", "序列并行"],

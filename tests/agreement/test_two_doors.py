@@ -50,6 +50,7 @@ def drawn(dice):
     said = {"users": dice.choice((1, 1, 2, 8, 32, 100, 300, 700))}
     if dice.random() < 0.2:
         said = {"rate_per_s": dice.choice((0.1, 0.5, 2.0, 8.0))}
+    said["requests"] = dice.choice((None, None, 40, 400, 5000))
     if dice.random() < 0.7:
         said |= {"prompt_tok": dice.choice((100, 1024, 3500)), "output_tok": dice.choice((1, 128, 500))}
     if dice.random() < 0.3:
@@ -78,6 +79,7 @@ def row_of(answer: Explained, wish: ServingWish, machine: str, *, mode: str) -> 
         **{name: speed[name] for name in ("prompt_tok", "output_tok")},
         "engine": find_engine(told["engine"]).id, "arch": told["model"], "backend": answer.backend,
         "chip": re.sub(r"^\d+x (8x )?|^2x8 ", "", machine), "n_chips": len(told["cards"]), "mode": mode,
+        "requests": wish.requests,
         **({"load": speed["concurrency"]} if wish.rate_per_s is None else {"rate_per_s": wish.rate_per_s}),
     }  # fmt: skip
     for name, (column, _) in SETTINGS.items():

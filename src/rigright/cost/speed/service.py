@@ -108,6 +108,8 @@ def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     load = _load(work, rates, layout=layout, traffic=traffic, limits=limits, running=running)
     met, lasts = _met(load, running)
     per_s = running / (load.life_s + met * lasts)
+    if traffic.concurrency is not None:  # of more replicas than requests some are idle
+        per_s = per_s * np.minimum(traffic.concurrency / layout.dp, 1)
     queued = (asked - running) / per_s
     first = first_round(rates, asked * layout.dp, traffic=traffic)
     line = (running - 1) * load.prompt_s  # all that came at once, one after the other

@@ -62,7 +62,9 @@ def figures(plan, told):
     """Pairs that should be alike: of the plan, and of what was typed next."""
     if "ranks" in told:
         rank = max(told["ranks"], key=lambda one: one["least_bytes"])
-        yield "memory", plan["rank_bytes"]["value"], rank["used_bytes"]
+        most = max(told["ranks"], key=lambda one: one["used_bytes"])
+        for end, name in (("value", "used_bytes"), ("low", "used_low_bytes"), ("high", "used_high_bytes")):
+            yield f"memory {end}", plan["rank_bytes"][end], most[name]
         yield (
             "least memory",
             plan["least_bytes"]["high"],
@@ -70,7 +72,9 @@ def figures(plan, told):
             and (rank["least_bytes"] * plan["least_bytes"]["high"] / plan["least_bytes"]["value"]),
         )
         if told["time"] is not None:
-            yield "tok/s", plan["figures"]["train_tok_per_s"]["value"], told["time"]["tok_per_s"]
+            each, chips = told["time"]["tok_per_s_per_chip"], plan["n_chips"]
+            for end in ("value", "low", "high"):
+                yield f"tok/s {end}", plan["figures"]["train_tok_per_s"][end], each[end] * chips
             yield "MFU", plan["figures"]["mfu"]["value"], told["time"]["mfu"]
         return
     if told["samples"] is not None:

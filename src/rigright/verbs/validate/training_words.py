@@ -39,6 +39,7 @@ _ANY_ADAM = frozenset({"", "adam", "adamw"})
 _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
 
 
+@cache
 def trainer_of(framework: str, *, month: str | None = None) -> Trainer | None:
     """The training program whose longest known name stands in the text, as it was in that month."""
     named = labelled(framework, trainers())

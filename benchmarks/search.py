@@ -20,7 +20,7 @@ from rigright.search import score, training_score
 from rigright.search.market import market_on
 from rigright.search.question import Question, ask, kinds_of
 from rigright.search.training import filled
-from rigright.search.training_space import ways_of
+from rigright.search.training_space import said_of, ways_of
 
 SIZES = (10_000, 100_000, 1_000_000)
 WISH = PlanWish(prompt_tok=2048, output_tok=512, users=64, ttft_s=2, tpot_s=0.05)
@@ -52,11 +52,11 @@ def trainings(model: str):
     """The same of one way of pre-training: time of a step; training_layouts.py is about memory."""
     arch = open_model(model)
     wish, _ = filled(arch, PlanWish(work="pretrain"))
-    kinds = kinds_of(wish, counts=COUNTS)
-    ways = ways_of(arch, wish, kinds=kinds)
-    question = Question(
-        arch=arch, wish=wish, market=market_on(datetime.now(tz=UTC).date()), kinds=kinds, ways=ways
-    )
+    market = market_on(datetime.now(tz=UTC).date())
+    kinds = kinds_of(wish, counts=COUNTS, there=market.there)
+    question = Question(arch=arch, wish=wish, market=market, kinds=kinds, ways=())
+    ways = ways_of(question, said_of(wish))
+    question = replace(question, ways=ways)
     scored = training_score.score_trainings(question, batch=wish.global_batch or 1)
     place = int(np.bincount(scored.points.way).argmax())
     points = at(scored.points, np.flatnonzero(scored.points.way == place))
@@ -64,7 +64,7 @@ def trainings(model: str):
 
     def run(index):
         many = at(points, index)
-        return lambda: training_score._timed(arch, ways[place], points=many, kinds=own)
+        return lambda: training_score._timed(arch, ways[place].space, points=many, kinds=own)
 
     return len(points), run
 

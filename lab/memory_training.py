@@ -20,14 +20,15 @@ import numpy as np
 from rigright.base.errors import RigError
 from rigright.base.tables import DATA, Row, open_rows
 from rigright.base.units import MIB, from_gib
-from rigright.cost.training_bands import COUNTED, KINDS
-from rigright.cost.training_memory import Terms, TrainingMemory, training_memory
-from rigright.cost.training_setup import set_up
-from rigright.demand import Numbers, Training
+from rigright.cost.unsaid import weighed
+from rigright.demand import Numbers
+from rigright.predict.trained import setup_of
+from rigright.predict.trained_memory import COUNTED, KINDS, Terms, fullest_of
+from rigright.predict.trained_unsaid import OF_MEMORY, tried
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.training_rows import card_bytes, read_row
+from rigright.verbs.validate.training_rows import read_row
 
 SMI = re.compile(r"nvidia-smi reserved MiB=([\d.]+)")
 CARD_FULL = 0.93  # of the card: beyond it the allocator returns what it would have kept
@@ -97,25 +98,20 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
         print(f"{row['id']}: {error}")
         return []
 
-    def memory_of(training: Training) -> TrainingMemory:
-        stages = np.arange(asked.layout.pp)
-        return training_memory(asked.arch, training, layout=asked.layout, stage=stages, terms=PHYSICS)
-
     # what was not said, at its middle and over its prior
-    case = asked.open_on(None if row.get("oom") else card_bytes(row))
-    found = case.integrated(
-        lambda training: float(np.max(memory_of(training).allocated_bytes)), band=(1.0, 1.0), but=("host",)
-    )
-    memory = memory_of(case.over({}))
-    moved = found.value / float(np.max(memory.allocated_bytes))
-    setup, layout = set_up(asked.training, hidden=1), asked.layout
+    (trial,), _ = tried([asked.peaking], but=OF_MEMORY, weigh=True)
+    sizes = fullest_of(trial.cases, terms=PHYSICS)
+    found = weighed(sizes.allocated_bytes, trial.priors, band=(1.0, 1.0))
+    moved = found.value / float(sizes.allocated_bytes[0])
+    case = asked.peaking.case
+    setup, layout = setup_of(case.arch, case.training), case.layout
     run = Run(
         source=raw["source"].partition(":")[0],
         kind=row["peak_kind"],
-        assumed=bool(asked.assumed) or found.decides is not None,
+        assumed=bool(asked.taken.assumed) or found.decides is not None,
         measured=from_gib(row["peak_gib"]),
         allocated=found.value,
-        base=float(np.max(memory.reserved_bytes)) * moved,
+        base=float(sizes.reserved_bytes[0]) * moved,
         scattered=setup.gathered and setup.trainer.scattered,
         ranks=layout.tp * layout.pp * layout.dp * layout.cp,
         below=math.log(found.value / found.low),

@@ -121,6 +121,16 @@ def test_rooms_import_only_what_they_may():
     refuse("rooms", offenders, "This room asks another for that, it does not reach past it:")
 
 
+def test_laws_of_trainings_are_called_by_predict_alone():
+    laws = ("training_time", "training_time_rates", "training_memory", "training_bands")
+    offenders = [
+        f"{module.path} -> {target}"
+        for module, target in edges()
+        if module.room not in {"cost", "predict"} and target.removeprefix("rigright.cost.") in laws
+    ]
+    refuse("one prediction", offenders, "Ask predict/trained*.py: laws and bands of trainings meet there:")
+
+
 def test_pages_read_records_and_ask_no_verb():
     offenders = [
         f"{module.path} -> {target}"

@@ -9,13 +9,12 @@ import numpy as np
 from lab.record import Dial, Path, Subject, Tables
 from rigright.base.tables import Row
 from rigright.cost.known import kind_of
-from rigright.cost.training_time_rates import PLAIN, matmul_of
 from rigright.facts.chips import by_id
 from rigright.facts.classes import class_of
 from rigright.facts.training import find_trainer
+from rigright.predict.trained import PLAIN, TrainingCase, matmul_of, steps_of
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.training_rows import read_row
-from rigright.verbs.validate.training_speed import Timed, read_timed, tok_per_s
 
 SPEED = "tok_per_s_per_chip"
 CLASS_TERMS = {
@@ -65,14 +64,14 @@ KIND_TERMS = {
 MOST_SHARE = 1.0
 
 
-def prepare(rows: Sequence[Row]) -> tuple[Timed, ...]:
+def prepare(rows: Sequence[Row]) -> tuple[TrainingCase, ...]:
     """Rows as the law of time takes them."""
-    return tuple(read_timed(row, read_row(row)) for row in rows)
+    return tuple(read_row(row).timed.case for row in rows)
 
 
-def predict(timed: tuple[Timed, ...], tables: Tables) -> np.ndarray:
+def predict(timed: tuple[TrainingCase, ...], tables: Tables) -> np.ndarray:
     """Tokens a second and chip."""
-    return tok_per_s(timed, terms=tables)
+    return np.asarray(steps_of(timed, tables=tables).tok_per_s_per_chip)
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
@@ -83,24 +82,24 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     chip_dials: list[Dial] = []
     for name, (prior, spread) in SHARED_TERMS.items():
         chip_dials.append(Dial(path=("chips", "all", name), prior=prior, spread=spread))
-    kinds = sorted({class_of(one.chip).id for one in timed})
+    kinds = sorted({class_of(one.wired[0]).id for one in timed})
     for kind in kinds:
-        here = _places(timed, [class_of(one.chip).id == kind for one in timed])
+        here = _places(timed, [class_of(one.wired[0]).id == kind for one in timed])
         if len({sources[place] for place in here}) < LEAST_SOURCES:
             continue
         own = CLASS_TERMS | ({"reach_16bit": NARROW} if _is_mixed(timed, here) else {})
         for name, spread in own.items():
             chip_dials.append(_below(("chips", kind, name), parent="all", spread=spread, touches=here))
-        chips = sorted({timed[place].chip.id for place in here})
+        chips = sorted({timed[place].wired[0].id for place in here})
         for chip in chips if len(chips) > 1 else ():
-            runs = _places(timed, [one.chip.id == chip for one in timed])
+            runs = _places(timed, [one.wired[0].id == chip for one in timed])
             chip_dials.append(
                 _below(("chips", chip, "compute"), parent=kind, spread=CHIP_SPREAD, touches=runs)
             )
     return (*chip_dials, *_trainer_dials(timed, tables))
 
 
-def _is_mixed(timed: Sequence[Timed], here: Sequence[int]) -> bool:
+def _is_mixed(timed: Sequence[TrainingCase], here: Sequence[int]) -> bool:
     """Whether runs tell of 16 bit and of narrower formats: else one cannot be told from the other."""
     return len({matmul_of(timed[place].training) == PLAIN for place in here}) > 1
 
@@ -113,7 +112,7 @@ def is_told(row: Row) -> bool:
     return bool(length and batch) and "suspect" not in text and "unpacked" not in text
 
 
-def _trainer_dials(timed: Sequence[Timed], tables: Tables) -> Iterator[Dial]:
+def _trainer_dials(timed: Sequence[TrainingCase], tables: Tables) -> Iterator[Dial]:
     for name, (prior, spread) in TRAINER_TERMS.items():
         most = MOST_SHARE if name.endswith("_bare") or name == "unbalanced" else float("inf")
         yield Dial(path=("trainers", "all", name), prior=prior, spread=spread, high=most)
@@ -136,7 +135,7 @@ def _below(path: Path, *, parent: str, spread: float, touches: tuple[int, ...]) 
     return Dial(path=path, parent=above, prior=1.0, spread=spread, touches=touches)
 
 
-def _places(timed: Sequence[Timed], held: Sequence[bool]) -> tuple[int, ...]:
+def _places(timed: Sequence[TrainingCase], held: Sequence[bool]) -> tuple[int, ...]:
     return tuple(place for place, is_held in zip(range(len(timed)), held, strict=True) if is_held)
 
 
@@ -150,8 +149,8 @@ def keys(row: Row) -> Mapping[str, str]:
         "class": class_of(chip).id if chip else "",
         "model": row.get("arch") or row.get("model") or "",
         "metric": SPEED,
-        "engine": program(asked.training.trainer),
-        "kind": kind_of(asked.arch),
+        "engine": program(asked.taken.training.trainer),
+        "kind": kind_of(asked.taken.arch),
         "band": "train",
     }
 

@@ -90,7 +90,9 @@ def figures(first, told):
     """Pairs that should be alike: of the plan, and of what was typed next."""
     if "ranks" in told:
         rank = max(told["ranks"], key=lambda one: one["least_bytes"])
-        yield "memory", first["rank_bytes"]["value"], rank["used_bytes"]
+        most = max(told["ranks"], key=lambda one: one["used_bytes"])
+        for end, name in (("value", "used_bytes"), ("low", "used_low_bytes"), ("high", "used_high_bytes")):
+            yield f"memory {end}", first["rank_bytes"][end], most[name]
         yield (
             "least memory",
             first["least_bytes"]["high"],
@@ -98,7 +100,9 @@ def figures(first, told):
             and (rank["least_bytes"] * first["least_bytes"]["high"] / first["least_bytes"]["value"]),
         )
         if told["time"] is not None:
-            yield "tok/s", first["figures"]["train_tok_per_s"]["value"], told["time"]["tok_per_s"]
+            each, chips = told["time"]["tok_per_s_per_chip"], first["n_chips"]
+            for end in ("value", "low", "high"):
+                yield f"tok/s {end}", first["figures"]["train_tok_per_s"][end], each[end] * chips
             yield "MFU", first["figures"]["mfu"]["value"], told["time"]["mfu"]
         return
     if told["samples"] is not None:

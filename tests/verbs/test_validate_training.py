@@ -7,10 +7,13 @@ import csv
 import numpy as np
 import pytest
 
+from rigright.base.errors import RigError
 from rigright.base.tables import DATA
+from rigright.choice.training_runs import DEEP
 from rigright.cost.training_memory import training_memory
 from rigright.facts.chips import by_id
 from rigright.facts.training import trainers
+from rigright.predict import trained_unsaid as unsaid_law
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds import training as kind
@@ -50,6 +53,40 @@ def test_programs_are_known_by_the_longest_name_in_the_text(framework, trainer):
 
 def test_an_unknown_program_is_unknown():
     assert words.trainer_of("some notebook") is None
+
+
+def test_a_row_of_an_unknown_program_is_unanswered_and_takes_no_other_with_it(tmp_path):
+    rows = [
+        ROW | {"id": str(place), "framework": name}
+        for place, name in enumerate(("torchtune", "paddle-2.5.1", ""))
+    ]
+    path = tmp_path / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(ROW))
+        table.writeheader()
+        table.writerows(rows)
+    known, unknown, unsaid = (row.predictions for row in validate(str(path)).rows)
+    assert all(one.predicted is not None for one in (*known, *unsaid))
+    assert all(one.predicted is None and "paddle" in str(one.why) for one in unknown)
+    assert all(one.why is not None for one in unsaid)  # what stands in for it is said
+
+
+def test_a_row_that_meets_a_defect_takes_no_other_with_it(monkeypatch):
+    def law(cases, **_named):
+        if any(case.training.seq_tok == 777 for case in cases):
+            raise ZeroDivisionError
+        return fullest(cases)
+
+    fullest = unsaid_law.fullest_of
+    rows = [
+        noted_cells(KIND.name, ROW | {"seq_tok": length}, readers=KIND.columns)[0]
+        for length in ("512", "777")
+    ]
+    alone = KIND.predict(rows[0])
+    monkeypatch.setattr(unsaid_law, "fullest_of", law)
+    good, bad = kind.together(rows)
+    assert [one.predicted for one in good] == pytest.approx([one.predicted for one in alone])
+    assert isinstance(bad, RigError)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +208,7 @@ def test_chunks_of_a_pipeline_rank():
         ("", 1),
     ):  # fmt: skip
         row, _ = noted_cells(KIND.name, asked | {"flags": text}, readers=KIND.columns)
-        assert read_row(row).training.virtual_stages == chunks
+        assert read_row(row).taken.training.virtual_stages == chunks
 
 
 def test_recompute_in_words():
@@ -185,9 +222,10 @@ def test_recompute_in_words():
 def test_a_global_batch_says_how_many_micro_batches_are_gathered():
     row = {"arch": "mistralai/Mistral-7B-v0.1", "framework": "Megatron-LM", "method": "full", "n_chips": 8}
     row |= {"pp": 4, "tp": 1, "micro_batch": 2, "global_batch": 32, "seq_tok": 2048}
-    assert read_row(row).training.accumulate == 8
-    assert read_row(row | {"global_batch": None}).training.accumulate is None
-    assert read_row(row | {"global_batch": 1}).training.accumulate == 1
+    assert read_row(row).taken.training.accumulate == 8
+    assert read_row(row | {"global_batch": None, "accumulate": 5}).taken.training.accumulate == 5
+    assert read_row(row | {"global_batch": None}).taken.training.accumulate == DEEP * 4
+    assert read_row(row | {"global_batch": 1}).taken.training.accumulate == 1
 
 
 def rows_of(path, keep):
@@ -201,7 +239,7 @@ def measured(shared, tmp_path_factory):
     path, folder = shared / "measured" / "training.csv", tmp_path_factory.mktemp("part")
     file = part_of_file(path, folder, every=5, by=("source", "peak_kind"), keep=lambda row: row["peak_kind"])
     with pytest.MonkeyPatch.context() as patch:  # speeds are held in test_training_speed.py
-        patch.setattr(kind, "_speed", lambda *_args, **_named: Prediction(metric="speed", group="speed"))
+        patch.setattr(kind, "_speeds", lambda asked: [Prediction(metric="speed", group="speed")] * len(asked))
         return validate(file)
 
 
@@ -252,7 +290,8 @@ def test_runs_that_fit_and_runs_that_did_not(shared):
         asked = read_row(
             noted_cells(KIND.name, raw | {"seq_tok": raw["seq_tok"] or "4096"}, readers=KIND.columns)[0]
         )
-        memory = training_memory(asked.arch, asked.training, layout=asked.layout)
+        case = asked.peaking.case
+        memory = training_memory(case.arch, case.training, layout=case.layout)
         right += (float(memory.least_bytes) <= card) != ("OOM" in raw["note"])
     assert right / len(rows) > 0.95
 

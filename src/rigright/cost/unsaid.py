@@ -79,13 +79,29 @@ def integrated(
 
     `figure` gives the figure for values of the unsaid inputs, by name; nan where they cannot be.
     """
+    return weighed([float(figure(values)) for values in trials(unsaid)], unsaid, band=band)
+
+
+def trials(unsaid: Sequence[Prior]) -> list[dict[str, Any]]:
+    """Values to try: the middle of all, then each input alone over what else it may be."""
     middle = {prior.name: prior.middle for prior in unsaid}
-    value = float(figure(middle))
+    return [middle, *({**middle, prior.name: one} for prior in unsaid for one in others(prior))]
+
+
+def others(prior: Prior) -> list[Any]:
+    """What an input may be beside its middle."""
+    return [one for one in prior.values if one != prior.middle]
+
+
+def weighed(
+    figures: Sequence[float] | np.ndarray, unsaid: Sequence[Prior], *, band: tuple[float, float]
+) -> Integrated:
+    """A figure over its unsaid inputs, from what it is at each of their trials."""
+    value, found = float(figures[0]), iter(figures[1:])
     below, above = np.log(band[0]) ** 2, np.log(band[1]) ** 2
     decides, widest, moved = None, SLIGHT, 0.0
     for prior in unsaid:
-        told = np.array([value if one == prior.middle else figure({**middle, prior.name: one})
-                         for one in prior.values], dtype=float)  # fmt: skip
+        told = np.array([value if one == prior.middle else float(next(found)) for one in prior.values])
         good = np.isfinite(told) & (told > 0)
         if not good.any():
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TypeVar
 
@@ -117,6 +118,10 @@ class Recipe:
     ep: tuple[int, ...] = (1,)
 
 
+_T = TypeVar("_T", bound=Optimizer | Precision | Trainer | Recipe)
+_N = TypeVar("_N", bound=Optimizer | Precision | Trainer)
+
+
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every kind of pre-training by id."""
@@ -159,8 +164,9 @@ def find_trainer(asked: str) -> Trainer:
     return _find(asked, trainers(), table="trainers")
 
 
-_T = TypeVar("_T", bound=Optimizer | Precision | Trainer | Recipe)
-_N = TypeVar("_N", bound=Optimizer | Precision | Trainer)
+def labelled(asked: str, rows: Mapping[str, _N]) -> _N | None:
+    """The row whose label somebody wrote as we print it."""
+    return next((row for row in rows.values() if row.label == asked.strip()), None)
 
 
 def _rows(file: str, record: type[_T]) -> dict[str, _T]:

@@ -21,7 +21,6 @@ from rigright.cost.images.networks import (
 )
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_device import device_of
-from rigright.cost.training_memory import training_memory
 from rigright.cost.wires import wire_of
 from rigright.demand import Layout, Numbers, PlanWish, Training
 from rigright.facts.engines import Engine, find_engine
@@ -29,6 +28,7 @@ from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.running import how_runs
 from rigright.predict.columns import at, joined, stacked
+from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 
@@ -189,7 +189,7 @@ def memory_of(
     shape = (len(kinds), len(batches))
     if way.trains:
         training = training_of(way, micro_batch=batches)
-        need = training_memory(network.arch, training, layout=Layout(dp=2)).least_bytes
+        need = least_bytes(network.arch, training, layout=Layout(dp=2))
         able = np.array([kind.card.room_bytes for kind in kinds])[:, None]
         return np.broadcast_to(need, shape), np.broadcast_to(able, shape)
     device = at(stacked([device_of(kind.card, way.engine) for kind in kinds]), (slice(None), None))

@@ -20,8 +20,8 @@ from rigright.cost.images.networks import (
     network_speed,
 )
 from rigright.cost.memory_device import device_of
-from rigright.cost.training_bands import band as training_band
 from rigright.demand import Layout, Serving, Training
+from rigright.predict.trained_memory import peak
 from rigright.search.images_score import SampleWay, compiles, training_of
 from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of
 from rigright.search.question import Kind
@@ -64,7 +64,7 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         work=_work(table, way, network=network, n_chips=n_chips, batch=batch),
         concurrency=None if way.trains else float(batch * n_chips),
         memory=memory,
-        rank_bytes=rank_bytes_of(memory[0]) if memory else _learning_bytes(float(points.need_bytes[point])),
+        rank_bytes=rank_bytes_of(memory[0]) if memory else peak(float(points.need_bytes[point])),
         room_bytes=float(kind.card.room_bytes),
         figures=_told(table, place, kind=kind, supply=supply, network=network),
         supply=supply,
@@ -72,11 +72,6 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         reasons=reasons_of([_named(network, name) for name in best_at]),
         notes=(*notes_of(supply, kind, n_chips=n_chips), *plain),
     )
-
-
-def _learning_bytes(need_bytes: float) -> Estimate:
-    low, high = training_band("device", assumed=False)
-    return Estimate(value=need_bytes, low=need_bytes * low, high=need_bytes * high)
 
 
 def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch: int) -> Serving | Training:

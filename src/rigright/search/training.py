@@ -12,18 +12,19 @@ from rigright.base.errors import AskError
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
 from rigright.choice.training import METHODS, batch_of, seq_tok_of, tokens_of
-from rigright.choice.training_notes import batch_notes, fullest_bytes, shown_bytes, training_notes
-from rigright.cost.bands import band, mark
+from rigright.choice.training_runs import box_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import known_of_one, ran
 from rigright.cost.money import usd_per_mtok
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.nodes import find_node
+from rigright.predict.trained import TrainingCase, told
+from rigright.predict.trained_memory import least, shown
+from rigright.predict.trained_notes import batch_notes, training_notes
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
 from rigright.search.plans import Table, notes_of, power_of, reasons_of
-from rigright.search.question import Kind, Question, kinds_of
+from rigright.search.question import Question, kinds_of
 from rigright.search.record import Found, Plan, Supply
 from rigright.search.supply import HOWS, nodes_of, options, prices_of, supply_of
 from rigright.search.training_explore import explored, preferred, whole
@@ -31,7 +32,6 @@ from rigright.search.training_score import TrainingScored
 from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, said_of
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
-SUBJECT = "speed_training"
 HOURS_PER_DAY, SECONDS_PER_DAY = 24, 86_400
 BUBBLE = 0.25  # share of a step above which waiting is what limits
 
@@ -165,8 +165,10 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         micro_batch=int(points.micro_batch[point]),
         accumulate=int(points.accumulate[point]),
     )
+    box = box_of(kind.chip, cards=kind.per_node, ranks=n_chips)
+    case = TrainingCase(arch=question.arch, training=training, layout=layout, chip=kind.chip, box=box)
     room = float(kind.card.room_bytes)
-    rank, parts = shown_bytes(question.arch, training, layout=layout, room_bytes=room)
+    rank, parts = shown(question.arch, training, layout=layout, room_bytes=room)
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=n_chips)
     return Plan(
         chip=kind.chip,
@@ -177,10 +179,10 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         concurrency=None,
         memory=(),
         rank_bytes=rank,
-        least_bytes=fullest_bytes(question.arch, training, layout=layout),
+        least_bytes=least(question.arch, training, layout=layout),
         parts=parts,
         room_bytes=room,
-        figures=_told(table, place, kind=kind, supply=supply),
+        figures=_figures_told(table, place, case=case, supply=supply),
         supply=supply,
         bound=_bound(table.scored, point),
         reasons=reasons_of(best_at),
@@ -194,21 +196,21 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     )
 
 
-def _told(table: Table, place: int, *, kind: Kind, supply: Supply) -> dict[str, Estimate]:
+def _figures_told(table: Table, place: int, *, case: TrainingCase, supply: Supply) -> dict[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
-    known = known_of_one(SUBJECT, kind.chip, what=ran(table.question.arch))
-    slow, fast = (float(edge) for edge in band(SUBJECT, "train_tok_per_s", known=known))
-    least, most = supply.price_band
+    step = told(case)
+    speed = Estimate(value=1.0, low=1.0, high=1.0) if step is None else step.tok_per_s_per_chip
+    slow, fast = speed.low / speed.value, speed.high / speed.value
+    cheap, dear = supply.price_band
     bought = supply.how == "buy"
     bands = {
         "train_tok_per_s": (slow, fast), "mfu": (slow, fast), "days": (1 / fast, 1 / slow),
         "headroom": (1.0, 1.0),
-        "usd": (least, most), "usd_per_h": (least, most),
-        "usd_per_mtok": (least / fast, most / slow),
-        "usd_total": (least / (1 if bought else fast), most / (1 if bought else slow)),
+        "usd": (cheap, dear), "usd_per_h": (cheap, dear),
+        "usd_per_mtok": (cheap / fast, dear / slow),
+        "usd_total": (cheap / (1 if bought else fast), dear / (1 if bought else slow)),
     }  # fmt: skip
-    grade = mark(SUBJECT, "train_tok_per_s", known=known)
-    own = known.shift.get("train", 1.0)  # runs of the user's own
+    grade, own = speed.mark, 1.0 if step is None else step.moved  # by runs of the user's own
     moved = {"train_tok_per_s": own, "mfu": own, "days": 1 / own, "usd_per_mtok": 1 / own}
     moved |= {} if bought else {"usd_total": 1 / own}
     found = {"power_w": power_of(table, place)}

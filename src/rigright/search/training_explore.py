@@ -10,9 +10,9 @@ import numpy as np
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.choice.training import METHODS
-from rigright.cost.training_bands import band
 from rigright.demand import Numbers, PlanWish, TrainingWish
 from rigright.predict.columns import grouped
+from rigright.predict.trained_memory import most_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.training_score import TrainingScored, score_trainings, together
 from rigright.search.training_space import TrainingWay, fewer, ways_of
@@ -86,7 +86,7 @@ def preferred(question: Question, scored: TrainingScored, *, index: Numbers) -> 
                         for way in question.ways])[points.way[index]]  # fmt: skip
     group = grouped(points.kind[index], points.n_chips[index], methods)
     speed = scored.timed["tok_per_s_per_chip"][index]
-    tight = points.rank_bytes[index] * band("device", assumed=False)[1] > room
+    tight = most_bytes(points.rank_bytes[index]) > room
     near = _near(speed, group, times=TIGHT[question.wish.work])
     roomy = np.bincount(group, weights=near & ~tight)[group] > 0
     taken = ~(tight & roomy)

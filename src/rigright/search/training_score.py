@@ -11,19 +11,17 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.choice.training import Space
-from rigright.cost.training_memory import training_memory
-from rigright.cost.training_setup import set_up
-from rigright.cost.training_time import TrainingRates, training_rates, training_time
-from rigright.cost.training_towers import trunk_of
+from rigright.choice.training_runs import box_of
 from rigright.demand import Layout, Numbers
 from rigright.predict.columns import at, joined
+from rigright.predict.trained import LINKS, TrainingRates, step_rates, steps
+from rigright.predict.trained_memory import least_bytes
 from rigright.search.chunks import each_chunk
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
 from rigright.search.training_space import Cuts, TrainingWay, cuts_of
 
 TIMED = ("step_s", "tok_per_s_per_chip", "samples_per_s", "mfu", "hfu", "bubble_s")
-LINKS = ("tp_s", "dp_s", "pp_s", "ep_s", "cp_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,16 +107,7 @@ def _score_way(question: Question, way: TrainingWay, *, place: int, batch: int |
 def rank_bytes(arch: Arch, space: Space, *, cuts: Cuts, most: float = np.inf) -> Numbers:
     """Bytes of the fullest rank of all stages; of the first, where that one has more than `most`."""
     told = replace(space.training, micro_batch=cuts.micro_batch, accumulate=cuts.accumulate)
-    first = training_memory(arch, told, layout=layout_of(cuts, space)).least_bytes
-    found = np.array(np.broadcast_to(first, np.shape(cuts.tp)))
-    for pp in np.unique(cuts.pp[cuts.pp > 1]):  # a handful: each has stages of its own
-        places = np.flatnonzero((cuts.pp == pp) & (found <= most))
-        some = at(cuts, places)
-        told = replace(space.training, micro_batch=some.micro_batch, accumulate=some.accumulate)
-        stages = np.arange(pp)[:, None]
-        sizes = training_memory(arch, told, layout=layout_of(some, space), stage=stages).least_bytes
-        found[places] = np.max(np.broadcast_to(sizes, (pp, len(places))), axis=0)
-    return found
+    return least_bytes(arch, told, layout=layout_of(cuts, space), most=most)
 
 
 def layout_of(cuts: Any, space: Space) -> Layout:
@@ -143,18 +132,25 @@ def _misfits(
 
 
 def _timed(arch: Arch, space: Space, *, points: TrainingPoints, kinds: Sequence[Kind]) -> dict[str, Numbers]:
-    setup = set_up(space.training, hidden=trunk_of(arch).hidden)
-    rates: TrainingRates = training_rates([kind.chip for kind in kinds], setup)
+    # chips as they stand in one box, then in several
+    wired = [
+        (kind.chip, box_of(kind.chip, cards=kind.per_node, ranks=kind.per_node * boxes))
+        for boxes in (1, 2)
+        for kind in kinds
+    ]
+    rates: TrainingRates = step_rates(arch, space.training, wired=wired)
+    boxes = np.array([kind.per_node for kind in kinds])[points.row] < points.n_chips
+    row = points.row + len(kinds) * boxes
     size = len(points)
     timed = {name: np.empty(size) for name in (*TIMED, "links_s")}
 
     def task(chunk: slice) -> None:
         part = at(points, chunk)
         told = replace(space.training, micro_batch=part.micro_batch, accumulate=part.accumulate)
-        found = training_time(arch, told, layout=layout_of(part, space), rates=at(rates, part.row))
+        found = steps(arch, told, layout=layout_of(part, space), rates=at(rates, row[chunk]))
         for name in TIMED:
             timed[name][chunk] = getattr(found, name)
-        timed["links_s"][chunk] = sum(getattr(found, name) for name in LINKS)
+        timed["links_s"][chunk] = sum(getattr(found, f"{name}_s") for name in LINKS)
 
     each_chunk(size, task)
     return timed

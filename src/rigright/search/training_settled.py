@@ -12,14 +12,15 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.choice.training import batch_of, seq_tok_of, work_of
+from rigright.choice.training import STAGES, WIDTHS, Space, batch_of, seq_tok_of, work_of
 from rigright.demand import Layout, PlanWish, Training, TrainingWish
+from rigright.facts.anchors import unmoved
 from rigright.facts.nodes import Card, Node
 from rigright.predict.columns import at
 from rigright.search.market import Market
 from rigright.search.question import Kind, Question
 from rigright.search.training_explore import explored, preferred
-from rigright.search.training_score import TrainingScored, rank_bytes
+from rigright.search.training_score import TrainingScored, rank_bytes, score_trainings
 from rigright.search.training_space import Cuts, TrainingWay, cuts_of
 
 NOWHERE = Market(today=date.min, cards={}, offers={})  # a machine that is there has no price
@@ -47,16 +48,45 @@ def settle(arch: Arch, node: Node, *, said: TrainingWish) -> Settled:
     kind = Kind(card=smallest, counts=(cards,), per_node=len(node.cards), named=True, whole=cards)
     wish = PlanWish(work=work, seq_tok=seq, global_batch=batch, method=said.method)
     question = Question(arch=arch, wish=wish, market=NOWHERE, kinds=(kind,), ways=())
-    question, scored = explored(question, said, anywhere=True)
-    if len(scored.points):
-        place = _first(question, scored)
-        way, found = question.ways[int(scored.points.way[place])], at(scored.points, place)
-    else:
-        way, found = _least(question, batch=batch)
+    training, layout = _best(*explored(question, said, anywhere=True), batch=batch)
+    return Settled(work=work, training=training, layout=layout, batch=batch)
+
+
+@unmoved
+def fastest(
+    arch: Arch, training: Training, *, card: Card, cards: int, batch: int, cp: int | None = None
+) -> Layout:
+    """How whoever tuned a run cut a model over so many cards, where all else is known."""
+    kind = Kind(card=card, counts=(cards,), per_node=cards, named=True)
+    wish = PlanWish(work="pretrain", seq_tok=int(training.seq_tok), global_batch=batch)
+    for loose in (False, True):  # what gathers the batch; else anything
+        space = Space(
+            training=replace(training, micro_batch=1, accumulate=None),
+            tp=WIDTHS, pp=STAGES, cp=(cp,) if cp else WIDTHS, micro_batch=(int(training.micro_batch),),
+            sequence_parallel=True, loose=loose,
+        )  # fmt: skip
+        way = TrainingWay(space=space, kinds=(0,))
+        question = Question(arch=arch, wish=wish, market=NOWHERE, kinds=(kind,), ways=(way,))
+        scored = score_trainings(question, batch=batch)
+        if len(scored.points):
+            place = int(np.argmax(np.nan_to_num(scored.timed["tok_per_s_per_chip"])))
+            return _taken(way, at(scored.points, place))[1]
+    return _taken(*_least(question, batch=batch))[1]
+
+
+def _best(question: Question, scored: TrainingScored, *, batch: int | None) -> tuple[Training, Layout]:
+    if not len(scored.points):
+        return _taken(*_least(question, batch=batch))
+    place = _first(question, scored)
+    return _taken(question.ways[int(scored.points.way[place])], at(scored.points, place))
+
+
+def _taken(way: TrainingWay, found: Any) -> tuple[Training, Layout]:
+    """One point of a way as records."""
     cuts: dict[str, Any] = {name: int(getattr(found, name)) for name in ("tp", "pp", "dp", "cp", "ep")}
     layout = Layout(**cuts, sequence_parallel=way.space.sequence_parallel)
     training = replace(way.training, micro_batch=int(found.micro_batch), accumulate=int(found.accumulate))
-    return Settled(work=work, training=training, layout=layout, batch=batch)
+    return training, layout
 
 
 def _first(question: Question, scored: TrainingScored) -> int:

@@ -29,7 +29,7 @@ def explain_training(
     case = build_case(arch, node, wish=wish)
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
-    step = step_use(case, node)
+    step = step_use(case)
     return Trained(
         model=case.arch.name,
         params=params(case.arch),

@@ -116,7 +116,7 @@ def _detailed(result: Trained) -> Iterator[Part]:
 
 def _verdict(result: Trained) -> Line:
     worst = result.worst
-    size, total = show_bytes(worst.device_bytes), show_bytes(worst.total_bytes)
+    size, total = show_bytes(result.peak_bytes), show_bytes(worst.total_bytes)
     if not result.fits:
         said = say("does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total)
         helping = next((one for one in result.remedies if one.fits), None)

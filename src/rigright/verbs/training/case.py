@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.choice.training_notes import batch_notes, fullest_bytes, length_decides, training_notes
-from rigright.cost.training_memory import TrainingMemory, training_memory
-from rigright.cost.training_setup import Setup, set_up
+from rigright.choice.training_runs import box_of
+from rigright.cost.training_setup import Setup
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.nodes import Node
+from rigright.predict.trained import TrainingCase, setup_of
+from rigright.predict.trained_memory import TrainingMemory, least, stages
+from rigright.predict.trained_notes import batch_notes, length_decides, training_notes
 from rigright.search.training_settled import settle
 
 COUNTS = [
@@ -50,15 +50,32 @@ class Case:
 
     def memory(self) -> TrainingMemory:
         """Every stage at once."""
-        return training_memory(self.arch, self.training, layout=self.layout, stage=np.arange(self.layout.pp))
+        return stages(self.arch, self.training, layout=self.layout)
 
     def setup(self) -> Setup:
         """The trainer's habits and precisions, looked up."""
-        return set_up(self.training, hidden=trunk_of(self.arch).hidden)
+        return setup_of(self.arch, self.training)
 
     def least_bytes(self) -> float:
         """The worst stage, once the allocator gave back all it can."""
-        return float(np.max(self.memory().least_bytes))
+        return least(self.arch, self.training, layout=self.layout).value
+
+    def on_each(self) -> tuple[TrainingCase, ...]:
+        """The same on each kind of chip of the machine."""
+        chips = dict.fromkeys(card.chip for card in self.node.cards)
+        cards = len(self.node.cards)
+        return tuple(
+            TrainingCase(
+                arch=self.arch,
+                training=self.training,
+                layout=self.layout,
+                chip=chip,
+                box=box_of(
+                    chip, cards=cards, ranks=self.layout.tp * self.layout.pp * self.layout.dp * self.layout.cp
+                ),
+            )
+            for chip in chips
+        )
 
     def asked(self, **changes: Any) -> float | None:
         """Least bytes of the fullest rank where the same is asked with a change; None where it cannot be."""
@@ -66,7 +83,7 @@ class Case:
             settled = settle(self.arch, self.node, said=replace(self.wish, **changes))
         except AskError:
             return None
-        return fullest_bytes(self.arch, settled.training, layout=settled.layout).value
+        return least(self.arch, settled.training, layout=settled.layout).value
 
     def over(self, **changes: Any) -> Case:
         """The same with another training or layout."""

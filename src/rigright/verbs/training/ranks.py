@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.base.units import MIB
-from rigright.cost.training_bands import band
-from rigright.cost.training_memory import PARTS, training_memory
 from rigright.cost.training_stages import stage_edge
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Numbers
+from rigright.predict.trained_memory import PARTS, least_bytes, most_bytes, shown_stage, stage_of
 from rigright.verbs.training.case import Case
 from rigright.verbs.training.trained import RankUse, Reach
 
@@ -22,13 +21,14 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
     """One entry for each pipeline stage."""
     memory, layout = case.memory(), case.layout
     layers = len(trunk_of(case.arch).layers)
-    low, high = band("device", assumed=False, narrow=memory.narrow)
     at_peak = memory.parts
     uses = []
     for stage in range(layout.pp):
-        phases = {name: _at(sizes, stage) for name, sizes in memory.phases.items()}
-        parts = ((part, _at(at_peak[part], stage)) for part in PARTS)
-        least, device = _at(memory.least_bytes, stage), _at(memory.shown_bytes(case.card_bytes), stage)
+        phases = {name: stage_of(sizes, stage) for name, sizes in memory.phases.items()}
+        parts = ((part, stage_of(at_peak[part], stage)) for part in PARTS)
+        least = stage_of(memory.least_bytes, stage)
+        shown = shown_stage(memory, stage, room_bytes=case.card_bytes)
+        given_back = stage_of(memory.device_bytes, stage) - shown.value
         uses.append(
             RankUse(
                 stage=stage,
@@ -40,22 +40,17 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
                 parts_bytes=tuple((part, size) for part, size in parts if size > 0),
                 phases_bytes=tuple(phases.items()),
                 peak_phase=max(phases, key=lambda name: phases[name]),
-                allocated_bytes=_at(memory.allocated_bytes, stage),
-                reserved_bytes=device - _at(memory.device_bytes, stage) + _at(memory.reserved_bytes, stage),
-                device_bytes=device,
+                allocated_bytes=stage_of(memory.allocated_bytes, stage),
+                reserved_bytes=stage_of(memory.reserved_bytes, stage) - given_back,
+                device_bytes=shown.value,
                 least_bytes=least,
-                low_bytes=device * low,
-                high_bytes=device * high,
-                least_high_bytes=least * high,
+                low_bytes=shown.low,
+                high_bytes=shown.high,
+                least_high_bytes=most_bytes(least, narrow=memory.narrow),
                 total_bytes=case.card_bytes,
             )
         )
     return tuple(uses)
-
-
-def _at(sizes: Numbers, stage: int) -> float:
-    flat = np.atleast_1d(sizes)
-    return float(flat[stage if len(flat) > 1 else 0])
 
 
 def reach(case: Case) -> Reach:
@@ -73,9 +68,6 @@ def reach(case: Case) -> Reach:
 
 def _largest(case: Case, name: str, *, values: Numbers) -> int:
     """The largest of rising values that fits on every stage; one call for all of them."""
-    tried = case.over(**{name: values[:, None]})
-    stages = np.arange(case.layout.pp)[None, :]
-    sizes = training_memory(tried.arch, tried.training, layout=tried.layout, stage=stages).least_bytes
-    worst = np.max(np.broadcast_to(sizes, (len(values), case.layout.pp)), axis=1)
-    fits = worst <= case.card_bytes
+    tried = case.over(**{name: values})
+    fits = least_bytes(tried.arch, tried.training, layout=tried.layout) <= case.card_bytes
     return int(values[fits][-1]) if fits.any() else 0

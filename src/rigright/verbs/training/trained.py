@@ -110,6 +110,11 @@ class Trained:
         return min(self.ranks, key=lambda rank: rank.spare_bytes)
 
     @property
+    def peak_bytes(self) -> float:
+        """The most that the driver shows of any rank."""
+        return max(rank.device_bytes for rank in self.ranks)
+
+    @property
     def fits(self) -> bool:
         """Whether every rank fits its card."""
         return self.worst.spare_bytes >= 0

@@ -11,10 +11,11 @@ from rigright.base.tables import CellReader, Row
 from rigright.base.words import Sentence, say
 from rigright.verbs.validate.validation import Basis, Prediction
 
-__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught"]
+__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each_caught"]
 Answer = tuple[Prediction, ...] | RigError  # what a row comes to, or why to nothing
 P = ParamSpec("P")
 T = TypeVar("T")
+A = TypeVar("A")
 
 
 def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigError:
@@ -26,6 +27,19 @@ def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigErr
     except Exception as error:  # noqa: BLE001 - a defect of ours is told in its row
         what = f"{type(error).__name__}: {error}"
         return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
+
+
+def each_caught(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A]) -> list[T | RigError]:
+    """What a law gives of many at once; where one of them cannot be, each by itself."""
+    if not asked:
+        return []
+    found = caught(law, asked)
+    if not isinstance(found, RigError):
+        return list(found)
+    if len(asked) == 1:
+        return [found]
+    alone = (caught(law, [one]) for one in asked)
+    return [one if isinstance(one, RigError) else one[0] for one in alone]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

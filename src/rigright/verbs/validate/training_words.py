@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.cost.training_adapters import NAMES
-from rigright.facts.training import Trainer, find_optimizer, trainers
+from rigright.base.tables import Row
+from rigright.choice.training_runs import Reported
+from rigright.cost.training_adapters import GROUPS, NAMES
+from rigright.facts.training import Trainer, find_optimizer, labelled, optimizers, precisions, trainers
 
 KERNELS = frozenset({"unsloth"})  # run beneath other programs
 _SHARDINGS = (
@@ -30,13 +33,18 @@ _RECOMPUTES = {
     "selective": {"selective", "core_attn"},
     "none": {"none", "false", "no", "off"},
 }
+_RECIPE = re.compile(r"nemo|bridge|mlperf", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9]+")
 _ANY_ADAM = frozenset({"", "adam", "adamw"})
 _ALL_LINEAR = frozenset({"linear", "all-linear", "all", "all_linear"})
 
 
+@cache
 def trainer_of(framework: str, *, month: str | None = None) -> Trainer | None:
     """The training program whose longest known name stands in the text, as it was in that month."""
+    named = labelled(framework, trainers())
+    if named is not None:
+        return named.at(month)
     text = _plain(framework)
     if text.startswith("mlperf"):
         return trainers()["megatron"]
@@ -71,6 +79,9 @@ def sharding_of(sharding: str) -> str:
 
 def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | None:
     """The id of a precision; None where it is the trainer's own mixed precision."""
+    named = labelled(precision, precisions())
+    if named is not None:
+        return named.id
     text = precision.lower()
     if re.search(r"fp8|float8|mxfp|nvfp4", text):
         return None if trainer.mixed == "bf16-sharded" else "fp8"
@@ -91,6 +102,9 @@ def recompute_of(recompute: str) -> str | None:
 @cache
 def optimizer_of(optimizer: str) -> str | None:
     """The id of an optimizer; None where the row leaves it to the trainer, or names none we know."""
+    named = labelled(optimizer, optimizers())
+    if named is not None:
+        return named.id
     text = _plain(optimizer)
     if text in _ANY_ADAM:
         return None
@@ -107,6 +121,10 @@ def is_loose(optimizer: str) -> bool:
 
 def is_known(column: str, cell: str) -> bool:
     """Whether a cell of words is understood."""
+    if labelled(cell, optimizers() if column == "optimizer" else {}) is not None:
+        return True
+    if labelled(cell, precisions() if column == "precision" else {}) is not None:
+        return True
     if column == "recompute":
         return not cell or recompute_of(cell) is not None
     if column == "optimizer":
@@ -117,6 +135,8 @@ def is_known(column: str, cell: str) -> bool:
 def targets_of(cell: str | None) -> str | None:
     """Which matrices carry adapters, where a cell tells it."""
     words = (cell or "").split()
+    if len(words) == 1 and words[0] in GROUPS:
+        return words[0]
     if any(word in _ALL_LINEAR for word in words):
         return "linear"
     names = [word.removesuffix("_proj") for word in words]
@@ -133,3 +153,51 @@ def matmul_of(precision: str, framework: str) -> str:
         return "nvfp4" if round_of.group(1) in framework.lower() else "fp8"
     found = re.search(r"nvfp4|mxfp8|fp8|float8", text)
     return found.group().replace("float8", "fp8") if found else "16bit"
+
+
+def reported(row: Row, arch: Arch, *, trainer: Trainer) -> Reported:
+    """What a row tells of a run, in our words."""
+
+    def cell(column: str) -> str:
+        return row.get(column) or ""
+
+    method = method_of(cell("method"), cell("precision"))
+    sharding = sharding_of(cell("sharding")) if cell("sharding") else None
+    return Reported(
+        arch=arch,
+        trainer=trainer,
+        settings={
+            "method": method,
+            "optimizer": optimizer_of(cell("optimizer")),
+            "precision": precision_of(cell("precision"), trainer, sharding=sharding or "none"),
+            "matmul": matmul_of(cell("precision"), cell("framework")),
+            "sharding": sharding,
+            "recompute": recompute_of(cell("recompute")),
+            "rank": row.get("lora_rank"),
+            "targets": targets_of(row.get("lora_targets")),
+            "flash": row.get("flash"),
+            **{name: bool(row.get(name)) for name in _SWITCHES},
+            **{name: row.get(name) for name in _SETTINGS},
+        },
+        cuts={name: row.get(name) for name in ("tp", "pp", "cp", "ep", "dp")},
+        n_chips=row.get("n_chips"),
+        batch=row.get("global_batch"),
+        learns_from=cell("rlhf"),
+        pretrains="pretrain" in cell("method"),
+        loose=is_loose(cell("optimizer")),
+        recipe=bool(_RECIPE.search(cell("framework"))),
+        names_optimizer=bool(cell("optimizer")),
+        names_attention=bool(row.get("attention_named")),
+        micro_batch=row.get("micro_batch"),
+        sequence_parallel=row.get("sequence_parallel"),
+        layers_per_chunk=row.get("layers_per_chunk"),
+        mean_tok=row.get("mean_tok"),
+        paired=bool(row.get("paired")),
+        padding_free=bool(row.get("padding_free")),
+        padding_counted=bool(row.get("padding_counted")),
+        short_samples=bool(row.get("short_samples")),
+    )
+
+
+_SWITCHES = ("chunked_loss", "compiled", "offload_inputs", "step_in_backward")
+_SETTINGS = ("seq_tok", "accumulate", "virtual_stages", "offload", "dropout", "schedule", "base")

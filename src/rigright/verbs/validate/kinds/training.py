@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_semicolons
-from rigright.cost.bands import banded, figure_of
-from rigright.cost.known import known_of_one, ran
+from rigright.cost.bands import figure_of
 from rigright.cost.memory_anchors import PEAK as PEAK_PART
-from rigright.cost.memory_anchors import TRAINING, trained_case
-from rigright.cost.training_bands import KINDS, band
-from rigright.cost.training_memory import TrainingMemory, training_memory
-from rigright.cost.training_time import own_case
-from rigright.cost.training_time_rates import SUBJECT
+from rigright.cost.memory_anchors import TRAINING as MEMORY
+from rigright.cost.memory_anchors import trained_case
 from rigright.cost.unsaid import Integrated
-from rigright.demand import Training
-from rigright.facts.training import find_trainer
+from rigright.predict.trained import SUBJECT as TIME
+from rigright.predict.trained import TrainingCase, own_case, program_of, setup_of
+from rigright.predict.trained_memory import KINDS
+from rigright.predict.trained_unsaid import Open, PeakAsked, PeakFound, peaks, speeds
 from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
-from rigright.verbs.validate.record import Basis, Prediction, TableKind
-from rigright.verbs.validate.training_rows import TrainingQuestion, card_bytes, read_row
-from rigright.verbs.validate.training_speed import read_timed, tok_per_s
+from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
+from rigright.verbs.validate.training_rows import TrainingQuestion, read_row
 
+Asked = tuple[Row, TrainingQuestion]
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
 _TEXTS = """id source model arch shape chip interconnect framework precision method optimizer
-    sharding recompute flags note lora_targets rlhf offload"""
+    sharding recompute flags note lora_targets rlhf offload schedule base"""
 _TOLD = """chunked_loss flash attention_named sequence_parallel paired short_samples compiled padding_counted
     padding_free offload_inputs step_in_backward oom"""
 COLUMNS: dict[str, CellReader] = {
@@ -46,40 +41,93 @@ COLUMNS: dict[str, CellReader] = {
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
-    """Tokens a second and chip, and the peak of the worst rank as the row measures it."""
-    asked = read_row(row)
-    kind, limit = row.get("peak_kind") or "allocated", card_bytes(row)
-    room = None if row.get("oom") else limit
+    """Tokens a second and chip, and the peak of the fullest rank as the row measures it."""
+    (answer,) = together([row])
+    if isinstance(answer, RigError):
+        raise answer
+    return answer
 
-    def peak(training: Training) -> float:
-        memory = training_memory(asked.arch, training, layout=asked.layout, stage=np.arange(asked.layout.pp))
-        return float(np.max(of_kind(memory, kind, limit_bytes=limit)))
 
-    case = asked.open_on(room)
-    memory = training_memory(asked.arch, case.training, layout=asked.layout, stage=np.arange(asked.layout.pp))
-    edges = band(kind, assumed=bool(asked.assumed), narrow=memory.narrow)
-    found = case.within(case.integrated(peak, band=edges, but=("host",)))
-    trainer = find_trainer(case.training.trainer)
-    return _speed(row, asked, room_bytes=room), Prediction(
+def together(rows: Sequence[Row]) -> list[Answer]:
+    """What each row comes to; those alike share their laws, and none takes another with it."""
+    read = [caught(read_row, row) for row in rows]
+    asked = [(row, one) for row, one in zip(rows, read, strict=True) if isinstance(one, TrainingQuestion)]
+    peaks = each_caught(_peaks, asked)
+    speeds = each_caught(_speeds, asked)
+    found = iter([_both(speed, peak) for speed, peak in zip(speeds, peaks, strict=True)])
+    return [one if isinstance(one, RigError) else next(found) for one in read]
+
+
+def _both(speed: Prediction | RigError, peak: Prediction | RigError) -> Answer:
+    """Speed and peak; what cannot be timed, such as a row that names no chip, still has a peak."""
+    if isinstance(peak, RigError):
+        return peak
+    if isinstance(speed, RigError):
+        return Prediction(metric=SPEED, group=SPEED, why=speed.whole), peak
+    return speed, peak
+
+
+def _peaks(asked: Sequence[Asked]) -> list[Prediction]:
+    """The peak of each, over all that nobody said."""
+    kinds = [row.get("peak_kind") or "allocated" for row, _ in asked]
+    found = peaks(
+        [
+            PeakAsked(
+                open=one.peaking, kind=kind, limit_bytes=one.limit_bytes, assumed=bool(one.taken.assumed)
+            )
+            for kind, (_, one) in zip(kinds, asked, strict=True)
+        ]
+    )
+    return [_peak(one, peak, kind=kind) for kind, (_, one), peak in zip(kinds, asked, found, strict=True)]
+
+
+def _peak(asked: TrainingQuestion, peak: PeakFound, *, kind: str) -> Prediction:
+    case = peak.case
+    return Prediction(
         metric=PEAK,
         group=kind,
-        measured=row.get(PEAK),
-        predicted=to_gib(found.value),
-        low=to_gib(found.low),
-        high=to_gib(found.high),
-        why=with_semicolons((*asked.assumed, *decided(found, show=show_bytes))),
+        predicted=to_gib(peak.found.value),
+        low=to_gib(peak.found.low),
+        high=to_gib(peak.found.high),
+        why=with_semicolons((*asked.taken.assumed, *decided(peak.found, show=show_bytes))),
         basis=Basis(
-            subject=TRAINING, figure=PEAK_PART, chip="", engine=trainer.program or trainer.id,
-            model=asked.arch.name, case=trained_case(case.training), of=to_gib(_passing_bytes(memory)),
+            subject=MEMORY, figure=PEAK_PART, chip="", engine=program_of(setup_of(case.arch, case.training)),
+            model=case.arch.name, case=trained_case(case.training), of=to_gib(peak.passing_bytes),
         ),
     )  # fmt: skip
 
 
-def _passing_bytes(memory: TrainingMemory) -> float:
-    """What comes and goes on the stage with the highest peak."""
-    peaks = np.atleast_1d(memory.allocated_bytes)
-    passing = np.broadcast_to(memory.passing_bytes, peaks.shape)
-    return max(float(passing[int(np.argmax(peaks))]), 1.0)
+def _speeds(asked: Sequence[Asked]) -> list[Prediction | RigError]:
+    """The speed of each, over all that nobody said."""
+    opened = [caught(_opened, one) for _, one in asked]
+    timed = [one for one in opened if isinstance(one, Open)]
+    found = iter(speeds(timed))
+    return [
+        one if isinstance(one, RigError) else _speed(question, next(found), case=one.case)
+        for one, (_, question) in zip(opened, asked, strict=True)
+    ]
+
+
+def _opened(asked: TrainingQuestion) -> Open:
+    return asked.timed
+
+
+def _speed(asked: TrainingQuestion, speed: Integrated, *, case: TrainingCase) -> Prediction:
+    return Prediction(
+        metric=SPEED,
+        group=SPEED,
+        predicted=speed.value,
+        low=speed.low,
+        high=speed.high,
+        why=with_semicolons(
+            (*asked.taken.assumed, *asked.taken.timed, *decided(speed, show="{:.3g} tok/s".format))
+        ),
+        basis=Basis(
+            subject=TIME, figure=figure_of(SPEED), chip="" if case.chip is None else case.chip.id,
+            engine=program_of(setup_of(case.arch, case.training)), model=case.arch.name,
+            case=own_case(case.training),
+        ),
+    )  # fmt: skip
 
 
 def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[Sentence]:
@@ -90,49 +138,6 @@ def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[S
             column=found.decides.prior.name,
             least=show(found.decides.least), most=show(found.decides.most),
         )  # fmt: skip
-
-
-def _speed(row: Row, asked: TrainingQuestion, *, room_bytes: float | None) -> Prediction:
-    """What cannot be timed, such as a row that names no chip, still has a peak."""
-    try:
-        timed = read_timed(row, asked)
-    except RigError as error:
-        return Prediction(metric=SPEED, group=SPEED, measured=row.get(SPEED), why=error.whole)
-
-    def rate(training: Training) -> float:
-        return float(tok_per_s([replace(timed, training=training)])[0])
-
-    trainer = find_trainer(timed.training.trainer)
-    program, case = trainer.program or trainer.id, own_case(timed.training)
-    what = ran(timed.arch, engine=program, source=row.get("source"), case=case)
-    known = known_of_one(SUBJECT, timed.chip, what=what)
-    plain = banded(SUBJECT, SPEED, value=1.0, known=known)
-    room = room_bytes if asked.work == "training" else None
-    found = replace(asked.open_on(room), training=timed.training, layout=timed.layout).integrated(
-        rate, band=(float(plain.low / plain.value), float(plain.high / plain.value)), but=("optimizer",)
-    )
-    moved = float(plain.value)
-    return Prediction(
-        metric=SPEED,
-        group=SPEED,
-        measured=row.get(SPEED),
-        predicted=found.value * moved,
-        low=found.low * moved,
-        high=found.high * moved,
-        why=with_semicolons((*timed.assumed, *decided(found, show="{:.3g} tok/s".format))),
-        basis=Basis(
-            subject=SUBJECT, figure=figure_of(SPEED), chip=timed.chip.id,
-            engine=program, model=timed.arch.name, case=case,
-        ),
-    )  # fmt: skip
-
-
-def of_kind(memory: TrainingMemory, kind: str, *, limit_bytes: float | None = None) -> np.ndarray:
-    """Bytes of each stage as the row measures them; never beyond a card that holds what is needed."""
-    if kind == "allocated":
-        return np.asarray(memory.allocated_bytes)
-    shown = np.asarray(memory.reserved_bytes if kind == "reserved" else memory.device_bytes)
-    return shown if limit_bytes is None else np.minimum(shown, np.maximum(memory.least_bytes, limit_bytes))
 
 
 def metrics(raw: Mapping[str, str]) -> tuple[str, ...]:
@@ -147,5 +152,6 @@ KIND = TableKind(
     marks=("micro_batch", "seq_tok", "method"),
     metrics=metrics,
     predict=predict,
+    together=together,
     measured=(SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK),
 )

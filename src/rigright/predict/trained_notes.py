@@ -11,36 +11,13 @@ from rigright.arch.record import Arch
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
 from rigright.choice.training import is_pure
-from rigright.cost.estimate import Estimate
-from rigright.cost.training_bands import band
-from rigright.cost.training_memory import training_memory
 from rigright.cost.training_setup import GATHERED, mixed_of
-from rigright.cost.training_unsaid import Open
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.training import find_precision, find_trainer
-
-
-def fullest_bytes(arch: Arch, training: Training, *, layout: Layout) -> Estimate:
-    """The fullest rank of all stages once the allocator gave back all it can: whether it fits."""
-    memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
-    worst = float(np.max(memory.least_bytes))
-    low, high = band("device", assumed=False, narrow=memory.narrow)
-    return Estimate(value=worst, low=worst * low, high=worst * high)
-
-
-def shown_bytes(
-    arch: Arch, training: Training, *, layout: Layout, room_bytes: float
-) -> tuple[Estimate, dict[str, float]]:
-    """What the driver shows of the fullest rank, with its 80 % band; and by part, "rest" as none explains."""
-    memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
-    stage = int(np.argmax(np.broadcast_to(memory.least_bytes, layout.pp)))
-    sizes = {part: float(np.broadcast_to(size, layout.pp)[stage]) for part, size in memory.parts.items()}
-    shown = float(np.broadcast_to(memory.shown_bytes(room_bytes), layout.pp)[stage])
-    low, high = band("device", assumed=False, narrow=memory.narrow)
-    parts = (*sizes.items(), ("rest", shown - sum(sizes.values())))
-    estimate = Estimate(value=shown, low=shown * low, high=shown * high)
-    return estimate, {part: size for part, size in parts if size > 0}
+from rigright.predict.trained import TrainingCase
+from rigright.predict.trained_memory import least, stages
+from rigright.predict.trained_unsaid import least_over
 
 
 def length_decides(
@@ -51,10 +28,8 @@ def length_decides(
         return
     cut = bool(layout.tp > 1 or layout.pp > 1)
     work = "pretraining" if training.method == "full" and cut else "training"
-    case = Open(arch=arch, training=training, layout=layout, unsaid=("seq_tok",), work=work)
-    found = case.integrated(
-        lambda other: fullest_bytes(arch, other, layout=layout).value, band=(1.0, 1.0)
-    ).decides
+    case = TrainingCase(arch=arch, training=training, layout=layout)
+    found = least_over(case, "seq_tok", work=work)
     if found is None:
         return
     told = {"option": found.prior.option, "least": show_bytes(found.least), "most": show_bytes(found.most)}
@@ -68,7 +43,7 @@ def training_notes(
     arch: Arch, training: Training, *, layout: Layout, chip: Chip, room_bytes: float
 ) -> Iterator[Sentence]:
     """What the precision costs, and whether memory is tight."""
-    rank = fullest_bytes(arch, training, layout=layout)
+    rank = least(arch, training, layout=layout)
     if rank.value <= room_bytes < rank.high:
         yield say(
             "memory is tight: a GPU may need up to {high} of its {room}; use a smaller "
@@ -77,7 +52,7 @@ def training_notes(
             room=show_bytes(room_bytes),
         )
     if training.offload != "none":
-        memory = training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
+        memory = stages(arch, training, layout=layout)
         away = float(np.max(memory.host_bytes + memory.nvme_bytes)) * layout.tp * layout.dp * layout.cp
         yield say(
             "{size} of optimizer states are off the GPU ({offload}): each step crosses PCIe twice",
@@ -88,7 +63,7 @@ def training_notes(
     form = find_precision(precision).id
     if is_pure(training):
         master = f"{form}-sharded" if training.sharding in GATHERED else f"{form}-mixed"
-        need = fullest_bytes(arch, replace(training, precision=master), layout=layout)
+        need = least(arch, replace(training, precision=master), layout=layout)
         yield say(
             "pure {form} keeps no fp32 master weights: small updates are lost and the final loss "
             "can be higher; --precision {master} keeps them and needs {need} per GPU",

@@ -1,0 +1,234 @@
+"""How a training was run, where whoever tells of it leaves something open: settings, ranks, batches, wires.
+
+What is said is kept; `training.py` has what we would choose ourselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rigright.arch.config import MAX_LAYERS
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
+from rigright.cost.training_towers import trunk_of
+from rigright.cost.unsaid import priors
+from rigright.demand import Layout, Training
+from rigright.facts.chips import Chip
+from rigright.facts.training import Trainer
+
+NODE_CHIPS = 8  # of the node that a run of nobody-says-how-many chips was on, where it cuts the model
+MEGATRON = frozenset({"megatron", "megatron-deepspeed"})
+LINEAR = MEGATRON | {"ms-swift", "axolotl", "unsloth"}  # put adapters on every linear layer unless told
+PEFT_RANK, PEFT_TARGETS = 8, "q v"  # PEFT's own defaults
+LONGEST, LONGEST_UNPADDED = 5, 2  # tokens of the fullest batch over the mean of its samples, padded and not
+SPREAD_OF_LENGTHS = 1.5  # the longest sample of a usual batch over their mean, where lengths vary
+SHORT_TOK = 1000  # of the longest sample of an instruction data set in a batch
+DEEP = 8  # micro-batches for each stage, where nobody tells how many a step gathers
+REFERENCES = {"dpo": 1, "kto": 1, "gkd": 1, "grpo": 1, "ppo": 3}  # frozen models beside the one that learns
+BOX_CHIPS = 8  # links that join more reach beyond one box
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """What somebody tells of a run; None was not told."""
+
+    arch: Arch
+    trainer: Trainer
+    settings: Mapping[str, Any]  # of a `Training`, those that are told
+    cuts: Mapping[str, int | None]  # tp, pp, cp, ep, dp
+    n_chips: int | None = None
+    batch: int | None = None  # sequences of a step, or pairs of them
+    micro_batch: int | None = None
+    paired: bool = False  # a sample is two sequences
+    sequence_parallel: bool | None = None
+    recipe: bool = False  # one that the makers of its program tuned, not its bare flags
+    layers_per_chunk: int | None = None
+    mean_tok: int | None = None  # of samples that vary
+    padding_free: bool = False
+    padding_counted: bool = False
+    short_samples: bool = False  # most are shorter than the longest allowed
+    learns_from: str = ""  # "dpo", "ppo" ...
+    pretrains: bool = False
+    loose: bool = False  # the optimizer is told by its family alone
+    names_optimizer: bool = False
+    names_attention: bool = False
+
+    @property
+    def work(self) -> str:
+        """Pre-training, or what trains with its programs; else fine-tuning."""
+        return "pretraining" if self.trainer.id in MEGATRON or self.pretrains else "training"
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether anything is told of how the model is cut."""
+        return any(self.cuts.get(name) for name in ("tp", "pp"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTaken:
+    """A run with nothing left open: as its fullest batch takes memory, and as a usual one takes time."""
+
+    arch: Arch
+    training: Training
+    usual: Training
+    layout: Layout
+    assumed: tuple[Sentence, ...]  # that bear on memory and time
+    timed: tuple[Sentence, ...] = ()  # that bear on time alone
+    unsaid: tuple[str, ...] = ()
+
+
+def run_taken(told: Reported) -> RunTaken:
+    """Fill in what nobody said; `micro_batch`, where it was open, is one until somebody weighs it."""
+    notes: list[Sentence] = []
+    layout = _layout(told, notes)
+    arch = _whole_stages(told.arch, layout.pp, notes=notes)
+    training = _training(told, arch, layout=layout, notes=notes)
+    usual, timed = training, list[Sentence]()
+    if told.mean_tok is not None:
+        # of what is counted with its padding, nothing is lost
+        spread = 1.0 if told.padding_counted else SPREAD_OF_LENGTHS
+        longest = min(int(told.mean_tok * spread), training.seq_tok)
+        timed.append(say("samples vary: assuming batches of {tokens} tokens", tokens=longest))
+        usual = replace(training, seq_tok=longest, padded=1 - told.mean_tok / longest)
+    return RunTaken(
+        arch=arch,
+        training=training,
+        usual=usual,
+        layout=layout,
+        assumed=tuple(notes),
+        timed=tuple(timed),
+        unsaid=_unsaid(told, training),
+    )
+
+
+def gathered(told: Reported, taken: RunTaken) -> RunTaken:
+    """The same with the micro-batches of a step, of a run whose micro-batch and layout are known."""
+    layout, count = taken.layout, taken.training.accumulate
+    if told.batch is not None:
+        each = told.micro_batch or taken.training.micro_batch
+        count = max(1, int(told.batch / (each * layout.dp)))
+    timed = taken.timed
+    if count is None:
+        count = DEEP * layout.pp if layout.pp > 1 else 1
+        timed = (*timed, say("global_batch not stated: assuming {count} micro-batches", count=count))
+    trainings = (replace(one, accumulate=count) for one in (taken.training, taken.usual))
+    training, usual = trainings
+    return replace(taken, training=training, usual=usual, timed=timed)
+
+
+def with_samples(taken: RunTaken, micro_batch: int) -> RunTaken:
+    """The same with so many samples of a micro-batch, that nobody said."""
+    note = say("{column} not stated: assuming {value}", column="micro_batch", value=micro_batch)
+    training, usual = (replace(one, micro_batch=micro_batch) for one in (taken.training, taken.usual))
+    return replace(taken, training=training, usual=usual, assumed=(*taken.assumed, note))
+
+
+def with_layout(taken: RunTaken, layout: Layout) -> RunTaken:
+    """The same cut as its program would be told to, where nobody said how."""
+    cuts = {name: getattr(layout, name) for name in ("tp", "pp", "cp", "dp")}
+    note = say("no layout given: using the fastest that fits, tp {tp} pp {pp} cp {cp} dp {dp}", **cuts)
+    return replace(taken, layout=layout, assumed=(*taken.assumed, note))
+
+
+def is_open(told: Reported) -> bool:
+    """Whether a program that cuts models ran on many chips, and nobody says how it cut this one."""
+    return told.trainer.id in MEGATRON and not told.is_cut and (told.n_chips or 1) > 1
+
+
+def divides_norms(told: Reported, tp: int) -> bool:
+    """Whether norms are divided over tensor ranks too: as told; recipes do so, Megatron's flags do not."""
+    usual = told.trainer.id in MEGATRON and told.recipe
+    return tp > 1 and (usual if told.sequence_parallel is None else told.sequence_parallel)
+
+
+def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
+    """Cards of a box, where links end there: ranks in several boxes, of chips whose links go no further."""
+    return cards if ranks > cards and (chip.link_max_chips or 0) <= BOX_CHIPS else None
+
+
+def _layout(told: Reported, notes: list[Sentence]) -> Layout:
+    """Replicas are what the chips leave."""
+    tp, pp, cp, ep = (told.cuts.get(name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    chips, cut, dp = told.n_chips, tp * pp * cp, told.cuts.get("dp")
+    if dp is None and chips is None:
+        chips = max(NODE_CHIPS, cut) if cut > 1 or told.trainer.id in MEGATRON else 1
+        notes.append(say("n_chips and dp not stated: assuming {chips} chips", chips=chips))
+    replicas = max(1, chips // cut) if chips is not None else dp or 1
+    parallel = divides_norms(told, tp)
+    return Layout(tp=tp, pp=pp, dp=replicas, cp=cp, ep=ep, sequence_parallel=parallel)
+
+
+def _whole_stages(arch: Arch, pp: int, *, notes: list[Sentence]) -> Arch:
+    """More stages than layers: the layers told are those of one stage."""
+    trunk = trunk_of(arch)
+    if pp <= len(trunk.layers):
+        return arch
+    if pp * len(trunk.layers) > MAX_LAYERS:
+        raise AskError(say("pp {pp} exceeds the {layers} layers", pp=pp, layers=len(trunk.layers)))
+    notes.append(say("fewer layers than pipeline stages: reading them as layers per stage"))
+    longer = replace(trunk, layers=trunk.layers * pp)
+    return replace(arch, towers=tuple(longer if tower is trunk else tower for tower in arch.towers))
+
+
+def _training(told: Reported, arch: Arch, *, layout: Layout, notes: list[Sentence]) -> Training:
+    said = {name: value for name, value in told.settings.items() if value is not None}
+    if told.trainer.id in MEGATRON:
+        said.setdefault("sharding", "zero1")
+    chunks = said.get("virtual_stages", 1)
+    if told.layers_per_chunk:
+        chunks = max(1, len(trunk_of(arch).layers) // layout.pp // told.layers_per_chunk)
+    said["virtual_stages"] = chunks
+    said.setdefault("schedule", "interleaved" if chunks > 1 else "1f1b")
+    full = said.get("method", "full") == "full"
+    if full:
+        said |= {"rank": PEFT_RANK, "targets": PEFT_TARGETS}
+        said["references"] = REFERENCES.get(told.learns_from, 0)
+    else:
+        usual = "linear" if told.trainer.id in LINEAR else PEFT_TARGETS
+        for name, default in (("rank", PEFT_RANK), ("targets", usual)):
+            if name not in said:
+                notes.append(say("{column} not stated: assuming {value}", column=name, value=default))
+                said[name] = default
+    said["seq_tok"] = _longest(told, notes)
+    said["micro_batch"] = (told.micro_batch or 1) * (2 if told.paired and told.micro_batch else 1)
+    return Training(trainer=told.trainer.id, **said)
+
+
+def _longest(told: Reported, notes: list[Sentence]) -> int:
+    """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
+    length = told.settings.get("seq_tok")
+    if told.mean_tok is not None and length is None:
+        longest = int(told.mean_tok * (LONGEST_UNPADDED if told.padding_free else LONGEST))
+        note = say("samples vary: assuming {tokens} tokens per sample in the longest batch", tokens=longest)
+        notes.append(note)
+        return longest
+    if length is None:
+        middle = int(priors(told.work)["seq_tok"].middle)
+        length = min(middle, told.arch.max_context_tok or middle)
+        notes.append(say("{column} not stated: assuming {value}", column="seq_tok", value=length))
+    if not told.short_samples or length <= SHORT_TOK:
+        return int(length)
+    notes.append(say("samples shorter than seq_tok: assuming {tokens} tokens", tokens=SHORT_TOK))
+    return SHORT_TOK
+
+
+def _unsaid(told: Reported, training: Training) -> tuple[str, ...]:
+    """What is open of that which decides memory or speed."""
+    said = told.settings
+    adapters, tunes = training.method != "full", told.work == "training"
+    eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and said.get("seq_tok") is None
+    open_ones = {
+        "seq_tok": said.get("seq_tok") is None and told.mean_tok is None,
+        "micro_batch": told.micro_batch is None,
+        "rank": adapters and said.get("rank") is None,
+        "targets": adapters and said.get("targets") is None,
+        "recompute": said.get("recompute") is None,
+        "optimizer": not adapters and tunes and not told.names_optimizer,
+        "host": True,
+        "flash": eager and not told.names_attention,
+    }
+    return tuple(name for name, unsaid in open_ones.items() if unsaid)

@@ -1,0 +1,207 @@
+"""Trainings in time: one case or arrays of cases, the same bits; and the band that people are told.
+
+`explain`, every row of `plan`, a row of a table of runs and the lab are timed here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.record import dataclass
+from rigright.cost.bands import banded, mark
+from rigright.cost.estimate import Estimate
+from rigright.cost.known import known_of_one, ran
+from rigright.cost.training_setup import Setup, set_up
+from rigright.cost.training_time import TrainingTime, own_case, training_rates, training_time
+from rigright.cost.training_time_rates import PLAIN, SUBJECT, TrainingRates, matmul_of
+from rigright.cost.training_towers import trunk_of
+from rigright.cost.unsaid import priors, trials, weighed
+from rigright.cost.wires import wire_of_fabrics
+from rigright.demand import Layout, Training
+from rigright.facts.chips import Chip
+from rigright.facts.fabrics import fabric_of
+from rigright.predict.columns import at
+
+__all__ = ["PLAIN", "SUBJECT", "TrainingRates", "TrainingTime", "matmul_of", "own_case"]
+FIGURE = "tok_per_s_per_chip"
+PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
+LINKS = ("tp", "dp", "pp", "ep", "cp")
+COUNTS = (*("micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages", "host", "padded", "imbalance"),)
+CUTS = ("tp", "pp", "dp", "ep", "cp")
+_ONES: Mapping[str, Any] = dict.fromkeys(COUNTS, 1)
+MANY = 2048  # kinds of program, chip and format
+Wired = tuple[Chip, int | None]  # a chip, and the cards of its box where links end there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingCase:
+    """One training on ranks alike."""
+
+    arch: Arch
+    training: Training
+    layout: Layout
+    chip: Chip | None = None  # None: nobody says, and it has no speed
+    box: int | None = None  # cards of a box, where its links end there
+
+    @property
+    def wired(self) -> Wired:
+        """Its chip, as it stands; asked only of trainings whose time is."""
+        if self.chip is None:
+            raise ValueError("a training on no chip has no speed")
+        return self.chip, self.box
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTold:
+    """A step of a training as people are told it: with its band, where own runs put it."""
+
+    tok_per_s_per_chip: Estimate
+    step_s: Estimate
+    samples_per_s: float  # of all ranks
+    tok_per_step: float
+    mfu: float
+    hfu: float
+    parts_s: Mapping[str, float]  # what the step goes into
+    moved: float  # by own runs: a factor of every rate
+
+
+def setup_of(arch: Arch, training: Training) -> Setup:
+    """The trainer's habits and precisions, looked up."""
+    return set_up(training, hidden=trunk_of(arch).hidden)
+
+
+def program_of(setup: Setup) -> str:
+    """The program that trains, whatever its time."""
+    return setup.trainer.program or setup.trainer.id
+
+
+def is_timed(arch: Arch) -> bool:
+    """Whether a law of time is for such a model: one of tokens."""
+    return bool(arch.vocab)
+
+
+def step_rates(
+    arch: Arch, training: Training, *, wired: Sequence[Wired], tables: Mapping[str, Any] | None = None
+) -> TrainingRates:
+    """The rates of chips under a trainer, in their order; `tables`: other terms than the table's."""
+    setup = setup_of(arch, replace(training, **_ONES))
+    if tables is None:
+        return _usual_rates(setup, tuple(wired))
+    return _rates(setup, wired, tables=tables)
+
+
+@lru_cache(maxsize=MANY)
+def _usual_rates(setup: Setup, wired: tuple[Wired, ...]) -> TrainingRates:
+    return _rates(setup, wired, tables=None)
+
+
+def _rates(setup: Setup, wired: Sequence[Wired], *, tables: Mapping[str, Any] | None) -> TrainingRates:
+    wire = wire_of_fabrics([fabric_of(chip, box=box) for chip, box in wired])
+    return training_rates([chip for chip, _ in wired], setup, terms=tables, wire=wire)
+
+
+def steps(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
+    """Steps of trainings that share a model and their settings; every number may be an array."""
+    return training_time(arch, training, layout=layout, rates=rates)
+
+
+def steps_of(cases: Sequence[TrainingCase], *, tables: Mapping[str, Any] | None = None) -> TrainingTime:
+    """Steps of any cases with a chip, in their order; those alike in one call of the law."""
+    names = [one.name for one in fields(TrainingTime)]
+    columns = {name: np.full(len(cases), np.nan) for name in names}
+    for places in alike(cases):
+        some = [cases[place] for place in places]
+        training, layout = columns_of(some)
+        wired = [one.wired for one in some]
+        unlike = tuple(dict.fromkeys(wired))
+        index = {one: place for place, one in enumerate(unlike)}
+        each = step_rates(some[0].arch, training, wired=unlike, tables=tables)
+        rates = at(each, np.array([index[one] for one in wired]))
+        found = steps(some[0].arch, training, layout=layout, rates=rates)
+        for name in names:
+            columns[name][list(places)] = getattr(found, name)
+    return TrainingTime(**columns)
+
+
+def alike(cases: Sequence[TrainingCase]) -> Iterator[tuple[int, ...]]:
+    """Places of cases that differ in numbers alone."""
+    groups: dict[Hashable, list[int]] = {}
+    plain: dict[tuple[int, int], Hashable] = {}
+    for place, one in enumerate(cases):
+        training, layout = one.training, one.layout
+        asked = (id(training), id(layout))
+        if asked not in plain:
+            told = (training.accumulate is None, layout.sequence_parallel, layout.attention_dp)
+            plain[asked] = (replace(training, **_ONES), told)
+        groups.setdefault((id(one.arch), plain[asked]), []).append(place)
+    return (tuple(places) for places in groups.values())
+
+
+def columns_of(cases: Sequence[TrainingCase]) -> tuple[Training, Layout]:
+    """Cases alike as one training and one layout of arrays."""
+    first = cases[0]
+    counts: dict[str, Any] = {
+        name: np.array([getattr(one.training, name) for one in cases])
+        for name in COUNTS
+        if getattr(first.training, name) is not None
+    }
+    cuts: dict[str, Any] = {name: np.array([getattr(one.layout, name) for one in cases]) for name in CUTS}
+    return replace(first.training, **counts), replace(first.layout, **cuts)
+
+
+def edges_of(case: TrainingCase) -> tuple[float, float, float, str]:
+    """Low and high of a speed as ratios, how far own runs move it, and how it is known."""
+    program = program_of(setup_of(case.arch, case.training))
+    what = ran(case.arch, engine=program, case=own_case(case.training))
+    known = known_of_one(SUBJECT, case.wired[0], what=what)
+    found = banded(SUBJECT, FIGURE, value=1.0, known=known)
+    moved = float(found.value)
+    return float(found.low) / moved, float(found.high) / moved, moved, mark(SUBJECT, FIGURE, known=known)
+
+
+def told(case: TrainingCase) -> StepTold | None:
+    """What people are told of one training; None where no speed of such a model or chip is known.
+
+    Nobody says what the host makes of launches: the band is over all it may be.
+    """
+    if case.chip is None or not is_timed(case.arch):
+        return None
+    hosts = [priors("training")["host"]]
+    tried = [replace(case, training=replace(case.training, **values)) for values in trials(hosts)]
+    found = steps_of(tried)
+    if not np.isfinite(found.step_s[0]):
+        return None
+    low, high, moved, known = edges_of(case)
+    rate = weighed(found.tok_per_s_per_chip, hosts, band=(low, high))
+    speed = Estimate(value=rate.value * moved, low=rate.low * moved, high=rate.high * moved, mark=known)
+    step_s = float(found.step_s[0]) / moved
+    return StepTold(
+        tok_per_s_per_chip=speed,
+        step_s=inverse_of(speed, step_s),
+        samples_per_s=float(found.samples_per_s[0]) * moved,
+        tok_per_step=float(found.tok_per_step[0]),
+        mfu=float(found.mfu[0]) * moved,
+        hfu=float(found.hfu[0]) * moved,
+        parts_s={name: float(getattr(found, f"{name}_s")[0]) / moved for name in PARTS},
+        moved=moved,
+    )
+
+
+def inverse_of(speed: Estimate, value: float) -> Estimate:
+    """A time that such a speed decides."""
+    low, high = value * speed.value / speed.high, value * speed.value / speed.low
+    return Estimate(value=value, low=low, high=high, mark=speed.mark)
+
+
+def bound_of(parts_s: Mapping[str, float]) -> str:
+    """What most of a step goes into: "compute", "links", "bubble", "host", "optimizer"."""
+    compute = sum(parts_s[name] for name in ("forward", "backward", "recompute"))
+    shares = {"compute": compute, "links": sum(parts_s[name] for name in LINKS)}
+    shares |= {name: parts_s[name] for name in ("bubble", "host", "optimizer")}
+    return max(shares, key=lambda name: shares[name])

@@ -1,0 +1,168 @@
+"""Memory of trainings: of one, stage by stage; of arrays, the fullest rank; and what of it people are told.
+
+`explain`, every row of `plan`, a row of a table of runs and the lab ask here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rigright.arch.record import Arch
+from rigright.base.record import dataclass
+from rigright.cost.estimate import Estimate
+from rigright.cost.training_bands import COUNTED, KINDS, band
+from rigright.cost.training_memory import PARTS, Terms, TrainingMemory, training_memory
+from rigright.demand import Layout, Numbers, Training
+from rigright.facts.anchors import anchors, unmoved
+from rigright.predict.columns import at
+from rigright.predict.trained import TrainingCase, alike, columns_of
+
+__all__ = ["COUNTED", "KINDS", "PARTS", "Terms", "TrainingMemory"]
+T = TypeVar("T", Training, Layout)
+SHOWN = "device"  # the peak that people are told: what the driver shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fullest:
+    """What the fullest ranks of each training take: arrays of one entry a case."""
+
+    allocated_bytes: Numbers
+    reserved_bytes: Numbers
+    device_bytes: Numbers
+    least_bytes: Numbers  # once the allocator gave back all it can: whether it fits
+    passing_bytes: Numbers  # of the allocated, what comes and goes with a step
+    narrow: Numbers  # of the band, what own peaks leave
+
+    def of_kind(self, kind: str, *, limit_bytes: Numbers | None = None) -> Numbers:
+        """Bytes as a program measures them: the allocator gives back what a card has no room for."""
+        if kind == "allocated":
+            return self.allocated_bytes
+        held = self.reserved_bytes if kind == "reserved" else self.device_bytes
+        return held if limit_bytes is None else np.minimum(held, np.maximum(self.least_bytes, limit_bytes))
+
+
+@unmoved
+def stages(arch: Arch, training: Training, *, layout: Layout) -> TrainingMemory:
+    """Every pipeline stage of one training."""
+    return training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
+
+
+def least_bytes(arch: Arch, training: Training, *, layout: Layout, most: float = np.inf) -> Numbers:
+    """Of trainings as arrays, what decides whether they fit; of the first stage alone beyond `most`."""
+    first = training_memory(arch, training, layout=layout).least_bytes
+    shape = np.broadcast_shapes(np.shape(first), np.shape(layout.pp))
+    found, pps = np.array(np.broadcast_to(first, shape)), np.broadcast_to(layout.pp, shape)
+    for pp in np.unique(pps[pps > 1]).tolist():  # a handful: each has stages of its own
+        places = np.nonzero((pps == pp) & (found <= most))
+        some = _places(training, places, shape=shape), _places(layout, places, shape=shape)
+        sizes = training_memory(arch, some[0], layout=some[1], stage=np.arange(pp)[:, None]).least_bytes
+        found[places] = np.max(np.broadcast_to(sizes, (pp, len(places[0]))), axis=0)
+    return found
+
+
+def _places(record: T, places: tuple[Numbers, ...], *, shape: tuple[int, ...]) -> T:
+    """Some places of each array of a record; what is no array stays."""
+    arrays: dict[str, Any] = {
+        one.name: np.broadcast_to(value, shape)[places]
+        for one in fields(record)
+        if isinstance(value := getattr(record, one.name), np.ndarray) and value.ndim
+    }
+    return replace(record, **arrays)
+
+
+def fullest_of(cases: Sequence[TrainingCase], *, terms: Terms | None = None) -> Fullest:
+    """The fullest rank of any cases, in their order; those alike in one call of the law."""
+    columns = {one.name: np.full(len(cases), np.nan) for one in fields(Fullest)}
+    groups = (
+        alike(cases) if not anchors() else ((place,) for place in range(len(cases)))
+    )  # own runs: case by case
+    for places in groups:
+        found = _fullest([cases[place] for place in places], terms=terms)
+        for name, column in columns.items():
+            column[list(places)] = getattr(found, name)
+    return Fullest(**columns)
+
+
+def _fullest(cases: Sequence[TrainingCase], *, terms: Terms | None) -> Fullest:
+    """Of cases alike: every stage is an entry, and each case takes its fullest."""
+    training, layout = columns_of(cases)
+    pps = layout.pp
+    of = np.repeat(np.arange(len(cases)), pps)
+    starts = np.cumsum(pps) - pps
+    stage = np.arange(len(of)) - starts[of]
+    spread = (at(training, of), at(layout, of)) if len(of) > len(cases) else (training, layout)
+    memory = training_memory(cases[0].arch, spread[0], layout=spread[1], stage=stage, terms=terms)
+    names = ("allocated_bytes", "reserved_bytes", "device_bytes", "least_bytes")
+    sizes = {name: np.broadcast_to(getattr(memory, name), of.shape) for name in (*names, "passing_bytes")}
+    found = {name: np.maximum.reduceat(sizes[name], starts) for name in names}
+    last = np.lexsort((-stage, sizes["allocated_bytes"], of))[
+        np.cumsum(pps) - 1
+    ]  # of stages as full, the first
+    found["passing_bytes"] = sizes["passing_bytes"][last]
+    return Fullest(**found, narrow=np.full(len(cases), memory.narrow))
+
+
+def peak(
+    value: float,
+    kind: str = SHOWN,
+    *,
+    assumed: bool = False,
+    narrow: float = 1.0,
+    room_bytes: float | None = None,
+) -> Estimate:
+    """A peak with its 80 % band; `room_bytes`: of a card on which it runs, and that shows no more."""
+    low, high = band(kind, assumed=assumed, narrow=narrow)
+    return ended(Estimate(value=value, low=value * low, high=value * high), room_bytes=room_bytes)
+
+
+FULL, LEAST_FULL = 0.92, 0.6  # of a card that a run fills which needs more by our count: likely, and at least
+
+
+def ended(found: Estimate, *, room_bytes: float | None) -> Estimate:
+    """A peak of a run that ends well lies within what its card holds."""
+    room = room_bytes
+    if room is None or found.high <= room:
+        return found
+    if found.value <= room:
+        return replace(found, high=room)
+    return replace(found, value=FULL * room, low=min(found.low, LEAST_FULL * room), high=room)
+
+
+def least(arch: Arch, training: Training, *, layout: Layout) -> Estimate:
+    """The fullest rank of all stages once the allocator gave back all it can: whether it fits."""
+    memory = stages(arch, training, layout=layout)
+    return peak(float(np.max(memory.least_bytes)), narrow=memory.narrow)
+
+
+def most_bytes(least: Numbers, *, narrow: float = 1.0) -> Numbers:
+    """The upper end of what decides whether they fit."""
+    return least * band(SHOWN, assumed=False, narrow=narrow)[1]
+
+
+def shown(
+    arch: Arch, training: Training, *, layout: Layout, room_bytes: float
+) -> tuple[Estimate, dict[str, float]]:
+    """The most that the driver shows of any rank, with its 80 % band; by part, "rest" as none explains."""
+    memory = stages(arch, training, layout=layout)
+    stage = int(np.argmax(np.broadcast_to(memory.shown_bytes(room_bytes), layout.pp)))
+    sizes = {part: stage_of(size, stage) for part, size in memory.parts.items()}
+    estimate = shown_stage(memory, stage, room_bytes=room_bytes)
+    parts = (*sizes.items(), ("rest", estimate.value - sum(sizes.values())))
+    return estimate, {part: size for part, size in parts if size > 0}
+
+
+def shown_stage(memory: TrainingMemory, stage: int, *, room_bytes: float) -> Estimate:
+    """What the driver shows of one stage, on a card of that size."""
+    fits = stage_of(memory.least_bytes, stage) <= room_bytes
+    value = stage_of(memory.shown_bytes(room_bytes), stage)
+    return peak(value, narrow=memory.narrow, room_bytes=room_bytes if fits else None)
+
+
+def stage_of(sizes: Numbers, stage: int) -> float:
+    """Of sizes by stage, those of one; a single one holds for all."""
+    flat = np.atleast_1d(sizes)
+    return float(flat[stage if len(flat) > 1 else 0])

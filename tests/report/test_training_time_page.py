@@ -10,11 +10,10 @@ from rigright.base.words import CHINESE, tell
 from rigright.cost.estimate import Estimate
 from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
-from rigright.predict.trained import LINKS, PARTS, bound_of
+from rigright.predict.trained_step import LINKS, PARTS, StepUse, bound_of
 from rigright.report.pages import training as pages
 from rigright.report.pages.training_time import BOUNDS, NAMES, speed_facts, step_rows, time_table
 from rigright.verbs.explain_training import explain_training
-from rigright.verbs.training.trained import StepUse
 from spoken import values
 
 MODEL = "meta-llama/Llama-3.1-8B"

@@ -15,13 +15,11 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.cost.bands import banded, mark
-from rigright.cost.estimate import Estimate
 from rigright.cost.known import known_of_one, ran
 from rigright.cost.training_setup import Setup, set_up
 from rigright.cost.training_time import TrainingTime, own_case, training_rates, training_time
 from rigright.cost.training_time_rates import PLAIN, SUBJECT, TrainingRates, matmul_of
 from rigright.cost.training_towers import trunk_of
-from rigright.cost.unsaid import priors, trials, weighed
 from rigright.cost.wires import wire_of_fabrics
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
@@ -30,8 +28,6 @@ from rigright.predict.columns import at
 
 __all__ = ["PLAIN", "SUBJECT", "TrainingRates", "TrainingTime", "matmul_of", "own_case"]
 FIGURE = "tok_per_s_per_chip"
-PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
-LINKS = ("tp", "dp", "pp", "ep", "cp")
 COUNTS = (*("micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages", "host", "padded", "imbalance"),)
 CUTS = ("tp", "pp", "dp", "ep", "cp")
 _ONES: Mapping[str, Any] = dict.fromkeys(COUNTS, 1)
@@ -55,20 +51,6 @@ class TrainingCase:
         if self.chip is None:
             raise ValueError("a training on no chip has no speed")
         return self.chip, self.box
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepTold:
-    """A step of a training as people are told it: with its band, where own runs put it."""
-
-    tok_per_s_per_chip: Estimate
-    step_s: Estimate
-    samples_per_s: float  # of all ranks
-    tok_per_step: float
-    mfu: float
-    hfu: float
-    parts_s: Mapping[str, float]  # what the step goes into
-    moved: float  # by own runs: a factor of every rate
 
 
 def setup_of(arch: Arch, training: Training) -> Setup:
@@ -163,45 +145,3 @@ def edges_of(case: TrainingCase) -> tuple[float, float, float, str]:
     found = banded(SUBJECT, FIGURE, value=1.0, known=known)
     moved = float(found.value)
     return float(found.low) / moved, float(found.high) / moved, moved, mark(SUBJECT, FIGURE, known=known)
-
-
-def told(case: TrainingCase) -> StepTold | None:
-    """What people are told of one training; None where no speed of such a model or chip is known.
-
-    Nobody says what the host makes of launches: the band is over all it may be.
-    """
-    if case.chip is None or not is_timed(case.arch):
-        return None
-    hosts = [priors("training")["host"]]
-    tried = [replace(case, training=replace(case.training, **values)) for values in trials(hosts)]
-    found = steps_of(tried)
-    if not np.isfinite(found.step_s[0]):
-        return None
-    low, high, moved, known = edges_of(case)
-    rate = weighed(found.tok_per_s_per_chip, hosts, band=(low, high))
-    speed = Estimate(value=rate.value * moved, low=rate.low * moved, high=rate.high * moved, mark=known)
-    step_s = float(found.step_s[0]) / moved
-    return StepTold(
-        tok_per_s_per_chip=speed,
-        step_s=inverse_of(speed, step_s),
-        samples_per_s=float(found.samples_per_s[0]) * moved,
-        tok_per_step=float(found.tok_per_step[0]),
-        mfu=float(found.mfu[0]) * moved,
-        hfu=float(found.hfu[0]) * moved,
-        parts_s={name: float(getattr(found, f"{name}_s")[0]) / moved for name in PARTS},
-        moved=moved,
-    )
-
-
-def inverse_of(speed: Estimate, value: float) -> Estimate:
-    """A time that such a speed decides."""
-    low, high = value * speed.value / speed.high, value * speed.value / speed.low
-    return Estimate(value=value, low=low, high=high, mark=speed.mark)
-
-
-def bound_of(parts_s: Mapping[str, float]) -> str:
-    """What most of a step goes into: "compute", "links", "bubble", "host", "optimizer"."""
-    compute = sum(parts_s[name] for name in ("forward", "backward", "recompute"))
-    shares = {"compute": compute, "links": sum(parts_s[name] for name in LINKS)}
-    shares |= {name: parts_s[name] for name in ("bubble", "host", "optimizer")}
-    return max(shares, key=lambda name: shares[name])

@@ -17,9 +17,10 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.money import usd_per_mtok
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.nodes import find_node
-from rigright.predict.trained import TrainingCase, told
+from rigright.predict.trained import TrainingCase
 from rigright.predict.trained_memory import least, shown
 from rigright.predict.trained_notes import batch_notes, training_notes
+from rigright.predict.trained_step import step_use
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
@@ -198,7 +199,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
 
 def _figures_told(table: Table, place: int, *, case: TrainingCase, supply: Supply) -> dict[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
-    step = told(case)
+    step = step_use(case)
     speed = Estimate(value=1.0, low=1.0, high=1.0) if step is None else step.tok_per_s_per_chip
     slow, fast = speed.low / speed.value, speed.high / speed.value
     cheap, dear = supply.price_band

@@ -8,6 +8,7 @@ from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
 from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import TrainingWish
+from rigright.predict.trained_step import slowest
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.training.case import Case, build_case
@@ -15,7 +16,6 @@ from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import remedies
 from rigright.verbs.training.samples import learning_speed
-from rigright.verbs.training.speed import step_use
 from rigright.verbs.training.trained import Trained
 
 
@@ -29,7 +29,7 @@ def explain_training(
     case = build_case(arch, node, wish=wish)
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
-    step = step_use(case)
+    step = slowest(case.on_each())
     return Trained(
         model=case.arch.name,
         params=params(case.arch),

@@ -8,7 +8,7 @@ from rigright.base.page import Column, Part, Shown, Table, Tone
 from rigright.base.units import GIGA, show_count, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.verbs.training.trained import StepUse
+from rigright.predict.trained_step import StepUse
 
 HOUR_S = 3600
 NAMES = {

@@ -10,9 +10,10 @@ from rigright.cost.training_saved import Saved, layer_saved
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_towers import trunk_of
 from rigright.facts.corrections import corrections
+from rigright.predict.trained_step import StepUse
 from rigright.verbs.serving.explained import Reason
 from rigright.verbs.training.case import Case
-from rigright.verbs.training.trained import RankUse, StepUse
+from rigright.verbs.training.trained import RankUse
 
 FITTED = "data/corrections/memory_training.toml"
 TIMES, LINKS = "data/corrections/speed_training.toml", "data/corrections/links.toml"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rigright.base.words import Sentence
-from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, Training
+from rigright.predict.trained_step import StepUse
 from rigright.verbs.serving.explained import Reason, Remedy
 from rigright.verbs.serving.timed import SampleSpeed
 
@@ -49,28 +49,6 @@ class Reach:
     micro_batch: int
     seq_tok: int | None  # None: the model has no sequence of its own
     model_context_tok: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepUse:
-    """Time of one optimizer step; low and high of the step follow those of the speed."""
-
-    step_s: Estimate
-    parts_s: tuple[tuple[str, float], ...]  # what the step goes into; parts next to nothing left out
-    tok_per_s_per_chip: Estimate
-    ranks: int
-    tok_per_step: float  # of all ranks
-    samples_per_s: float  # of all ranks
-    mfu: float  # of the stated peak, useful work alone
-    hfu: float  # of the stated peak, recomputing counted
-    bound: str  # "compute", "links", "bubble", "host", "optimizer"
-
-    TOLD = "step_s parts_s:pairs tok_per_s tok_per_s_per_chip samples_per_s tok_per_step mfu hfu bound"
-
-    @property
-    def tok_per_s(self) -> float:
-        """Of all ranks."""
-        return self.tok_per_s_per_chip.value * self.ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

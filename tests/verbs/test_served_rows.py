@@ -109,6 +109,36 @@ def test_ranks_of_attention_are_told_in_two_ways(tp, ranks):
     assert (ask.cut.tp, ask.cut.workers) == (8, 1)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"tp": "8", "ep": "8", "attention_dp": "yes"},
+        {"tp": "8", "ep": "8", "attention_dp": "on"},
+        {"tp": "8", "ep": "8", "attn_dp": "True"},
+        {"tp": "8", "ep": "8", "attn_dp": "8"},
+        {"tp": "1", "ep": "8", "attn_dp": "8"},
+        {"tp": "1", "ep": "8", "attention_dp": "true"},
+        {"tp": "1", "dp": "8", "ep": "8", "attention_dp": "1"},
+        {"tp": "1", "dp": "8", "ep": "8", "n_chips": ""},
+    ],
+)
+def test_attention_in_ranks_is_told_in_many_words(said):
+    """A cell as a file has it, through the readers of its column."""
+    cells = {"n_chips": "8", **said}
+    row = ROW | MOE | {"tp": None} | {name: COLUMNS[name](cell) for name, cell in cells.items() if cell}
+    if not cells["n_chips"]:
+        del row["n_chips"]
+    ask = read_served(row)
+    assert (ask.chips, ask.cut.workers, ask.cut.tp, ask.cut.ep) == (8, 1, 8, 8)
+    assert ask.cut.attention_dp
+
+
+@pytest.mark.parametrize("said", ["no", "off", "False", "0", "1"])
+def test_what_is_denied_or_is_one_rank_is_none(said):
+    row = ROW | MOE | {"tp": 8, "ep": 8, "attn_dp": COLUMNS["attn_dp"](said)}
+    assert not read_served(row).cut.attention_dp
+
+
 def test_workers_apart_are_read():
     text = "DISAGG prefill 2x(tp1 pp1 dp8 ep8) decode 3x(tp8 pp1 dp1 ep1) decode_bs=16"
     ask = read_served(ROW | MOE | {"tp": None, "disagg": text, "n_chips": 40})

@@ -15,7 +15,7 @@ from rigright.base.bounded import MOST_ROWS, bounded_csv, bounded_toml
 from rigright.base.compiled import toml_table
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.files import read_bounded, too_large
-from rigright.base.units import MIB
+from rigright.base.units import MIB, NO, YES
 from rigright.base.words import say
 
 DATA = Path(__file__).parent.parent / "data"
@@ -51,8 +51,11 @@ def scaled(factor: float) -> Callable[[str], float]:
 
 
 def yes(cell: str) -> bool:
-    """A cell that is y/n, yes/no or true/false."""
-    return {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}[cell.lower()]
+    """A cell that is y/n, yes/no, true/false, on/off or 1/0."""
+    said = cell.strip().lower()
+    if said not in YES | NO:
+        raise ValueError(cell)
+    return said in YES
 
 
 def read_rows(path: Path, readers: Mapping[str, CellReader], *, required: tuple[str, ...] = ()) -> list[Row]:

@@ -10,6 +10,8 @@ from rigright.base.errors import AskError
 from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, say
 
+YES = frozenset({"y", "yes", "true", "1", "on"})
+NO = frozenset({"n", "no", "false", "0", "off"})
 KILO, MEGA, GIGA, TERA = 1e3, 1e6, 1e9, 1e12
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
-from rigright.base.units import GIGA, KILO, parse_amount, parse_factor, parse_seconds, parse_share, unreadable
+from rigright.base.units import (
+    GIGA,
+    KILO,
+    NO,
+    YES,
+    parse_amount,
+    parse_factor,
+    parse_seconds,
+    parse_share,
+    unreadable,
+)
 from rigright.base.words import say
 
 if TYPE_CHECKING:
     from rigright.base.money import Money
 
 DAY_S = 86400
-YES = frozenset({"y", "yes", "true", "1", "on"})
-NO = frozenset({"n", "no", "false", "0", "off"})
 _SIZES = {"m": 1 / KILO, "b": 1.0, "t": KILO}
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from rigright.base.tables import CellReader, number
+from rigright.base.units import NO, YES
 
 MOST_RANKS, MOST_TOK = 999_999, 999_999_999
 MOST_GIB, MOST_RATE = 999_999, 999_999_999_999  # beyond any machine there is
 
 
-def count(most: int) -> CellReader:
+def count(most: int) -> Callable[[str], int]:
     """A reader of whole numbers from one to `most`, "8" or "8.0"."""
 
     def read(cell: str) -> int:
@@ -34,12 +36,15 @@ def figure(most: float) -> CellReader:
     return read
 
 
+def ranks(cell: str) -> int | bool | None:
+    """How many ranks, 0 or nothing for one; or a word that it is so, for as many as there are."""
+    said = cell.strip().lower()
+    if said in YES | NO and not said.isdecimal():
+        return said in YES
+    return count(MOST_RANKS)(cell) if number(cell) else None
+
+
 def side(cell: str) -> int:
     """Pixels of a side, "224"; of "936x624", the side of a square as large."""
     sides = [count(MOST_TOK)(part) for part in cell.lower().replace("\u00d7", "x").split("x")[:3]]
     return round(math.prod(map(float, map(str, sides))) ** (1 / len(sides)))
-
-
-def told(cell: str) -> bool:
-    """Whether something is said to be so: "1", "0", "true", "false"."""
-    return {"1": True, "true": True, "0": False, "false": False}[cell.strip().lower()]

@@ -94,7 +94,7 @@ def read_served(row: Row) -> ServedAsk:
     weights = as_published(arch, find_format(engine.says.get(told.lower(), told)).id)
     sent = load_of(row, arch)
     prompt, output = _lengths(sent, assumed)
-    chips = row.get("n_chips") or 1
+    chips = row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
     prefill, cut = cuts_of(row, chips=chips, assumed=assumed)
     load = row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None
     if prefill is not None and load is None and sent.rate_per_s is None:
@@ -175,18 +175,22 @@ def cuts_of(
         assumed.append(say("layout not stated: assuming the best one"))
         return None, None
     # attention ranks times their tp make a replica; sources write one or the other where both are alike
-    tp, pp = row["tp"], row.get("pp") or 1
-    ranks, ep = row.get("attn_dp") or 1, row.get("ep") or 1
+    tp, pp, ep = row["tp"], row.get("pp") or 1, row.get("ep") or 1
+    told = row.get("attn_dp")
+    spreads = bool(row.get("attention_dp")) or told is True  # each rank has sequences of its own
+    ranks = 1 if told is None or isinstance(told, bool) else told
+    ranks = max(ranks, ep // tp)  # experts cut over more ranks than tensors are
+    if spreads and tp * ranks == 1:
+        ranks = row.get("dp") or 1
     each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)
-    if row.get("attention_dp"):  # each of the tensor ranks has sequences of its own
-        each, ranks = tp, tp
+    ranks = each if spreads else ranks
     spread = row.get("moe_tp") or 1
     if spread > max(each, chips):
         assumed.append(say("experts are split over {ranks} GPUs: using that many", ranks=spread))
         each = spread
     if spread * ep > each:  # both cannot be: where experts are cut over all chips, none has any whole
         ep = 1 if spread == each else max(each // spread, 1)
-    told = WorkerSplit(
+    cut = WorkerSplit(
         workers=max(1, chips // (each * pp)),
         tp=each,
         pp=pp,
@@ -194,7 +198,7 @@ def cuts_of(
         attention_dp=ranks > 1,
         free=row.get("ep") is None and row.get("mode") == "max",
     )
-    return None, told
+    return None, cut
 
 
 def _worker(match: re.Match[str]) -> WorkerSplit:

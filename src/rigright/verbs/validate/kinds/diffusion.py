@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.base.errors import AskError
-from rigright.base.tables import CellReader, Row, number, text
+from rigright.base.tables import CellReader, Row, number, text, yes
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import banded
 from rigright.cost.diffusion import SUBJECT, diffusion_rates, diffusion_time
 from rigright.cost.known import Ran, known_of_one
 from rigright.cost.power import band_of, draw_w
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.diffusion_rows import read_diffusion
 from rigright.verbs.validate.record import Basis, Prediction, TableKind
 
@@ -22,7 +22,7 @@ COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(
         ("id", "source", "model", "chip", "parallelism", "precision", "note", "step_cache"), text
     ),
-    "compiled": told,
+    "compiled": yes,
     **dict.fromkeys(("height", "width", "steps", "batch"), count(MOST_TOK)),
     "frames": lambda cell: None if number(cell) == 0 else count(MOST_TOK)(cell),
     "n_gpus": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),

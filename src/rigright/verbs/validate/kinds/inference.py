@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from rigright.base.errors import RigError
-from rigright.base.tables import CellReader, Row, number, text
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, told
+from rigright.base.tables import CellReader, Row, number, text, yes
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, ranks
 from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
@@ -23,16 +23,17 @@ _TEXTS = "id source measured engine engine_version model arch chip disagg weight
 COLUMNS: dict[str, CellReader] = {
     **dict.fromkeys(_TEXTS.split(), text),
     **dict.fromkeys(
-        ("tp", "pp", "ep", "attn_dp", "moe_tp", "n_chips"),
+        ("tp", "pp", "dp", "ep", "moe_tp", "n_chips"),
         lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
     ),
+    "attn_dp": ranks,
     **dict.fromkeys(
         ("prompt_tok", "output_tok"), lambda cell: 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
     ),
     "load": lambda cell: None if NO_LOAD.search(cell) else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
     "backend": text,
-    "attention_dp": told,
+    "attention_dp": yes,
     **dict.fromkeys(("scenario", "task"), text),
     **dict.fromkeys(
         ("context_tok", "max_num_seqs", "max_num_batched_tokens", "itl_p50_ms"), figure(MOST_TOK)

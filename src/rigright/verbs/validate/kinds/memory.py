@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rigright.base.tables import Row, number, text
+from rigright.base.tables import Row, number, text, yes
 from rigright.base.words import with_semicolons
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_TOK, count, figure, told
+from rigright.verbs.validate.cells import MOST_RANKS, MOST_TOK, count, figure
 from rigright.verbs.validate.memory_rows import predict_memory_row
 from rigright.verbs.validate.record import Prediction, TableKind
 
@@ -41,7 +41,7 @@ KIND = TableKind(
         "note": text,
         **dict.fromkeys(("engine", "engine_version", "chip", "enforce_eager", "dtype", "quantization"), text),
         **dict.fromkeys(("tp", "pp", "dp", "n_chips"), count(MOST_RANKS)),
-        **dict.fromkeys(("fa", "on_device"), told),
+        **dict.fromkeys(("fa", "on_device"), yes),
         **dict.fromkeys(
             ("prompt_tok", "output_tok", "max_model_len", "max_num_batched_tokens", "max_num_seqs"),
             count(MOST_TOK),

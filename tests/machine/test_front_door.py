@@ -75,8 +75,44 @@ SILENT = {  # no year, no stamp at all, or one that no log of a system bears
     "a host alone": f"Nov 24 10:00:01 node7 {XID}",
     "seconds since 1970": f"1732442401 {XID}",
     "a list's": f"- {XID}",
+    "a container's": f"stderr | {XID}",
+    "a level": f"ERROR: {XID}",
+    "a host and a colon": f"node7: {XID}",
+    "logfmt": f'level=error msg="{XID}"',
+    "a prompt's": f"gpu-agent> {XID}",
+    "a line's number": f"syslog:17:{XID}",
+    "columns": f"node7;kernel;err;{XID}",
+    "an event of a cluster": f"Warning  XidError  3m  gpud  {XID}",
+    "a level of syslog": f"node7 kern.warn kernel {XID}",
+    "a build's": f"#17 12.33 {XID}",
+    "other letters": f"\u9519\u8bef\uff1a{XID}",
 }
 LOGS |= SILENT
+LOGS |= {
+    "a host before a stamp": f"node7: [   12.300000] {XID}",
+    "logfmt with a time": f'time="{STAMP}Z" level=error msg="{XID}"',
+    "an agent of Kubernetes": f"E0121 04:41:44.123456 12 watch.go:33] [   12.300000] {XID}",
+    "a pod and its container": f"agent-abc agent [   12.300000] {XID}",
+}
+BARE = (  # how lines of the kernel begin, beside those of a driver at an address
+    "mce: [Hardware Error]: Machine check events logged: Uncorrected",
+    "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0 (channel:1 slot:0)",
+    "Out of memory: Killed process 4211 (python) total-vm:1kB, anon-rss:2kB",
+    "INFO: task python:4211 blocked for more than 120 seconds.",
+    "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [python:411]",
+    "nvme nvme0: I/O 832 (I/O Cmd) QID 5 timeout, aborting",
+    "blk_update_request: I/O error, dev sda, sector 12",
+    "ata1.00: failed command: READ FPDMA QUEUED",
+    "EXT4-fs error (device nvme0n1p2): ext4_find_entry:1455: inode #2: comm ls",
+    "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0",
+)
+
+
+@pytest.mark.parametrize("label", ["", "stderr | ", "node7: ", "ERROR: ", "Nov 24 10:00:01 ", "24.11.2026 "])
+@pytest.mark.parametrize("line", BARE)
+def test_a_line_of_the_kernel_is_known_by_how_it_begins(line, label):
+    (event,) = read_machine(f"{label}{line}\n".encode(), name="x").events
+    assert event.text == line
 
 
 @pytest.mark.parametrize("form", LOGS)
@@ -96,6 +132,12 @@ def test_a_fault_is_seen_in_every_stamp(form):
 )
 def test_what_a_program_wrote_is_no_word_of_the_kernel(line):
     assert read_machine(line.encode(), name="x").events == ()
+
+
+@pytest.mark.parametrize("label", ["node7 myapp[7]: ", "24.11. node7 myapp[7]: [   12.3] "])
+def test_nor_is_it_under_a_stamp_of_no_log(label):
+    with pytest.raises(DataError):
+        read_machine(f"{label}{XID}".encode(), name="x")
 
 
 PROMPTS = (

@@ -33,11 +33,10 @@ from rigright.machine.opened import (
 from rigright.machine.opened.sections import Section
 from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.record import Read
-from rigright.machine.running.kernel_log import DRIVERS, is_stamped, parsed
+from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
 from rigright.machine.running.log_lines import events_of, is_worth_a_look
 
 _LSPCI = re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S.*?: ", re.MULTILINE)
-_BARE = re.compile(rf"\s{{0,40}}(?:kernel: )?{DRIVERS}")
 _LOG_COMMANDS = re.compile(
     r"(?:dmesg|journalctl)\b|/var/(?:log|lib/systemd/pstore)/(?:kern|syslog|messages|dmesg)"
 )
@@ -67,7 +66,7 @@ def read_kernel_log(section: Section) -> Read:
     text = _log_text(section)
     crashed = _PANIC.match(text.lstrip()) is not None  # kept by firmware over the start that came after
     if not _is_log(text):
-        text = "\n".join(line for line in text.splitlines() if _is_kernels(line))
+        text = "\n".join(line for line in text.splitlines() if is_worth_a_look(line) and is_kernels(line))
     found = events_of(parsed(text, wanted=is_worth_a_look))
     events = tuple(replace(one, earlier=True) for one in found) if crashed else found
     return Read(fields={"events": events})
@@ -77,13 +76,6 @@ def _log_text(section: Section) -> str:
     """A log line by line: a journal's own forms, and what container engines pass on of the kernel's lines."""
     text = journal.journal_lines(section.text) or section.text
     return _PASSED_ON.sub(r"\1 kernel: ", textwrap.dedent(text) if text[:1] in {" ", "\t"} else text)
-
-
-def _is_kernels(line: str) -> bool:
-    """Whether a line among others is the kernel's: stamped as its lines are, or as its drivers begin."""
-    if not is_worth_a_look(line):
-        return False
-    return is_stamped(line.lstrip()) or any(_BARE.match(told) for _, _, told in parsed(line.lstrip()))
 
 
 def _is_log(text: str) -> bool:
@@ -100,7 +92,7 @@ def _holds_log(section: Section) -> bool:
     if _LOG_COMMANDS.match(section.head) and "Operation not permitted" not in section.text[:400]:
         return True
     text = _log_text(section)
-    return _is_log(text) or any(map(_is_kernels, text.splitlines()))
+    return _is_log(text) or any(is_worth_a_look(line) and is_kernels(line) for line in text.splitlines())
 
 
 FORMS: tuple[PastedForm, ...] = (

@@ -10,7 +10,7 @@ from itertools import islice
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.words import say
-from rigright.machine.running.kernel_log import DRIVERS
+from rigright.machine.running.kernel_log import BEGINS
 
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _LOOKED_AT = 2000  # bytes, to tell UTF-16 without its mark
@@ -24,7 +24,7 @@ _OVERSTRUCK = re.compile(r".\x08")
 _FIRST_LINES = 40
 _STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _FINER = re.compile(r"(?<=\.\d{6})\d+")
-_KERNELS = re.compile(rf"(?:kernel: )?{DRIVERS}")
+_KERNELS = re.compile(rf"(?:kernel: )?{BEGINS}")
 _OWN_STAMP = re.compile(
     rf"(?:<\d+>|\w+ *:\w+ *: )?\[?\s*(?:\d+\.\d{{3,6}}\]|{_STAMP}|(?:\w{{3}} )?\w{{3}} [ \d]\d \d\d:\d\d:)"
 )
@@ -103,15 +103,6 @@ _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         re.compile(rf"(?:/[^\s:]{{1,200}}:)?(?:\d{{1,9}}[:-])?(?={_OWN_STAMP.pattern})(.*)"),
         lambda m: m[1],
     ),  # grep
-    (
-        re.compile(r"\S{1,80} \S{1,80} (?=\[\s*\d+\.\d{3,6}\])(.*)"),
-        lambda m: m[1],
-    ),  # stern: a pod, its container
-    (re.compile(r"kernel: (.*)"), lambda m: m[1]),
-    (
-        re.compile(r"[IWEF]\d{4} [\d:.]{8,18}\s+\d+ \S+\] .*?(?=NVRM: )(.*)"),
-        lambda m: m[1],
-    ),  # agents of Kubernetes
     (re.compile(rf"({_STAMP}) cpu\d+:\d+\)(.*)"), lambda m: f"{m[1]} host kernel: {m[2]}"),  # ESXi
     (re.compile(r"\[(?:pod|container)/[^\]\s]{1,200}\] (.*)"), lambda m: m[1]),  # kubectl logs --prefix
     (re.compile(r"[\w./-]{1,80}\s{0,20} \| (.*)"), lambda m: m[1]),  # docker compose logs

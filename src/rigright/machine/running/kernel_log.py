@@ -23,20 +23,26 @@ FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog", "/var/log/
 PATIENCE_S = 4.0
 MOST_BYTES = 16 * MIB
 MOST_CHARS = 2000  # of one message
+MOST_OF_LABEL = 200  # of them, before it
 _CLOCK = r"\d\d:\d\d:\d\d"
 _DATE = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:[.,]\d+)?(?:Z| ?UTC|[+-]\d\d:?\d\d)?"
 _DAY = rf"\w{{3}} [ \d]\d {_CLOCK}"
-DRIVERS = r"(?:NVRM: |nvidia-nvswitch\d*: |[a-z][\w-]{1,20} [0-9a-f]{4}:[0-9a-f]{2}:)"  # as their lines begin
-_KERNEL = (  # the host is cut away now and then, and so is the word before what a driver says
-    rf"(?:[^\s:]+ )?(?:kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?|(?={DRIVERS}))"
+_PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}"
+_SUBSYSTEMS = (  # words that begin a line of the kernel's and no other program's
+    *(r"NVRM: ", r"nvidia-nvswitch\d*: ", rf"[a-z][\w-]{{1,20}} {_PCI}[:.]", r"knvlink", r"kfd kfd: "),
+    *(r"(?:mce: )?(?:\{\d{1,9}\})?\[Hardware Error\]: ", r"EDAC \S+: ", r"Memory failure: 0x"),
+    *(r"Out of memory: Kill", r"INFO: (?:task \S+:\d|rcu_)", r"(?:(?:NMI )?watchdog: )?BUG: soft lockup"),
+    *(
+        r"(?:NMI )?watchdog: \S*.{0,20}LOCKUP",
+        r"nvme nvme\d+: ",
+        r"(?:blk_update_request: |Buffer )?I/O error,? dev",
+    ),
+    *(r"blk_update_request: ", r"ata\d+(?:\.\d+)?: ", r"md/raid\S*: ", r"(?:EXT4-fs|BTRFS|XFS) \S*[(e]"),
+    *(r"AMD-Vi: ", r"DMAR: \[", r"\[drm:\w", r"BERT: Error records"),
 )
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
-_HOUR = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?+)?+(?!\.)"  # and no address of a device: 01:00.0
-_WHEN = (  # the words of a date
-    rf"\d{{1,4}}[./-](?:\d{{1,2}}|{_MONTH})[./-]\d{{1,4}}(?:[:T]{_HOUR})?+",
-    rf"\d{{4}}\u5e74\d{{1,2}}\u6708\d{{1,2}}\u65e5|\d{{1,2}} {_MONTH}|{_MONTH} {{1,2}}\d{{1,2}}",
-    rf"{_HOUR}(?:Z|[+-]\d\d:?\d\d)?+|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{{0,6}}|[AP]M|at|UTC|[+-]\d\d:?\d\d",
-    r"(?:[A-Z]{3,4} )?+(?:19|20)\d\d(?:\d{4})?+|\d{9,13}(?:\.\d{1,9})?+",
+BEGINS = rf"(?:{'|'.join(_SUBSYSTEMS)})"
+_KERNEL = (  # the host is cut away now and then, and so is the word before what a driver says
+    rf"(?:[^\s:]+ )?(?:kernel: ?(?:\[\s*(\d+\.\d+)\] ?)?|(?={BEGINS}))"
 )
 _UNIX = re.compile(r"(\d{9,11}\.\d+) \S+ kernel: (.*)")
 _BOOT = re.compile(  # with the thread, and the host where a journal's `-o short-monotonic` names it
@@ -47,14 +53,17 @@ _STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dm
 _ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
 _ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (?:\[\s*[TC]\d+\] )?(.*)")
 _SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
-_OTHER = re.compile(  # a stamp of no log of a system: 24/11/2026 10:00, Nov 24, 2026 11:02 PM, 1732442401
-    rf"(?:[-*\u2022#] )?+(?:[\[(]?(?:{'|'.join(_WHEN)})[\]),:]{{0,2}}\s+){{0,8}}+{_KERNEL}(.*)"
+_LABEL = re.compile(  # whatever stands before: a date of no system's log, a host, a level, a key
+    rf"(.{{0,{MOST_OF_LABEL}}}?)(?:^|(?<=[\s|>\[\]\)\"'`:=,;\uff1a]))"
+    rf"((?:kernel: ?)?(?:\[\s*\d+\.\d+\] ?)?{BEGINS}.*)"
 )
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote
     rf"(?:(?:{_DAY}(?:\.\d+)?|(?:\w{{3}} )?{_DATE}(?: [A-Z]{{2,5}})?|\d{{9,11}}\.\d+)"
-    r" [^\s:]+ (?!kernel:|NVRM:|nvidia-nvswitch\d*:)[\w./@-]+(?:\[\d+\])?: |"
+    rf" (?!{BEGINS})[^\s:]+ (?!kernel:|{BEGINS})[\w./@-]+(?:\[\d+\])?: |"
     r"\[\s*\d+\.\d+\] [\w.-]+ (?!kernel:)[\w./@-]+\[\d+\]: )"
 )
+_IN_LABEL = re.compile(_DATE)
+_BY_A_PROGRAM = re.compile(r"(?<!\S)(?!kernel\b)[\w./@-]{1,80}\[\d{1,9}\]: ")
 _OF_NETWORK = re.compile(  # what the kernel tells the keeper of the network and does not write itself
     r"(?:systemd-networkd|dhcpcd)\[\d+\]: (?=\S{1,40}: (?:Lost carrier|carrier lost)\s*$)"
 )
@@ -75,6 +84,23 @@ def is_stamped(line: str) -> bool:
     return any(form.match(line) for form, _ in _FORMS) or any(
         form.match(line) for form in (_OF_A_PROGRAM, _OF_DMESG, _BRACKETED)
     )
+
+
+def is_kernels(line: str) -> bool:
+    """Whether a line among others is the kernel's: as its lines are stamped, or begin behind a label."""
+    line = line.lstrip()
+    return is_stamped(line) or (not _is_of_a_program(line) and _behind_label(line) is not None)
+
+
+def _behind_label(line: str) -> Line | None:
+    """What the kernel says in a line that something else labelled, a program's words aside."""
+    match = _LABEL.match(line[:MOST_CHARS])
+    if match is None or _BY_A_PROGRAM.search(match[1]):
+        return None
+    at, told = _IN_LABEL.search(match[1]), match[2].rstrip("\"'`| ")
+    boot = _BOOT.match(told.removeprefix("kernel:").lstrip())
+    since_s, told = (float(boot[1]), boot[2]) if boot else (None, told.removeprefix("kernel:").lstrip())
+    return _iso(at[0]) if at else None, since_s, told
 
 
 def kernel_log(world: World, wanted: Wanted | None = None) -> Iterator[Line] | None:
@@ -144,11 +170,14 @@ def _is_of_a_program(line: str) -> bool:
 
 def _stamped(line: str, now_s: float | None) -> Line:
     """One line by the form of its stamp."""
-    for form, read in (*_FORMS, *_LOOSE):
+    for form, read in _FORMS:
         match = form.match(line)
         if match is not None:
             return read(match, now_s)
-    return None, None, line.removeprefix("kernel: ")
+    bare = _ISO_BARE.match(line)  # a program's as well
+    return _behind_label(line) or (
+        (_iso(bare[1]), None, bare[2]) if bare else (None, None, line.removeprefix("kernel: "))
+    )
 
 
 def _iso(stamp: str) -> float | None:
@@ -195,8 +224,4 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Lin
     (_CALENDAR, lambda m, _: (_local(int(m[2]), m[1]), None, m[3])),
     (_STEP, lambda m, _: (None, None, m[1])),
     (_SYSLOG, lambda m, now_s: (_of_this_year(m[1], now_s), _seconds(m[2]), m[3])),
-)
-_LOOSE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], float | None], Line]], ...] = (
-    (_ISO_BARE, lambda m, _: (_iso(m[1]), None, m[2])),  # a program's as well
-    (_OTHER, lambda m, _: (None, _seconds(m[1]), m[2])),
 )

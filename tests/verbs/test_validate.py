@@ -122,19 +122,22 @@ def test_a_bad_measured_cell_hinders_no_prediction(write):
     assert one.measured is None
 
 
-def test_an_unknown_model_is_taken_by_its_size_and_said(write):
-    unknown, known = map(
+def test_a_copy_of_a_model_is_wider_and_said_and_an_unknown_one_refused(write):
+    copy, known, unknown = map(
         peak,
         validate(
             write(
-                GOOD | {"arch": "nobody/never-heard-of-9b", "optimizer": "AdamW"},
+                GOOD | {"arch": f"{GOOD['arch']}-Nobodys-Own", "optimizer": "AdamW"},
                 GOOD | {"optimizer": "AdamW"},
+                GOOD | {"arch": "nobody/never-heard-of-9b", "optimizer": "AdamW"},
             )
         ).rows,
     )
-    assert "nobody/never-heard-of-9b" in str(unknown.why)
-    assert known.predicted < unknown.predicted < 1.5 * known.predicted
-    assert unknown.high / unknown.low > 1.5 * known.high / known.low
+    assert "Nobodys-Own" in str(copy.why)
+    assert copy.predicted == known.predicted
+    assert copy.high / copy.low > 1.2 * known.high / known.low
+    assert unknown.predicted is None
+    assert "never-heard-of-9b" in str(unknown.why)
 
 
 def test_a_model_that_is_named_nowhere_is_a_reason_not_a_crash(write):

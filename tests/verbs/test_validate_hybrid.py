@@ -51,9 +51,8 @@ def test_memory_that_is_too_small_reads_from_the_disk(tmp_path):
 
 def test_an_unknown_engine_is_named(tmp_path):
     row = told(tmp_path)["d"]
-    assert row.predicted
+    assert row.predicted is None
     assert '"nothing"' in str(row.why)
-    assert "llama.cpp" in str(row.why)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the measured runs are not here")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from rigright.arch.sources.guess import guess
+from rigright.arch.sources.copies import copied
 from rigright.base.errors import RigError
 from rigright.base.record import dataclass
 from rigright.base.tables import Row
@@ -19,6 +19,7 @@ from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.validation import Prediction
 
 SURE = 1.15  # widened by less, a row is of what it names
+COPY = 1.15  # of a model that is trained further, or written down otherwise
 UNREAD = 1.2  # how much wider a band gets for a cell that cannot be read
 BUILT_IN, OF_PROMPTS = "built-in GPU", frozenset({"ttft_ms", "prefill_tok_s", "latency_ms"})
 ROOM, MOST_CARDS = 0.85, 64  # of the memory of chips that weights may fill, and how many chips are taken
@@ -67,11 +68,11 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
         and named
         and not _opens(row.get("arch"), shape=row.get("shape"), model=row.get("model"))
     ):
-        found = guess(named)
-        is_shape = found.arch.family == "shape"
-        out["arch"], out["shape"] = (None, found.arch.source) if is_shape else (found.arch.name, None)
-        notes.append(found.note)
-        wider *= foreign.table()["model"][found.kind]
+        copy = copied(named)
+        if copy is not None:  # else the name is refused where it is asked for, as everywhere
+            out["arch"], out["shape"] = copy.name, None
+            notes.append(say('using {model} for "{asked}"', model=copy.name, asked=named[:80]))
+            wider *= COPY
     if kind == "inference" and out.get("chip") and not (row.get("n_chips") or row.get("tp")):
         cards = _cards(
             out["chip"],
@@ -94,7 +95,7 @@ def _readings(kind: str, row: Row, *, raw: Mapping[str, str]) -> Iterator[tuple[
     note = row.get("note") or ""
     chip = row.get("chip") or row.get("chip_name") or ""
     if kind != "training" and row.get("engine") and not _encodes(row):
-        yield "engine", foreign.engine_of(row["engine"], many=row.get("mode") in MANY)
+        yield "engine", foreign.engine_of(row["engine"])
     if kind == "vision":
         yield (
             "gpu",

@@ -12,7 +12,6 @@ from rigright.base.errors import RigError
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say
-from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.find import find_chip
@@ -23,7 +22,6 @@ from rigright.facts.nodes import find_node
 BITS = 8
 WIDE = frozenset({"fp32", "float32"})
 MOST_CHARS = 400  # of a cell that is read
-ALIKE = 0.3  # of two names: below it there is nothing to go by
 _MAKERS_FORM = re.compile(r"\s-\s(small|medium|large)\b", re.IGNORECASE)  # llama-bench: "Q4_K - Medium"
 _BPW = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)\s*bpw", re.IGNORECASE)
 _MARKS = re.compile(r"\((?:r|tm|c)\)|[\u00ae\u2122]", re.IGNORECASE)
@@ -48,15 +46,12 @@ def table() -> dict[str, Any]:
 
 
 @cache
-def engine_of(asked: str, *, many: bool) -> ReadAs:
-    """An engine; one that nobody knows is taken as the common one for such a load."""
+def engine_of(asked: str) -> ReadAs:
+    """An engine under one of the names of its builds, wrappers and servers; others stay as they are."""
     if asked.strip().lower() in corrections("speed_streams")["callings"] or _finds(find_engine, asked):
         return ReadAs(cell=asked)
     row = _row("engine", asked)
-    if row is None:
-        unknown = table()["unknown_engine"]
-        row = {"is": unknown["many" if many else "one"], "wider": unknown["wider"]}
-    return _read("engine", asked, row=row)
+    return ReadAs(cell=asked) if row is None else _read("engine", asked, row=row)
 
 
 @cache
@@ -93,9 +88,8 @@ def _loose_weights(asked: str, *, model: str, row: dict[str, Any] | None, vendor
         return _read("weights", asked, row={"is": narrow.cell, "wider": 1.1})
     if row is not None:
         return _read("weights", asked, row=row)
-    stored = spell(asked).stored or spell(model).stored
-    wider = table()["unknown_format"]["wider"]
-    return _read("weights", asked, row={"is": stored or "int4", "wider": wider})
+    stored = spell(asked).stored
+    return ReadAs(cell=asked) if stored is None else _read("weights", asked, row={"is": stored, "wider": 1.0})
 
 
 def _narrowness(form: str) -> float:
@@ -133,7 +127,7 @@ def chip_of(asked: str, note: str, *, host: bool) -> ReadAs | None:
             middle = read[len(read) // 2]
             wider = 1.15 if len(read) > 1 else middle.wider
             return _read("chip", named, row={"is": middle.cell, "wider": wider})
-    return next((near for one in (asked, *noted) if one and (near := _nearest(one)) is not None), None)
+    return None
 
 
 @cache
@@ -149,12 +143,11 @@ def image_chip_of(asked: str, *, beside: str, note: str) -> ReadAs | None:
 
 
 def _chip(asked: str) -> ReadAs | None:
-    """A chip by its name; else without marks, remarks and the words that tell a notebook's from a desk's."""
+    """A chip by its name, else without marks and remarks."""
     text = _MARKS.sub("", asked[:MOST_CHARS]).strip()
-    lesser = re.sub(r"\b(?:ti|super|mobile|laptop|max-q)\b.*", "", text, flags=re.IGNORECASE)
     unsized = _SIZE.sub("", text)
     bare = text.partition("(")[0]
-    for name, wider in ((asked, 1.0), (text, 1.0), (bare, 1.0), (unsized, 1.05), (lesser, 1.3)):
+    for name, wider in ((asked, 1.0), (text, 1.0), (bare, 1.0), (unsized, 1.05)):
         if not name.strip():
             continue
         if _finds(find_chip, name):
@@ -165,26 +158,6 @@ def _chip(asked: str) -> ReadAs | None:
             continue
         return ReadAs(cell=asked) if name == asked else _read("chip", asked, row={"is": cell, "wider": wider})
     return None
-
-
-def _nearest(asked: str) -> ReadAs | None:
-    """The listed chip whose name is written most alike, of the same maker where one is said."""
-    from difflib import SequenceMatcher
-
-    from rigright.facts.chips import chips
-
-    said = _MARKS.sub("", asked.lower())[:80]
-
-    def alike(chip: Chip) -> float:
-        name = f"{chip.vendor} {chip.name}".lower()
-        return SequenceMatcher(None, said, name, autojunk=False).ratio() + (chip.vendor.lower() in said)
-
-    if not any(letter.isalnum() for letter in said):
-        return None
-    best = max(chips(), key=alike)
-    if alike(best) < ALIKE:
-        return None
-    return _read("chip", asked, row={"is": best.id, "wider": table()["unknown_chip"]["wider"]})
 
 
 def _gguf(asked: str, model: str) -> ReadAs:

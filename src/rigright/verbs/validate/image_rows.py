@@ -12,7 +12,8 @@ from rigright.arch.classifiers import classifier
 from rigright.arch.image_kinds import ImageKind, kind_of
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
-from rigright.arch.sources.guess import guess
+from rigright.arch.sources.copies import copied
+from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB, KILO
@@ -49,8 +50,10 @@ BERTS = {  # words of a name -> what is as wide and deep, and the share of its l
     "roberta-base": (_BASE, 1.0),
     "electra-base": (_BASE, 1.0),
 }
-GUESSED, UNKNOWN = 1.5, 3.0  # how much wider a band gets where a network's work is a guess
-USUAL_GMACS = 4.1  # where not even a size is known: a ResNet-50
+GUESSED, UNSURE = (
+    1.5,
+    3.0,
+)  # how much wider a band gets where the work is a guess, or what a test does is unsaid
 TEXT_TOK, PAIR_TOK = 512, 128  # of a sample of a language model, and of GLUE's pairs, where nobody says
 _TEST = re.compile(
     r"^test_(?:run_)?(?:(?:lora|prompt_tuning|image2text|finetune|clm|mlm|glue|qa|sft|dpo|ppo|reward_modeling|"
@@ -137,7 +140,7 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     # from parameters and the image's side: what such networks have on average
     params_m, gmacs = row.get("params_m"), row.get("gmacs")
     if gmacs is None and params_m is None:
-        return _guessed(name, row.get("seq_len"))
+        return _of_text(name, row.get("seq_len"))
     if gmacs is None:
         gmacs = MACS_A_PARAM / KILO * (params_m or 0.0) * ((row.get("img_size") or PX) / PX) ** 2
     return (
@@ -148,19 +151,13 @@ def work_of_row(row: Row) -> tuple[ImageWork, ImageKind, Sentence | None, float]
     )
 
 
-def _guessed(name: str, seq_tok: float | None) -> tuple[ImageWork, ImageKind, Sentence | None, float]:
-    """A language model under a loose name; else a usual network of pictures."""
-    found = guess(_TEST.sub("", name))
-    if found.kind != "unsized":
-        tok = round(seq_tok or (PAIR_TOK if "glue" in name else TEXT_TOK))
-        note = say("{model}: assuming {tok} tokens per sample", model=found.arch.name[:60], tok=tok)
-        return work_of_arch(found.arch, tok=tok), arch_kind(found.arch), note, UNKNOWN
-    return (
-        work_of_counts(gmacs=USUAL_GMACS, mactivs=ACTS * USUAL_GMACS**ACTS_POWER, params_m=None),
-        kind_of(name),
-        say("unknown model {model}: using ResNet-50", model=name[:60]),
-        UNKNOWN,
-    )
+def _of_text(name: str, seq_tok: float | None) -> tuple[ImageWork, ImageKind, Sentence | None, float]:
+    """A language model, under a name of a test or of its own."""
+    plain = _TEST.sub("", name)
+    arch = copied(plain) or open_model(plain)
+    tok = round(seq_tok or (PAIR_TOK if "glue" in name else TEXT_TOK))
+    note = say("{model}: assuming {tok} tokens per sample", model=arch.name[:60], tok=tok)
+    return work_of_arch(arch, tok=tok), arch_kind(arch), note, UNSURE
 
 
 @cache

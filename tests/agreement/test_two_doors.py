@@ -37,6 +37,13 @@ CUTS = (
     {"tp": 2, "dp": 2},
 )
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "ollama", "vllm 0.12", "sglang 0.5.2")
+OPEN = {  # what a question may leave to us, in the words of both doors
+    "engine": ("engine", "engine_version", "backend"),
+    "weights": ("weights",),
+    "kv": ("kv",),
+    "context_tok": ("context_tok",),
+    "tp": ("tp", "pp", "ep", "attention_dp"),
+}
 SETTINGS = {  # of an engine -> the column of a table, what is drawn
     "max_seqs": ("max_num_seqs", (4, 32, 512)),
     "budget_tok": ("max_num_batched_tokens", (1024, 4096, 16384)),
@@ -69,22 +76,37 @@ def drawn(dice):
     return dice.choice(models), dice.choice(machines), ServingWish(**said)
 
 
-def row_of(answer: Explained, wish: ServingWish, machine: str, *, mode: str) -> dict[str, object]:
-    """What `explain --json` says of a case, in a row of a table of runs: its keys are the columns."""
+def row_of(
+    answer: Explained, wish: ServingWish, *, model: str, machine: str, mode: str, left: tuple[str, ...]
+) -> dict[str, object]:
+    """What `explain --json` says of a case, in a row of a table of runs: its keys are the columns.
+
+    What nobody asked for may be left out of the row, too.
+    """
     told = pages.plain(answer, "en")
     speed, layout = told["speed"], told["layout"]
     found = {
         **{name: told[name] for name in ("engine_version", "weights", "kv", "context_tok")},
         **{name: layout[name] for name in ("tp", "pp", "ep", "attention_dp")},
         **{name: speed[name] for name in ("prompt_tok", "output_tok")},
-        "engine": find_engine(told["engine"]).id, "arch": told["model"], "backend": answer.backend,
+        "engine": find_engine(told["engine"]).id, "arch": model, "backend": answer.backend,
         "chip": re.sub(r"^\d+x (8x )?|^2x8 ", "", machine), "n_chips": len(told["cards"]), "mode": mode,
         "requests": wish.requests,
         **({"load": speed["concurrency"]} if wish.rate_per_s is None else {"rate_per_s": wish.rate_per_s}),
     }  # fmt: skip
     for name, (column, _) in SETTINGS.items():
         found[column] = getattr(wish, name)
+    for name in left:
+        found |= dict.fromkeys(OPEN[name], "")
     return {name: "" if value is None else value for name, value in found.items()}
+
+
+def left_open(dice: random.Random, wish: ServingWish) -> tuple[str, ...]:
+    """Some of what a wish does not say; a layout only where none of it is said."""
+    said = {name for name in OPEN if getattr(wish, name)}
+    if wish.pp or wish.dp or wish.ep:
+        said.add("tp")
+    return tuple(name for name in OPEN if name not in said and dice.random() < 0.25)
 
 
 def is_plain(case: Case, machine: str) -> bool:
@@ -107,8 +129,9 @@ def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
         if told is None or not is_plain(case, machine):
             continue
         modes = {"serve": SERVED, **({"single": STREAMED} if wish.users == 1 else {})}
+        left = left_open(dice, wish)
         for mode, figures in modes.items():
-            row = row_of(answer, wish, machine, mode=mode)
+            row = row_of(answer, wish, model=model, machine=machine, mode=mode, left=left)
             for metric, (name, scale) in figures.items():
                 figure, times = getattr(told, name), scale or 1 / told.output_tok
                 rows.append({"id": len(rows), "metric": metric, **row})

@@ -111,7 +111,13 @@ def test_no_accelerator_serves_in_32_bits():
 
 def test_a_model_takes_the_chips_that_hold_it():
     def chips(model, **said):
-        told = {"arch": model, "chip": "h100-sxm5-80gb", "weights": "bf16", "mode": "single"} | said
+        told = {
+            "arch": model,
+            "chip": "h100-sxm5-80gb",
+            "weights": "bf16",
+            "mode": "single",
+            "source": "a",
+        } | said
         row = dict.fromkeys(inference.KIND.columns) | told
         return enter("inference", row, raw={}).row["n_chips"]
 

@@ -16,6 +16,7 @@ from rigright.facts.find import find_chip
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.foreign import ReadAs
 from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.served_open import filled, is_question
 from rigright.verbs.validate.validation import Prediction
 
 SURE = 1.15  # widened by less, a row is of what it names
@@ -83,6 +84,9 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
             out["n_chips"] = cards
             notes.append(say("{column} not stated: assuming {value}", column="n_chips", value=cards))
             wider *= foreign.table()["unsaid_cards"]["wider"]
+    if kind == "inference" and is_question(out):
+        out, chosen = filled(out, model_of(out)[0])
+        notes += chosen
     if kind == "hybrid" and BUILT_IN in (row.get("offload") or ""):
         out |= {"offload": None, "n_gpus": 0}
         notes.append(say("ran on integrated graphics: using the CPU"))

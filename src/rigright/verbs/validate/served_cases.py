@@ -93,7 +93,9 @@ def _sets_aside(ask: ServedAsk) -> bool:
 
 def _cuts(ask: ServedAsk) -> tuple[WorkerSplit, ...]:
     """The layout told, or all that may be meant: the one that serves most is."""
-    if ask.cut is None:
+    if ask.cut is None and ask.engine.split == "layer":
+        told = [WorkerSplit(workers=1, tp=1, pp=min(ask.chips, len(ask.arch.trunk.layers)), ep=1)]
+    elif ask.cut is None:
         told = [WorkerSplit(workers=ask.chips // tp, tp=tp, pp=1, ep=1) for tp in CUTS if ask.chips % tp == 0]
     else:
         told = [ask.cut]

@@ -1,0 +1,88 @@
+"""What a row of serving leaves open, filled as `explain` fills it where the row is of no run of anybody's."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rigright.arch.record import Arch
+from rigright.base.tables import Row
+from rigright.base.words import Sentence, say
+from rigright.choice.case import Case
+from rigright.demand import ServingWish
+from rigright.facts.nodes import find_node
+
+MANY = 4096  # questions whose cases are kept
+_CUT = ("tp", "pp", "ep", "attention_dp")
+
+
+def is_question(row: Row) -> bool:
+    """Whether a row asks what would be, not what somebody ran: it says neither who nor when."""
+    told = ("source", "measured", "scenario", "task", "disagg", "offload", "cpu", "moe_tp", "note")
+    return row.get("mode") in {"serve", "single"} and not any(map(row.get, told))
+
+
+def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
+    """The row with its engine, formats, context and layout, and a sentence for each that it left open."""
+    cards = row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
+    cut = () if row.get("tp") or cards == 1 else ("tp",)
+    # what people set is open in their own runs too; what engines do by themselves is not
+    open_too = () if row.get("value") else ("kv", "context_tok")
+    left = [*(name for name in ("engine", "weights", *open_too) if not row.get(name)), *cut]
+    if not left or not row.get("chip") or not is_question(row):
+        return row, ()
+    each = len(find_node(row["chip"]).cards)  # some cards bear two chips
+    case = _case(arch, f"{max(cards // each, 1)}x {row['chip']}", wish=_wish(row))
+    serving, layout, engine = case.serving, case.layout, case.engine
+    backend = engine.backend_on(case.cards[0].chip.vendor)
+    chosen: Row = {
+        "engine": engine.id, "engine_version": engine.version, "backend": backend, "n_chips": cards,
+        "weights": serving.weights, "kv": serving.kv, "context_tok": float(serving.context_tok),
+        **{name: getattr(layout, name) for name in _CUT},
+    }  # fmt: skip
+    notes = [
+        say("{column} not stated: assuming {value}", column=name, value=_shown(chosen, name)) for name in left
+    ]
+    return row | chosen, tuple(notes)
+
+
+def _shown(chosen: Row, name: str) -> str:
+    """What stands in for a column that a row leaves open."""
+    if name == "engine":
+        return f"{chosen['engine']} {chosen['engine_version']}"
+    if name == "tp":
+        return " ".join(f"{part}={chosen[part]}" for part in _CUT if chosen[part] not in {1, False})
+    return f"{chosen[name]:g}" if isinstance(chosen[name], float) else str(chosen[name])
+
+
+def _wish(row: Row) -> ServingWish:
+    """What the row says, as somebody asks `explain`."""
+    engine = row.get("engine")
+
+    def tokens(column: str) -> int | None:
+        return None if row.get(column) is None else int(row[column])
+
+    return ServingWish(
+        engine=f"{engine} {row.get('engine_version') or ''}".strip() if engine else None,
+        weights=row.get("weights"),
+        kv=row.get("kv"),
+        prompt_tok=tokens("prompt_tok"),
+        output_tok=tokens("output_tok"),
+        context_tok=tokens("context_tok"),
+        users=None if row.get("rate_per_s") else row.get("load"),
+        rate_per_s=row.get("rate_per_s"),
+        requests=tokens("requests"),
+        budget_tok=tokens("max_num_batched_tokens"),
+        max_seqs=tokens("max_num_seqs"),
+        utilisation=row.get("gpu_memory_utilization"),
+        tp=row.get("tp"),
+        pp=row.get("pp"),
+        ep=row.get("ep"),
+        attention_dp=bool(row.get("attention_dp")),
+    )
+
+
+@lru_cache(maxsize=MANY)
+def _case(arch: Arch, machine: str, *, wish: ServingWish) -> Case:
+    from rigright.search.single import single
+
+    return single(arch, find_node(machine), wish=wish).case

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import field
 from math import log2
 
 import numpy as np
@@ -60,6 +61,7 @@ class Prices:
     sold: Numbers  # [kind, chips]: whether so many are sold, beside those that are there
     cards_usd: Numbers  # [kind, chips]: cards alone
     rent_usd_per_h: Numbers  # [kind, size of a replica, chips]
+    machines: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)  # priced so far
 
 
 def prices_of(question: Question) -> Prices:
@@ -96,7 +98,9 @@ def options(
     buys = ~here & (not only_rent) & prices.sold[kind, paid] & (np.isfinite(bought) | ~rents)
     index = np.concatenate([np.flatnonzero(here), np.flatnonzero(buys), np.flatnonzero(rents)])
     how = np.repeat([OWN, BUY, RENT], [here.sum(), buys.sum(), rents.sum()])
-    boxes, around = _machines(question, kind=kind[index], paid=paid[index], ranks=boxed[index], how=how)
+    boxes, around = _machines(
+        prices, question, kind=kind[index], paid=paid[index], ranks=boxed[index], how=how
+    )
     return Options(
         index=index,
         how=how,
@@ -107,18 +111,27 @@ def options(
 
 
 def _machines(
-    question: Question, *, kind: Numbers, paid: Numbers, ranks: Numbers, how: Numbers
+    prices: Prices, question: Question, *, kind: Numbers, paid: Numbers, ranks: Numbers, how: Numbers
 ) -> tuple[Numbers, Numbers]:
     """How many machines hold the chips of each option, and what those that are bought cost."""
     asked = np.stack([kind, paid, ranks, how == BUY], axis=1).astype(int)
     alike, place = np.unique(asked, axis=0, return_inverse=True)
     found = np.zeros((len(alike), 2))
-    for row, (one, n_chips, held, buys) in enumerate(alike.tolist()):
-        boxes = boxes_of(question.kinds[one], n_chips, ranks=held)
-        usd = _around(question, question.kinds[one], n_chips=n_chips, boxes=boxes).value if buys else 0.0
-        found[row] = boxes, usd
+    for row, one in enumerate(map(tuple, alike.tolist())):
+        known = prices.machines.get(one)
+        if known is None:
+            known = prices.machines[one] = _machine(
+                question, one[0], n_chips=one[1], ranks=one[2], buys=bool(one[3])
+            )
+        found[row] = known
     boxes, usd = found[place.ravel()].T
     return boxes, usd
+
+
+def _machine(question: Question, place: int, *, n_chips: int, ranks: int, buys: bool) -> tuple[int, float]:
+    kind = question.kinds[place]
+    boxes = boxes_of(kind, n_chips, ranks=ranks)
+    return boxes, _around(question, kind, n_chips=n_chips, boxes=boxes).value if buys else 0.0
 
 
 def _cards_usd(question: Question, kind: Kind, *, most: int) -> Numbers:

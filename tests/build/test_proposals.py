@@ -87,7 +87,8 @@ def test_the_cheapest_costs_least_and_growing_takes_more_cards():
     [
         ("8x rtx 5090", {"machines": "2", "each": "4"}),
         ("10x rtx 5090", {"machines": "2", "each": "5"}),
-        ("3x h100 sxm", {"machine": "NVIDIA DGX H100", "held": "8"}),
+        ("3x h100 sxm", {"machine": "Dell PowerEdge XE8640", "held": "4"}),
+        ("5x h100 sxm", {"machine": "NVIDIA DGX H100", "held": "8"}),
     ],
 )
 def test_where_nothing_holds_them_the_nearest_is_said(cards, says):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.cost.power import (
-    MODULES,
+    BOARDS,
     Busy,
     busy_in,
     draw_w,
@@ -17,6 +17,7 @@ from rigright.cost.power import (
 )
 from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
+from rigright.facts.prices import host_around
 
 RATED = tuple(chip for chip in chips() if chip.tdp_w)
 PHASES = ("idle", "decode", "serve", "prefill", "training", "image")
@@ -70,7 +71,7 @@ def test_a_machine_draws_its_chips_a_share_around_each_and_its_boxes(chip, count
 
 
 def test_machines_made_for_modules_draw_more_around_them_than_desks():
-    modules = [chip for chip in RATED if chip.segment == "datacenter" and chip.form.startswith(MODULES)]
+    modules = [chip for chip in RATED if chip.segment == "datacenter" and host_around(chip) in BOARDS]
     desks = [chip for chip in RATED if chip.segment == "consumer"]
     box = [machine_w([chip], draw_w([chip], busy_in("idle")), count=0).value[0] for chip in modules + desks]
     assert min(box[: len(modules)]) > max(box[len(modules) :])

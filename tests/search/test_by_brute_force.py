@@ -200,7 +200,7 @@ def test_prices_of_layouts_are_those_somebody_would_look_up(llama8, market, chip
         np.array(column)
         for column in zip(*product((1, 2, 3, 5, 8), (1, 2, 4, 8), range(len(question.kinds))), strict=True)
     )
-    found = options(prices_of(question), wish, kind=kinds, n_chips=counts, replica=replicas)
+    found = options(prices_of(question), question, kind=kinds, n_chips=counts, replica=replicas)
     for index, how, usd, rent in zip(found.index, found.how, found.usd, found.rent_usd_per_h, strict=True):
         kind = question.kinds[kinds[index]]
         looked = cheapest(market, question, kind=kind, n_chips=counts[index], replica=replicas[index])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from rigright.base.record import dataclass
 
 
@@ -23,3 +26,23 @@ def spread(value: float, ratios: tuple[float, float], *, mark: str = "fitted") -
     """A value with its band told as ratios: measured over predicted."""
     low, high = ratios
     return Estimate(value=value, low=value * low, high=value * high, mark=mark)
+
+
+def added(parts: Sequence[Estimate]) -> Estimate:
+    """A sum of what has nothing to do with each other: seldom is all of it dear at once."""
+    value = sum(one.value for one in parts)
+    return Estimate(
+        value=value,
+        low=value - math.hypot(*(one.value - one.low for one in parts)),
+        high=value + math.hypot(*(one.high - one.value for one in parts)),
+        mark="stated",
+        as_of=min((one.as_of for one in parts if one.as_of), default=None),
+        why="; ".join(dict.fromkeys(one.why for one in parts if one.why)),
+    )
+
+
+def scaled(one: Estimate, factor: float) -> Estimate:
+    """So many times an estimate; taken off where the factor is below zero."""
+    ends = sorted((one.low * factor, one.high * factor))
+    return Estimate(value=one.value * factor, low=ends[0], high=ends[1], mark=one.mark, as_of=one.as_of,
+                    why=one.why)  # fmt: skip

@@ -7,13 +7,13 @@ same question always has the same answer, and bands of zero width give one month
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, added, scaled
 from rigright.cost.money import HOURS_PER_YEAR
 from rigright.cost.prices import kept_share
 
@@ -99,26 +99,6 @@ class Payback:
     low: float  # in one case of ten it is earlier
     high: float  # in one case of ten it is later; inf: perhaps never
     share: float  # of cases in which it is within the years
-
-
-def added(parts: Sequence[Estimate]) -> Estimate:
-    """A sum of what has nothing to do with each other: seldom is all of it dear at once."""
-    value = sum(one.value for one in parts)
-    return Estimate(
-        value=value,
-        low=value - math.hypot(*(one.value - one.low for one in parts)),
-        high=value + math.hypot(*(one.high - one.value for one in parts)),
-        mark="stated",
-        as_of=min((one.as_of for one in parts if one.as_of), default=None),
-        why="; ".join(dict.fromkeys(one.why for one in parts if one.why)),
-    )
-
-
-def scaled(one: Estimate, factor: float) -> Estimate:
-    """So many times an estimate; taken off where the factor is below zero."""
-    ends = sorted((one.low * factor, one.high * factor))
-    return Estimate(value=one.value * factor, low=ends[0], high=ends[1], mark=one.mark, as_of=one.as_of,
-                    why=one.why)  # fmt: skip
 
 
 def payback(upfront: Estimate, *, own: Estimate, other: Estimate, months: float) -> Payback:

@@ -12,7 +12,7 @@ from rigright.base.money import USD, from_currency
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA, to_gib
 from rigright.base.words import Sentence
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, scaled
 from rigright.cost.power import pue_of
 from rigright.cost.prices import assumptions, cpu_usd, part_usd, ram_usd
 from rigright.demand import Numbers, PlanWish
@@ -112,20 +112,12 @@ def _parts_usd(needs: Sequence[Need], host: Host | None, *, today: date | None) 
             found = ram_usd(host.ram_kind, registered=serves, gb=to_gib(host.ram_bytes), today=today)
         elif host is not None and row is not None and need.kind == "cpu":
             one = None if today is None else cpu_usd(row, today)
-            found = None if one is None else times(one, host.sockets)
+            found = None if one is None else scaled(one, host.sockets)
         elif row is not None and need.kind == "board" and not need.variant.startswith(row.socket.lower()):
             found = part_usd("board", row.socket.lower().partition(" ")[0], today=today)
         found = found or part_usd(need.kind, need.variant, size=need.size, today=today)
         if found is not None:
             yield found
-
-
-def times(one: Estimate, count: float) -> Estimate:
-    """So many of a thing at its price."""
-    return Estimate(
-        value=one.value * count, low=one.low * count, high=one.high * count,
-        mark=one.mark, as_of=one.as_of, why=one.why,
-    )  # fmt: skip
 
 
 def write_off_usd_per_h(usd: Numbers, tariff: Tariff) -> Numbers:

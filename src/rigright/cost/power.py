@@ -16,10 +16,12 @@ from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
+from rigright.facts.hosts import CPU
+from rigright.facts.prices import host_around
 
 SUBJECT = "power"
 SERVER_CARDS = 8  # of a server whose cards are rented out one by one
-MODULES = ("SXM", "OAM")  # forms of chips that stand on a board of their own kind, in servers made for them
+BOARDS = frozenset({"baseboard", "used-baseboard"})  # hosts of chips on boards of their own kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +103,17 @@ def pue_of(place: str) -> float:
 
 
 def _host(chip: Chip, *, served: bool = False) -> Mapping[str, float]:
-    """What stands around a chip; `served`: in a data centre, whatever it is made for."""
+    """What stands around a chip: the host that is priced for it; `served`: a server in any case."""
     hosts: Mapping[str, Any] = corrections(SUBJECT)["hosts"]
-    if chip.segment == "datacenter" and chip.form.startswith(MODULES):
+    around = None if chip.vendor == CPU else host_around(chip)
+    if around in BOARDS and chip.segment == "datacenter":
         return dict(hosts["module"])
-    name = "soc" if chip.unified_memory else "datacenter" if served else chip.segment
-    return dict(hosts.get(name, hosts["consumer"]))
+    if chip.unified_memory:
+        return dict(hosts["soc"])
+    if served or around == "server":
+        return dict(hosts["datacenter"])
+    desk = "workstation" if chip.segment == "datacenter" and around == "desktop" else chip.segment
+    return dict(hosts.get(desk, hosts["consumer"]))
 
 
 def _column(terms: Sequence[Mapping[str, float]], name: str, *, at: Numbers | None) -> np.ndarray:

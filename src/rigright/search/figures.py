@@ -84,12 +84,12 @@ def audio_of(requests_per_s: Numbers, audio_s: float, *, usd_per_h: Numbers) -> 
 
 def power_w(question: Question, scored: Any, *, found: Options) -> Numbers:
     """What the machines of each option draw at the wall while they work."""
-    return drawn_w(question, scored, index=found.index, rented=found.how == RENT).value
+    return drawn_w(question, scored, found=found).value
 
 
-def drawn_w(question: Question, scored: Any, *, index: Numbers, rented: Numbers) -> Draw:
+def drawn_w(question: Question, scored: Any, *, found: Options) -> Draw:
     """The same with low and high: by what the very passes keep in use, else by what such work does."""
-    points, kinds = scored.points, question.kinds
+    points, kinds, index = scored.points, question.kinds, found.index
     chips, kind = [one.chip for one in kinds], points.kind[index]
     served = getattr(scored, "served", {})
     if "work_busy" in served:
@@ -97,10 +97,9 @@ def drawn_w(question: Question, scored: Any, *, index: Numbers, rented: Numbers)
     else:
         busy = busy_in(PHASES.get(question.wish.work, "serve"))
     each, n_chips = draw_w(chips, busy, at=kind), points.n_chips[index]
-    boxes = np.ceil(n_chips / np.array([one.per_node for one in kinds])[kind])
-    bought = machine_w(chips, each, count=n_chips, boxes=boxes, at=kind)
+    bought = machine_w(chips, each, count=n_chips, boxes=found.boxes, at=kind)
     share = rented_w(chips, each, count=n_chips, at=kind)
-    ends = ("value", "low", "high")
+    rented, ends = found.how == RENT, ("value", "low", "high")
     return Draw(**{end: np.where(rented, getattr(share, end), getattr(bought, end)) for end in ends})
 
 

@@ -148,7 +148,7 @@ def tabled(question: Question, network: Network) -> Table:
     scored, prices = score_samples(question, network), prices_of(question)
     points = scored.points
     replica = points.n_chips if question.ways[0].trains else np.ones(len(points), dtype=int)
-    found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=replica)
+    found = options(prices, question, kind=points.kind, n_chips=points.n_chips, replica=replica)
     table = Table(question=question, scored=scored, prices=prices, options=found, figures={})
     return replace(table, figures=_figures(table, network))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
+from rigright.cost.machine_price import Ordered
 from rigright.cost.prices import GUESSED, Quote, newest_own, quote_of, quoted
 from rigright.cost.renting import BOX
 from rigright.facts.chips import Chip, by_id, chips
@@ -29,6 +30,7 @@ class Market:
     own: frozenset[str] = frozenset()  # chips whose price is the user's own
     used: bool = False
     currency: str = "USD"
+    ordered: Ordered | None = None  # puts a machine together of which somebody said more than its cards
     there: Node | None = None  # what is on or owned, where it was looked at and not named
 
     def quote(self, chip: Chip, *, guess: bool = False) -> Quote | None:

@@ -36,7 +36,7 @@ from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
 from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok
-from rigright.search.supply import RENT, Options, Prices, nodes_of, supply_of
+from rigright.search.supply import Options, Prices, nodes_of, supply_of
 
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
 SHARES = {
@@ -284,11 +284,8 @@ def _audio(found: Mapping[str, Estimate], audio_s: float) -> dict[str, Estimate]
 
 def power_of(table: Table, place: int) -> Estimate:
     """What one option draws."""
-    one = slice(place, place + 1)
-    drawn = drawn_w(
-        table.question, table.scored,
-        index=table.options.index[one], rented=table.options.how[one] == RENT,
-    )  # fmt: skip
+    one = table.options.take(np.array([place]))
+    drawn = drawn_w(table.question, table.scored, found=one)
     return Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
 
 

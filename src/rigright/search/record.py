@@ -8,7 +8,7 @@ from dataclasses import field
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.choice.drafts import NONE, Drafts
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, added
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import Chip
@@ -36,10 +36,8 @@ class Supply:
     def price_band(self) -> tuple[float, float]:
         """Low and high of what it costs, over what is told."""
         parts = [one for one in (self.usd, self.host_usd, self.usd_per_h) if one is not None]
-        whole = sum(one.value for one in parts)
-        if not whole:
-            return 1.0, 1.0
-        return sum(one.low for one in parts) / whole, sum(one.high for one in parts) / whole
+        whole = added(parts)
+        return (whole.low / whole.value, whole.high / whole.value) if whole.value else (1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,7 @@ def tabled(question: Question) -> Table:
     """Every layout with every supply, and their figures."""
     scored, prices = score(question), prices_of(question)
     points = scored.points
-    found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
+    found = options(prices, question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Table(
         question=question,
         scored=scored,

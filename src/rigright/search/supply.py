@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
-from datetime import date
+from dataclasses import field
 from math import log2
 
 import numpy as np
 
+from rigright.arch import count
 from rigright.base.record import dataclass
-from rigright.cost.estimate import Estimate
-from rigright.cost.money import NO_HOST, host_usd, times
+from rigright.cost.estimate import Estimate, added, scaled
+from rigright.cost.machine_price import around_usd, stored_of
+from rigright.cost.money import NO_HOST
 from rigright.cost.prices import priced
 from rigright.cost.renting import BOX, cheapest, chips_of, holds, price_of
-from rigright.demand import Numbers, PlanWish
+from rigright.demand import Numbers
 from rigright.facts.clouds import Offer
 from rigright.facts.prices import is_stale
 from rigright.facts.units import devices_of, sold_count
@@ -35,6 +38,7 @@ class Options:
     how: Numbers
     usd: Numbers  # to buy: cards and the rest of the machine; 0 where nothing is bought; nan unknown
     rent_usd_per_h: Numbers  # 0 where nothing is rented; nan unknown
+    boxes: Numbers  # machines that hold the chips, as they are bought
 
     def take(self, index: Numbers) -> Options:
         """Some of them."""
@@ -43,6 +47,7 @@ class Options:
             how=self.how[index],
             usd=self.usd[index],
             rent_usd_per_h=self.rent_usd_per_h[index],
+            boxes=self.boxes[index],
         )
 
 
@@ -54,8 +59,9 @@ class Prices:
     whole: Numbers  # [kind]: chips that are paid for in any case; 0: those that work
     box: Numbers  # [kind]: chips that have to stand in one instance
     sold: Numbers  # [kind, chips]: whether so many are sold, beside those that are there
-    buy_usd: Numbers  # [kind, chips]
+    cards_usd: Numbers  # [kind, chips]: cards alone
     rent_usd_per_h: Numbers  # [kind, size of a replica, chips]
+    machines: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)  # priced so far
 
 
 def prices_of(question: Question) -> Prices:
@@ -67,49 +73,75 @@ def prices_of(question: Question) -> Prices:
         whole=np.array([one.whole for one in kinds]),
         box=np.array([one.per_node if one.whole else 1 for one in kinds]),
         sold=np.stack([_sold(one, most=most) for one in kinds]),
-        buy_usd=np.stack([_buy_usd(question, one, most=most) for one in kinds]),
+        cards_usd=np.stack([_cards_usd(question, one, most=most) for one in kinds]),
         rent_usd_per_h=np.stack([_rent_usd_per_h(question, one, most=most) for one in kinds]),
     )
 
 
-def options(prices: Prices, wish: PlanWish, *, kind: Numbers, n_chips: Numbers, replica: Numbers) -> Options:
-    """Every way the wish allows; bought at an unknown price only where nothing better is known."""
+def options(
+    prices: Prices, question: Question, *, kind: Numbers, n_chips: Numbers, replica: Numbers,
+    ranks: Numbers | None = None,
+) -> Options:  # fmt: skip
+    """Every way the wish allows; bought at an unknown price only where nothing better is known.
+
+    `ranks` stand in one box where they can: those of a replica, if nothing else is said.
+    """
+    wish, boxed = question.wish, replica if ranks is None else ranks
     paid = np.where(prices.whole[kind] > 0, prices.whole[kind], n_chips)
     replica = np.where(np.log2(replica) % 1 == 0, replica, np.maximum(replica, n_chips))  # others straddle
     size = np.searchsorted(SIZES[:-1], np.maximum(replica, prices.box[kind]))
     rented = prices.rent_usd_per_h[kind, size, paid]
-    bought = prices.buy_usd[kind, paid]
+    bought = prices.cards_usd[kind, paid]
     here = n_chips <= prices.owned[kind]
     rents = np.isfinite(rented) & (wish.buy is not True) & ~here
     only_rent = bool(wish.clouds) or wish.buy is False
     buys = ~here & (not only_rent) & prices.sold[kind, paid] & (np.isfinite(bought) | ~rents)
     index = np.concatenate([np.flatnonzero(here), np.flatnonzero(buys), np.flatnonzero(rents)])
     how = np.repeat([OWN, BUY, RENT], [here.sum(), buys.sum(), rents.sum()])
+    boxes, around = _machines(
+        prices, question, kind=kind[index], paid=paid[index], ranks=boxed[index], how=how
+    )
     return Options(
         index=index,
         how=how,
-        usd=np.where(how == BUY, bought[index], 0.0),
+        usd=np.where(how == BUY, bought[index] + around, 0.0),
         rent_usd_per_h=np.where(how == RENT, rented[index], 0.0),
+        boxes=boxes,
     )
 
 
-def _buy_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
-    if kind.mix:
-        # unlike cards and the machine around them; unknown where one of them is
+def _machines(
+    prices: Prices, question: Question, *, kind: Numbers, paid: Numbers, ranks: Numbers, how: Numbers
+) -> tuple[Numbers, Numbers]:
+    """How many machines hold the chips of each option, and what those that are bought cost."""
+    asked = np.stack([kind, paid, ranks, how == BUY], axis=1).astype(int)
+    alike, place = np.unique(asked, axis=0, return_inverse=True)
+    found = np.zeros((len(alike), 2))
+    for row, one in enumerate(map(tuple, alike.tolist())):
+        known = prices.machines.get(one)
+        if known is None:
+            known = prices.machines[one] = _machine(
+                question, one[0], n_chips=one[1], ranks=one[2], buys=bool(one[3])
+            )
+        found[row] = known
+    boxes, usd = found[place.ravel()].T
+    return boxes, usd
+
+
+def _machine(question: Question, place: int, *, n_chips: int, ranks: int, buys: bool) -> tuple[int, float]:
+    kind = question.kinds[place]
+    boxes = boxes_of(kind, n_chips, ranks=ranks)
+    return boxes, _around(question, kind, n_chips=n_chips, boxes=boxes).value if buys else 0.0
+
+
+def _cards_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
+    if kind.mix:  # unlike cards; unknown where one of them is
         known = [question.market.quote(card.chip, guess=True) for card in kind.mix]
-        cards_usd = sum(np.nan if price is None else price.usd for price in known)
-        return np.full(
-            most + 1,
-            0.0
-            if kind.owned
-            else cards_usd + _host_of(kind, len(kind.mix), today=question.market.today).value,
-        )
+        usd = 0.0 if kind.owned else sum(np.nan if price is None else price.usd for price in known)
+        return np.full(most + 1, usd)
     price = question.market.quote(kind.chip, guess=kind.named)
     cards = np.array([_cards_bought(kind, count) for count in range(most + 1)])
-    hosts = np.full(most + 1, np.nan)
-    used = [*kind.counts, kind.whole]  # of thousands of cards few numbers are asked for
-    hosts[used] = [_host_of(kind, count, today=question.market.today).value for count in used]
-    return cards * (np.nan if price is None else price.usd) + hosts
+    return cards * (np.nan if price is None else price.usd)
 
 
 def _sold(kind: Kind, *, most: int) -> Numbers:
@@ -130,9 +162,20 @@ def _cards_bought(kind: Kind, n_chips: int) -> int:
     return sold_count(kind.chip, max(n_chips - kind.owned, 0)) // devices_of(kind.chip)
 
 
-def _host_of(kind: Kind, n_chips: int, *, today: date) -> Estimate:
+def _around(question: Question, kind: Kind, *, n_chips: int, boxes: int) -> Estimate:
     """The machines around so many; what is there stands in one already."""
-    return NO_HOST if kind.owned else host_usd(kind.chip, _bought(kind, n_chips), today=today, host=kind.host)
+    if kind.owned or not n_chips:
+        return NO_HOST
+    wish = question.wish
+    if kind.mix:
+        chips = tuple(Counter(card.chip for card in kind.mix).items())
+    else:
+        chips = ((kind.chip, -(-_bought(kind, n_chips) // boxes)),)
+    stored = stored_of(float(count.params(question.arch)), work=wish.work, train_tok=wish.train_tok)
+    market = question.market
+    return around_usd(
+        chips, boxes=boxes, today=market.today, host=kind.host, stored=stored, ordered=market.ordered
+    )
 
 
 def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
@@ -170,11 +213,14 @@ def _rents(question: Question, kind: Kind) -> Iterator[Offer]:
             yield offer
 
 
-def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica: int) -> Supply:
-    """One supply with its dates, bands and name."""
+def supply_of(
+    question: Question, kind: Kind, *, how: int, n_chips: int, replica: int, ranks: int | None = None
+) -> Supply:
+    """One supply with its dates, bands and name; `ranks` as those of `options`."""
+    held = replica if ranks is None else ranks
     if kind.whole:
         n_chips, replica = kind.whole, max(replica, kind.per_node)
-    boxes = _boxes(kind, n_chips, replica=replica)
+    boxes = boxes_of(kind, n_chips, ranks=held)
     if how == OWN:
         return Supply(how="own", label=_cards(kind, n_chips), n_units=boxes, usd=None,
                       usd_per_h=None, as_of=None, n_chips=n_chips)  # fmt: skip
@@ -193,8 +239,8 @@ def supply_of(question: Question, kind: Kind, *, how: int, n_chips: int, replica
     cards = _cards_bought(kind, n_chips)
     one = priced(price, question.market.today)
     return Supply(
-        how="buy", label=label, n_units=boxes, usd=times(one, cards),
-        host_usd=_host_of(kind, n_chips, today=question.market.today), usd_per_h=None, as_of=price.as_of,
+        how="buy", label=label, n_units=boxes, usd=scaled(one, cards),
+        host_usd=_around(question, kind, n_chips=n_chips, boxes=boxes), usd_per_h=None, as_of=price.as_of,
         used=price.used,
         stale=is_stale(price.as_of, question.market.today),
         n_chips=paid,
@@ -206,15 +252,11 @@ def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
     known = [question.market.quote(card.chip, guess=True) for card in kind.mix]
     prices = [price for price in known if price is not None]
     whole = len(prices) == len(known)
-    ones = [priced(price, question.market.today) for price in prices]
     oldest = min((price.as_of for price in prices), default=None) if whole else None
-    total = Estimate(
-        value=sum(one.value for one in ones), low=sum(one.low for one in ones),
-        high=sum(one.high for one in ones), mark="stated", as_of=oldest,
-    )  # fmt: skip
+    total = added([priced(price, question.market.today) for price in prices])
     return Supply(
         how="buy", label=_cards(kind, n_chips), n_units=1, usd=total if whole else None,
-        host_usd=_host_of(kind, n_chips, today=question.market.today) if whole else None,
+        host_usd=_around(question, kind, n_chips=n_chips, boxes=1) if whole else None,
         usd_per_h=None, as_of=oldest,
         used=any(price.used for price in prices), stale=is_stale(oldest, question.market.today),
         n_chips=n_chips,
@@ -248,17 +290,17 @@ def _cards(kind: Kind, n_chips: int) -> str:
     return f"{n_chips}x {kind.chip.name}"
 
 
-def _boxes(kind: Kind, n_chips: int, *, replica: int) -> int:
+def boxes_of(kind: Kind, n_chips: int, *, ranks: int) -> int:
     """Boxes alike, as few as there can be, in each of which whole replicas stand; boards have one size."""
     fewest = -(-n_chips // kind.per_node)
     if kind.is_boxed:
         return fewest
     sizes = ((boxes, n_chips // boxes) for boxes in range(fewest, n_chips + 1) if n_chips % boxes == 0)
-    return next((boxes for boxes, size in sizes if size % replica == 0 or replica % size == 0), fewest)
+    return next((boxes for boxes, size in sizes if size % ranks == 0 or ranks % size == 0), fewest)
 
 
 def nodes_of(kind: Kind, supply: Supply, *, n_chips: int, replica: int) -> int:
     """Machines that hold so many: the instances that are rented, else boxes of such chips."""
     if supply.how == HOWS[RENT] and not kind.whole:
         return supply.n_units
-    return _boxes(kind, n_chips, replica=replica)
+    return boxes_of(kind, n_chips, ranks=replica)

@@ -92,7 +92,9 @@ def tabled(question: Question) -> Table:
     question, scored = explored(question, said_of(question.wish))
     prices = prices_of(question)
     points = scored.points
-    found = options(prices, question.wish, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips)
+    found = options(
+        prices, question, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips, ranks=points.tp
+    )
     table = Table(question=question, scored=scored, prices=prices, options=found, figures={})
     return replace(table, figures=_figures(table, scored))
 
@@ -170,7 +172,9 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     case = TrainingCase(arch=question.arch, training=training, layout=layout, chip=kind.chip, box=box)
     room = float(kind.card.room_bytes)
     rank, parts = shown(question.arch, training, layout=layout, room_bytes=room)
-    supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=n_chips)
+    supply = supply_of(
+        question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=n_chips, ranks=tp
+    )
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,

@@ -212,10 +212,10 @@ def too_small(
 def _cheapest_usd_per_h(table: Table, *, kind: int, n_chips: int) -> float | None:
     """What so many cards cost an hour at least, power left out; None where no price is known."""
     question, prices = table.question, table.prices
-    if n_chips >= prices.buy_usd.shape[1]:
+    if n_chips >= prices.cards_usd.shape[1]:
         return None
     wish, count = question.wish, np.array([n_chips])
-    found = options(prices, wish, kind=np.array([kind]), n_chips=count, replica=count)
+    found = options(prices, question, kind=np.array([kind]), n_chips=count, replica=count)
     tariff = tariff_in(wish, question.kinds[kind].chip.segment)
     costs = np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, write_off_usd_per_h(found.usd, tariff))
     known = costs[np.isfinite(costs)]

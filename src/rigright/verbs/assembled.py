@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.build.machine import Rig
-from rigright.build.proposals.record import RECOMMENDED, BuildWish, Proposal, Proposed
+from rigright.build.proposals.record import BuildWish, Proposal, Proposed, recommended
 from rigright.build.ruling import OK, Ruling, worst
 
 EXITS = {"ok": 0, "doubt": 10, "impossible": 20}
@@ -68,8 +68,7 @@ class Assembled:
     @property
     def first(self) -> Proposal | None:
         """The one to take."""
-        made = self.proposed.variants
-        return next((one for one in made if one.label == RECOMMENDED), made[0] if made else None)
+        return recommended(self.proposed.variants)
 
     @property
     def over_budget(self) -> bool:

@@ -18,20 +18,20 @@ from rigright.base.words import ENGLISH, say
 from rigright.build.judge import judge
 from rigright.build.listed import lines_of
 from rigright.build.machine import Circuit
-from rigright.build.proposals.record import BuildWish, Proposal
+from rigright.build.proposals.record import BuildWish
 from rigright.build.said import rig_of, room_of
+from rigright.cost.machine_price import NOTHING, Stored, stored_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.formats import GgufMix, find_format, ggml_types
-from rigright.facts.hosts import CPU_ID
 from rigright.facts.nodes import Node, find_node
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
+from rigright.verbs.ordering import beside, host_in, node_in
 
 STDIN = "-"
 MOST_PLAN_BYTES = 16 * MIB
 MOST_IN_ONE = 64  # cards that one machine is asked to hold
-_STATE_BYTES, _KEPT, _TOKEN_BYTES = 14.0, 3, 2.0  # of a parameter in a checkpoint; checkpoints; of a token
 _BESIDE = 1.1  # main memory over weights that are read from it
 PETA = KILO * TERA
 
@@ -87,23 +87,16 @@ def build(
     return around_plan(as_data(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
 
 
-def around_node(node: Node, wish: PlanWish, *, circuit: Circuit | None = None) -> BuildWish:
+def around_node(
+    node: Node, wish: PlanWish, *, circuit: Circuit | None = None, stored: Stored = NOTHING
+) -> BuildWish:
     """What a machine in words asks for: its cards, and of its host what was said."""
-    host = node.host
-    said = frozenset[str]() if host is None else frozenset({"cpu", "ram"} - set(host.assumed))
-    cards = Counter(card.chip.id for card in node.cards if card.chip.id in by_id())
-    named = host is not None and "cpu" in said
-    return BuildWish(
-        cards=tuple(cards.items()),
-        machines=node.n_nodes,
-        processor=host.cpu.name if host is not None and named else None,
-        sockets=host.sockets if host is not None and named else None,
-        ram_bytes=host.ram_bytes if host is not None and "ram" in said else 0.0,
-        circuit=circuit,
-        budget_usd=wish.budget_usd,
-        currency=wish.currency,
-        used=wish.used,
-    )
+    counts = Counter(card.chip.id for card in node.cards if card.chip.id in by_id())
+    return beside(node.host, BuildWish(
+        cards=tuple((chip, -(-count // by_id()[chip].devices)) for chip, count in counts.items()),
+        machines=node.n_nodes, circuit=circuit, budget_usd=wish.budget_usd, currency=wish.currency,
+        used=wish.used, stored=stored,
+    ))  # fmt: skip
 
 
 def circuit_of(text: str) -> Circuit:
@@ -181,52 +174,29 @@ def wanted_by(
     circuit: Circuit | None = None,
 ) -> BuildWish | None:
     """What a plan of a file asks for; None where it names no chip that is known."""
-    name = str(plan.get("chip"))
-    if name.startswith(CPU_ID):
-        try:
-            return around_node(find_node(str(plan.get("machine"))), wish, circuit=circuit)
-        except AskError:
-            return None
-    chip = by_id().get(name)
+    work, supply = asked_for.get("work"), plan.get("supply")
+    stored = stored_of(
+        _number(params),
+        work=work if isinstance(work, str) else None,
+        train_tok=_number(asked_for.get("train_tok")),
+    )
+    used = wish.used or (isinstance(supply, dict) and supply.get("used") is True)
+    chip = by_id().get(str(plan.get("chip")))
+    named = node_in(plan.get("machine"))
+    if named is not None and (chip is None or named.is_mixed):
+        return around_node(named, replace(wish, used=used), circuit=circuit, stored=stored)
     if chip is None:
         return None
+    host = (None if named is None else named.host) or host_in(asked_for.get("on"))
     count, nodes = _whole(plan.get("n_chips")), _whole(plan.get("n_nodes"))
-    size, tokens = _number(params), _number(asked_for.get("train_tok"))
-    trained = asked_for.get("work") in {"finetune", "pretrain"}
-    work, supply = plan.get("work"), plan.get("supply")
-    weights = size * (2.0 if not isinstance(work, dict) else _bytes_of(work.get("weights")))
-    offloaded = isinstance(work, dict) and isinstance(work.get("offload"), dict)
-    host = _host(plan, wish)
-    ram_bytes = weights * _BESIDE if offloaded else 0.0
-    return BuildWish(
-        processor=host.processor if host is not None else None,
-        sockets=host.sockets if host is not None else None,
-        cards=((chip.id, max(1, -(-count // (nodes * chip.devices)))),),
-        machines=nodes,
-        weights_bytes=weights,
-        ram_bytes=host.ram_bytes if host is not None and host.ram_bytes else ram_bytes,
-        data_bytes=_KEPT * _STATE_BYTES * size + _TOKEN_BYTES * tokens if trained else 0.0,
-        circuit=circuit,
-        budget_usd=wish.budget_usd,
-        currency=wish.currency,
-        used=wish.used or (isinstance(supply, dict) and supply.get("used") is True),
-    )
-
-
-def _host(plan: Mapping[str, Any], wish: PlanWish) -> BuildWish | None:
-    """The CPU and the memory that a plan's machine names beside its cards."""
-    machine = plan.get("machine")
-    if not isinstance(machine, str) or " + " not in machine:
-        return None
-    try:
-        return around_node(find_node(machine), wish)
-    except AskError:
-        return None
-
-
-def bill(wanted: BuildWish) -> Proposal | None:
-    """The machine to take, as the shops price its parts today; None where none can be put together."""
-    return _assembled(wanted, PlanWish(), asked="").first
+    served = plan.get("work")
+    in_ram = isinstance(served, dict) and isinstance(served.get("offload"), dict)
+    weights = _number(params) * (_bytes_of(served.get("weights")) if isinstance(served, dict) else 2.0)
+    return beside(host, BuildWish(
+        cards=((chip.id, max(1, -(-count // (nodes * chip.devices)))),), machines=nodes, stored=stored,
+        ram_bytes=_BESIDE * weights if in_ram else 0.0, circuit=circuit, budget_usd=wish.budget_usd,
+        currency=wish.currency, used=used,
+    ))  # fmt: skip
 
 
 def _bytes_of(weights: object) -> float:

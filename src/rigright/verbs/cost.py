@@ -14,27 +14,27 @@ from rigright.base.money import CNY, USD, show_money
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, added, scaled
 from rigright.cost.lifetime import (
     FREE,
     HOURS_PER_MONTH,
     MONTHS_PER_YEAR,
     Ledger,
     Term,
-    added,
     chance,
     payback,
     resale_of,
-    scaled,
 )
-from rigright.cost.money import SECONDS_PER_H, Tariff, host_usd, power_usd_per_h, tariff_in
-from rigright.cost.power import Busy, busy_in, draw_w, machine_w
+from rigright.cost.machine_price import around_usd
+from rigright.cost.money import SECONDS_PER_H, Tariff, power_usd_per_h, tariff_in
+from rigright.cost.power import Busy, busy_in, draw_w, machine_w, rented_w
 from rigright.cost.prices import DAYS_PER_YEAR, GUESSED, price_width, priced
 from rigright.cost.renting import Contract, Lease, cheapest, reserved
 from rigright.demand import CostWish, PlanWish
-from rigright.facts.nodes import BOX_CARDS, Node
+from rigright.facts.nodes import Node
 from rigright.facts.prices import is_stale
 from rigright.facts.tariffs import carbon_at, currency_at, find_place
+from rigright.facts.units import devices_of, sold_count
 from rigright.verbs.clock import today
 from rigright.verbs.costed import (
     API,
@@ -66,6 +66,7 @@ class Bought:
 
     cards: Estimate
     host: Estimate
+    n_chips: int  # that are paid for: cards are sold in units
     segment: str
     used: bool
     as_of: str
@@ -103,7 +104,7 @@ def cost(
         tariff = replace(tariff, pue=1 + spend.cooling)
     duty = _duty(subject, wish=wish, spend=spend)
     wish, tariff = replace(wish, duty=duty), replace(tariff, duty=duty)
-    power, idle = drawn(subject)
+    power, idle = drawn(subject, rented=wish.buy is False and not subject.is_there)
     bought = _bought(subject, market)
     running = _monthly(power, idle, tariff=tariff)
     months = wish.years * MONTHS_PER_YEAR
@@ -119,7 +120,9 @@ def cost(
     if not ways:
         raise _nobody_sells(subject.node, wish)
     return Costed(
-        machine=subject.node.shown, n_chips=subject.node.n_cards, boxes=_boxes(subject.node), wish=wish,
+        machine=subject.node.shown, n_chips=subject.node.n_cards,
+        n_paid=subject.node.n_cards if bought is None else bought.n_chips,
+        boxes=subject.node.n_nodes, wish=wish,
         spend=spend,
         ways=_held(ways, months=months), cards=None if bought is None else bought.cards,
         host=None if bought is None else bought.host,
@@ -156,6 +159,9 @@ def _notes(subject: Asset, wish: PlanWish, *, bought: Bought | None, market: Mar
     if not drawn(subject)[0].value:
         yield say("not counted: power (power draw of {machine} unknown)", machine=subject.node.shown)
     yield from own_notes((card.chip.id for card in subject.node.cards), market)
+    if bought is not None and bought.n_chips > subject.node.n_cards and not subject.is_there:
+        yield say("sold in boards: {paid} GPUs are bought, {count} are used",
+                  paid=bought.n_chips, count=subject.node.n_cards)  # fmt: skip
     if wish.place is not None:
         yield from tariff_notes(wish, subject.node.cards[0].chip.segment)
 
@@ -175,60 +181,56 @@ def _duty(subject: Asset, *, wish: PlanWish, spend: CostWish) -> float:
     return min(spend.mtok_per_month / most, 1.0)
 
 
-def _boxes(node: Node) -> int:
-    """Machines that hold its cards: of more than a box takes, several."""
-    return node.n_nodes * -(-len(node.cards) // BOX_CARDS)
+def drawn(subject: Asset, *, rented: bool = False) -> tuple[Estimate, float]:
+    """Watts at the wall while it works and while it waits; none where nobody says what it is rated.
 
-
-def drawn(subject: Asset) -> tuple[Estimate, float]:
-    """Watts at the wall while it works and while it waits; none where nobody says what it is rated."""
+    At work as the plan of a model counts them; where no model is named, as a busy service draws.
+    """
     node = subject.node
-    work, rest = [], 0.0
-    chips = {card.chip.id: card.chip for card in node.cards}
-    for place, chip in enumerate(chips.values()):
-        count = sum(card.chip.id == chip.id for card in node.cards) * node.n_nodes
-        boxes = 0 if place else _boxes(node)
-        at_work, waiting = (
-            machine_w([chip], draw_w([chip], busy), count=count, boxes=boxes)
-            for busy in (busy_in("serve"), Busy(compute=0.0, work=0.0, duty=0.0))
+    cards = Counter(card.chip for card in node.cards)
+    boxes = [node.n_nodes, *[0] * (len(cards) - 1)]
+
+    def watts(busy: Busy) -> Estimate:
+        each = []
+        for (chip, each_box), held in zip(cards.items(), boxes, strict=True):
+            one, count = draw_w([chip], busy), each_box * node.n_nodes
+            if rented:
+                each.append(rented_w([chip], one, count=count))
+            else:
+                each.append(machine_w([chip], one, count=count, boxes=held))
+        value, low, high = (
+            sum(float(getattr(one, end)[0]) for one in each) for end in ("value", "low", "high")
         )
-        work.append(at_work)
-        rest += float(waiting.value[0])
-    power = subject.power_w or Estimate(
-        value=sum(float(one.value[0]) for one in work), low=sum(float(one.low[0]) for one in work),
-        high=sum(float(one.high[0]) for one in work),
-    )  # fmt: skip
+        return Estimate(value=value, low=low, high=high)
+
+    power = subject.power_w or watts(busy_in("serve"))
+    rest = watts(Busy(compute=0.0, work=0.0, duty=0.0)).value
     return (power, min(rest, power.value)) if isfinite(power.value) else (FREE, 0.0)
 
 
 def _bought(subject: Asset, market: Market) -> Bought | None:
-    """What its cards and the machines around them cost; None where a price is unknown."""
+    """What its cards, as many as are sold, and the machines around them cost; None: a price is unknown."""
     node, ones = subject.node, []
-    for chip, count in Counter(card.chip for card in node.cards).items():
+    counts = Counter(card.chip for card in node.cards)
+    for chip, count in counts.items():
         quote = market.quote(chip, guess=True)
         if quote is None:
             return None
-        cards = count * node.n_nodes / chip.devices
-        ones.append((quote, scaled(priced(quote, market.today), cards)))
+        paid = count * node.n_nodes if node.is_mixed else sold_count(chip, count * node.n_nodes)
+        ones.append((quote, scaled(priced(quote, market.today), paid / devices_of(chip)), chip, paid))
     chip = node.cards[0].chip
     return Bought(
-        cards=added([one for _, one in ones]),
-        host=_host(subject, market),
+        cards=added([one for _, one, _, _ in ones]),
+        host=around_usd(
+            tuple((one, -(-paid // node.n_nodes)) for _, _, one, paid in ones),
+            boxes=node.n_nodes, today=market.today, host=node.host, stored=subject.stored,
+            ordered=market.ordered,
+        ),
+        n_chips=sum(paid for *_, paid in ones),
         segment="soc" if chip.unified_memory else chip.segment,
-        used=any(quote.used for quote, _ in ones),
-        as_of=min(quote.as_of for quote, _ in ones),
-    )
-
-
-def _host(subject: Asset, market: Market) -> Estimate:
-    """What stands around the cards: as it is ordered part by part, else as such machines usually are."""
-    node = subject.node
-    usual = host_usd(node.cards[0].chip, node.n_cards, today=market.today, host=node.host)
-    made = subject.ordered if usual.value else None
-    if made is None or not made.is_priced or not {"gpu", "cpu"} & {item.kind for item in made.items}:
-        return usual
-    parts = scaled(made.around_usd, made.machines)
-    return replace(parts, why="a bill of its parts, each at its price: `rigright build`")
+        used=any(quote.used for quote, *_ in ones),
+        as_of=min(quote.as_of for quote, *_ in ones),
+    )  # fmt: skip
 
 
 def _monthly(power: Estimate, idle: float, *, tariff: Tariff) -> dict[str, Estimate]:
@@ -349,7 +351,7 @@ def _rented(subject: Asset, *, market: Market, wish: PlanWish, duty: float) -> I
         found = (offers_of(market, chip.id, wish=replace(one, spot=spot)) for one in (wished, abroad))
         return next(filter(None, found), ())
 
-    chip, replica = node.cards[0].chip, min(len(node.cards), BOX_CARDS)
+    chip, replica = node.cards[0].chip, len(node.cards)
 
     def way(kind: str, lease: Lease, *, contract: Contract | None = None) -> CostWay:
         paid = lease.usd_per_h

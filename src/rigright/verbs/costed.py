@@ -5,8 +5,8 @@ from __future__ import annotations
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import Sentence
-from rigright.cost.estimate import Estimate
-from rigright.cost.lifetime import Ledger, Payback, Term, added, scaled
+from rigright.cost.estimate import Estimate, added, scaled
+from rigright.cost.lifetime import Ledger, Payback, Term
 from rigright.cost.money import Tariff
 from rigright.demand import CostWish, PlanWish
 from rigright.facts.tariffs import KwhPrice
@@ -87,6 +87,7 @@ class Costed:
 
     machine: str  # what is costed
     n_chips: int  # cards
+    n_paid: int  # cards that are bought to have them: boards are sold whole
     boxes: int  # machines that hold them
     wish: PlanWish  # what was asked
     spend: CostWish  # what else is paid
@@ -105,7 +106,7 @@ class Costed:
     asked: str = ""
 
     TOLD = """
-        machine n_chips wish spend verdict! months cards_usd=cards host_usd=host used worth_usd=worth
+        machine n_chips n_paid wish spend verdict! months cards_usd=cards host_usd=host used worth_usd=worth
         power_w idle_w duty usd_per_kwh=tariff.usd_per_kwh pue=tariff.pue kwh_per_month carbon_kg
         output ways=told_ways notes
     """

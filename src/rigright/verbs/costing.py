@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rigright.arch.sources.find import is_known
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
-from rigright.base.units import GIGA
-from rigright.base.words import ENGLISH, Sentence, say
+from rigright.base.units import GIGA, TERA
+from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
+from rigright.cost.machine_price import NOTHING, Stored, stored_of
 from rigright.demand import PlanWish
 from rigright.facts.clouds import offers, providers_of
 from rigright.facts.counting import read_counts
@@ -20,7 +21,6 @@ from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import Node, find_node
 
 if TYPE_CHECKING:
-    from rigright.build.proposals.record import BuildWish, Proposal
     from rigright.search.record import Plan
     from rigright.verbs.runs.planned import PlannedRun
 
@@ -45,18 +45,7 @@ class Asset:
     run_h: float | None = None
     model: str | None = None
     notes: tuple[Sentence, ...] = ()
-    wanted: BuildWish | None = None  # what is ordered to have it
-
-    @property
-    def ordered(self) -> Proposal | None:
-        """The machine with its parts; None where nobody puts one together."""
-        from rigright.verbs.build import around_node, bill
-
-        wanted = self.wanted or around_node(self.node, self.wish)
-        try:
-            return bill(wanted) if wanted.cards or wanted.processor else None
-        except AskError:
-            return None
+    stored: Stored = NOTHING  # what a model keeps on its disks
 
 
 def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = None) -> Asset:
@@ -133,10 +122,8 @@ def _check_alone(wish: PlanWish, *, what: str) -> None:
 def _planned(model: str, wish: PlanWish) -> Asset:
     """The machine of the best plan, and what it makes."""
     from rigright.search.named import machine_flag
-    from rigright.verbs.build import wanted_by
+    from rigright.verbs.ordering import host_in
     from rigright.verbs.plan import plan
-    from rigright.verbs.planning.planned import as_data
-    from rigright.verbs.runs.planned import run_of
 
     found = plan(model, wish=wish)
     first = found.first
@@ -145,14 +132,14 @@ def _planned(model: str, wish: PlanWish) -> Asset:
             say("no machine found for {model}", model=model),
             hint=say("see `rigright plan {model}`", model=model),
         )
-    run = run_of(as_data(found, ENGLISH))
     notes = () if found.fits else (say("the machine misses a limit: see `rigright plan`"),)
+    node = find_node(machine_flag(first))
     return Asset(
-        node=find_node(machine_flag(first)),
+        node=replace(node, host=node.host or host_in(wish.on)),
         wish=wish,
         model=found.model,
         notes=(*notes, *found.notes),
-        wanted=wanted_by(run.plan, run.wish, wish=wish, params=run.params),
+        stored=stored_of(found.params, work=found.wish.work, train_tok=found.wish.train_tok),
         **_figures(first, prompt_tok=found.wish.prompt_tok),
     )
 
@@ -161,7 +148,7 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
     figures = {name: one.value for name, one in plan.figures.items()}
     days = figures.get("days")
     return {
-        "power_w": None if plan.supply.how == "rent" else plan.figures.get("power_w"),
+        "power_w": plan.figures.get("power_w"),
         "output_tok_per_s": figures.get("output_tok_per_s"),
         "prompt_tok_per_s": figures.get("requests_per_s", 0.0) * (prompt_tok or 0.0),
         "run_h": None if days is None else days * HOURS_PER_DAY,
@@ -170,7 +157,7 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
 
 def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
-    from rigright.verbs.build import wanted_by
+    from rigright.verbs.ordering import host_in, node_in
     from rigright.verbs.runs.planned import count_of
 
     plain = PlanWish()
@@ -190,30 +177,42 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
         if nodes > 1 and count % nodes == 0
         else f"{count}x {chip}"
     )
-    if "+" in chip:
-        machine = chip
-    elif chip.startswith(CPU_ID):
+    if "+" in chip or " + " in (run.machine or "") or chip.startswith(CPU_ID):
         machine = run.machine or chip
     output, requests, days = (run.figure(name) for name in ("output_tok_per_s", "requests_per_s", "days"))
     power, supply = run.figure("power_w"), run.plan.get("supply")
     how = supply.get("how") if isinstance(supply, dict) else None
     prompt_tok = run.wish.get("prompt_tok")
-    wish = replace(wish, **told)
+    wish = replace(wish, **told, used=wish.used or run.wish.get("used") is True)
+    named = node_in(run.plan.get("machine"))
+    node = named if named is not None and named.is_mixed else find_node(machine)
     return Asset(
-        node=find_node(machine),
+        node=replace(node, host=node.host or host_in(run.wish.get("on"))),
         wish=wish,
-        wanted=wanted_by(run.plan, run.wish, wish=wish, params=run.params),
+        stored=_stored(run),
         is_there=how == "own",
         model=run.model,
-        power_w=None
-        if power is None or how == "rent"
-        else Estimate(value=power[0], low=power[1], high=power[2]),
+        power_w=None if power is None else Estimate(value=power[0], low=power[1], high=power[2]),
         output_tok_per_s=None if output is None else output[0],
         prompt_tok_per_s=requests[0] * float(prompt_tok or 0)
         if requests is not None and _is_number(prompt_tok)
         else 0.0,
         run_h=None if days is None else days[0] * HOURS_PER_DAY,
     )
+
+
+def _stored(run: PlannedRun) -> Stored:
+    """What its disks hold, by the parameters and the tokens in the file."""
+    params, tokens, work = run.params, run.wish.get("train_tok"), run.wish.get("work")
+    return stored_of(
+        float(params) if _is_count(params) else 0.0,
+        work=work if isinstance(work, str) else None,
+        train_tok=float(tokens) if _is_count(tokens) else None,
+    )
+
+
+def _is_count(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < GIGA * TERA
 
 
 def _is_number(value: object) -> bool:

@@ -56,7 +56,6 @@ class Decided:
     asked: str  # what makes it, where it was not saved
     costed: Costed | None = None
     assembled: Assembled | None = None
-    reckoned: Estimate | None = None  # what the plan took the machine for, where its parts are priced now
     open: tuple[Sentence, ...] = ()  # what could not be told, and why
 
     TOLD = """

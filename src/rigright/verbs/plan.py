@@ -21,6 +21,9 @@ from rigright.verbs.planning.planned import Planned
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
+    from rigright.cost.estimate import Estimate
+    from rigright.cost.machine_price import Cards, Stored
+    from rigright.facts.hosts import Host
     from rigright.facts.nodes import Node
     from rigright.facts.prices import Price
     from rigright.search.market import Market
@@ -120,7 +123,17 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
         own = read_own(wish.prices_file, today=day)
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)
-    return replace(market_on(day, own=own, currency=wish.currency, used=wish.used), there=there)
+    market = market_on(day, own=own, currency=wish.currency, used=wish.used)
+    return replace(market, there=there, ordered=ordered)
+
+
+def ordered(
+    cards: Cards, machines: int, *, host: Host | None, stored: Stored, today: date
+) -> Estimate | None:
+    """What `build` orders around cards of a machine of which more was said."""
+    from rigright.verbs.ordering import ordered as put_together
+
+    return put_together(cards, machines, host=host, stored=stored, today=today)
 
 
 def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:

@@ -12,7 +12,6 @@ from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.cost.lifetime import scaled
 from rigright.demand import PlanWish
 from rigright.verbs.clock import today
 from rigright.verbs.decided import Candidate, Decided
@@ -94,22 +93,7 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
             found = replace(found, assembled=around_plan(data, found.wish))
         except RigError as error:
             missing.append(say("no bill of materials: {why}", why=error.whole))
-    return replace(_priced(found), open=tuple(missing))
-
-
-def _priced(found: Decided) -> Decided:
-    """What the parts of the order cost, for what the plan took such a machine for."""
-    made = None if found.assembled is None else found.assembled.first
-    if made is None or not made.is_priced:
-        return found
-    first = found.first
-    usd = scaled(made.usd, made.machines)
-    same = (first.how, first.machine, first.used)
-    listed = tuple(
-        replace(one, figures={**one.figures, "usd": usd}) if (one.how, one.machine, one.used) == same else one
-        for one in found.candidates
-    )
-    return replace(found, candidates=listed, reckoned=first.figures.get("usd"))
+    return replace(found, open=tuple(missing))
 
 
 def _candidate(plan: Mapping[str, Any]) -> Candidate:

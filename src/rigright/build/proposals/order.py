@@ -7,50 +7,35 @@ from datetime import date
 
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
-from rigright.build.machine import Rig
-from rigright.build.prices import part_usd as listed_usd
+from rigright.build.machine import Modules, Rig
 from rigright.build.proposals.record import BuildWish, Item
 from rigright.build.rules.slots import is_open
-from rigright.cost.estimate import Estimate
-from rigright.cost.prices import cpu_usd, part_usd, priced, quote_of, ram_usd
+from rigright.cost.estimate import Estimate, scaled
+from rigright.cost.machine_price import disk_of, disks_tb, line_usd, network_of, own_line
+from rigright.cost.prices import priced, quote_of
 from rigright.facts.chips import Chip
+from rigright.facts.orders import OrderLine
 from rigright.facts.parts import parts
+from rigright.facts.prices import host_around
 from rigright.facts.shop.cpus import Processor
-from rigright.facts.shop.tables import Board, Cooler, Enclosure, Finished, PowerSupply
+from rigright.facts.shop.tables import Board, Cooler, Enclosure, PowerSupply
 
 
-def times(one: Estimate | None, count: int) -> Estimate | None:
-    """The price of several."""
-    if one is None:
-        return None
-    return Estimate(
-        value=one.value * count,
-        low=one.low * count,
-        high=one.high * count,
-        mark=one.mark,
-        as_of=one.as_of,
-        why=one.why,
-    )
-
-
-def ranged(low: float, high: float, *, as_of: str | None) -> Estimate:
-    """A price as a row states it."""
-    return Estimate(value=(low + high) / 2, low=low, high=high, mark="stated", as_of=as_of)
-
-
-def own_usd(part: Board | PowerSupply | Enclosure | Cooler) -> Estimate | None:
-    """What a part's own row says it costs."""
-    if part.usd_low is None or part.usd_high is None:
-        return None
-    return ranged(part.usd_low, part.usd_high, as_of=part.as_of)
-
-
-def processor_usd(processor: Processor, today: date) -> Estimate | None:
-    """The same of one that no row of the table may stand for."""
+def processor_line(processor: Processor, count: int = 1) -> OrderLine | None:
+    """What prices a processor: its own row, else the cores of one that no row of the table may stand for."""
     if processor.row is not None:
-        return cpu_usd(processor.row, today)
+        return OrderLine(kind="cpu", variant=processor.row.name, count=count)
     socket = None if processor.family is None else processor.family.socket.lower()
-    return None if socket is None else part_usd("cpu", socket, size=processor.cores or 16, today=today)
+    if socket is None:
+        return None
+    return OrderLine(kind="cpu", variant=socket, size=processor.cores or 16, count=count)
+
+
+def memory_line(modules: Modules) -> OrderLine:
+    """What prices memory: all of it, by the GB."""
+    kind = (modules.type or "").lower().partition("-")[0]
+    variant = f"{kind}-registered" if modules.registered else kind
+    return OrderLine(kind="ram", variant=variant, size=to_gib(modules.total_bytes or 0.0))
 
 
 def card_usd(chip: Chip, wanted: BuildWish, *, today: date) -> Estimate | None:
@@ -59,59 +44,72 @@ def card_usd(chip: Chip, wanted: BuildWish, *, today: date) -> Estimate | None:
     return None if quote is None else priced(quote, today)
 
 
-def items_of(
-    rig: Rig, wanted: BuildWish, *, disks_tb: tuple[tuple[str, float], ...], today: date
-) -> Iterator[Item]:
-    """Every line of the order, of one machine."""
+def items_of(rig: Rig, wanted: BuildWish, *, more: float, today: date) -> Iterator[Item]:
+    """Every line of the order, of one machine; `more`: disks so many times as large."""
     if rig.machine is not None and rig.machine.kind == "closed":
         usd = card_usd(rig.cards[0].chip, wanted, today=today)
         yield Item(kind="machine", count=1, name=rig.machine.name, usd=usd)
         return
     for cards in rig.cards:
-        usd = times(card_usd(cards.chip, wanted, today=today), cards.count)
+        one = card_usd(cards.chip, wanted, today=today)
+        usd = None if one is None else scaled(one, cards.count)
         yield Item(kind="gpu", count=cards.count, name=cards.chip.name, usd=usd)
+    lines = (*_base_lines(rig), *_disk_lines(wanted, more=more), *_shell_lines(rig))
+    for kind, name, line in (*lines, network(rig, wanted.machines)):
+        usd = None if line is None else line_usd(line, today)
+        yield Item(kind=kind, count=_counted(rig, kind, line=line), name=name, usd=usd, line=line)
+
+
+Named = tuple[str, str | Sentence, OrderLine | None]  # kind, name, and what it is priced by
+
+
+def _counted(rig: Rig, kind: str, *, line: OrderLine | None) -> int:
+    """How many there are of a line; memory is priced by all of it, and comes in modules."""
+    if kind == "ram":
+        return sum(one.count or 1 for one in rig.modules)
+    return 1 if line is None else line.count
+
+
+def _base_lines(rig: Rig) -> Iterator[Named]:
+    """A finished machine; board, processors with their coolers, memory."""
+    count = rig.cpu_count
     if rig.machine is not None:
-        usd = chassis_usd(rig.machine, rig.n_cards, today=today)
-        yield Item(kind="machine", count=1, name=rig.machine.name, usd=usd)
-    yield from _base_items(rig, today=today)
-    for kind, size_tb in disks_tb:
-        usd = part_usd("disk", "nvme-gen4", size=size_tb, today=today)
-        yield Item(kind=kind, count=1, name=f"{size_tb:g} TB NVMe PCIe 4.0", usd=usd)
-    yield from _shell_items(rig)
-    yield network(rig, wanted.machines)
-
-
-def _base_items(rig: Rig, *, today: date) -> Iterator[Item]:
-    """Board, processors with their coolers, memory."""
+        yield "machine", rig.machine.name, chassis_line(rig)
     if rig.board is not None:
-        yield Item(kind="board", count=1, name=called(rig.board), usd=own_usd(rig.board))
+        yield "board", called(rig.board), own_line("board", rig.board)
     if rig.processor is not None:
-        usd = times(processor_usd(rig.processor, today), rig.cpu_count)
-        yield Item(kind="cpu", count=rig.cpu_count, name=rig.processor.name, usd=usd)
+        yield "cpu", rig.processor.name, processor_line(rig.processor, count)
     if rig.cooler is not None:
-        usd = times(own_usd(rig.cooler), rig.cpu_count)
-        yield Item(kind="cooler", count=rig.cpu_count, name=called(rig.cooler), usd=usd)
+        yield "cooler", called(rig.cooler), own_line("cooler", rig.cooler, count=count)
     for one in rig.modules:
-        registered = bool(one.registered)
-        usd = ram_usd(one.type or "", registered=registered, gb=to_gib(one.total_bytes or 0.0), today=today)
-        name = f"{to_gib(one.each_bytes or 0.0):.0f} GB {one.type} {'RDIMM' if registered else 'UDIMM'}"
-        yield Item(kind="ram", count=one.count or 1, name=name, usd=usd)
+        kind = "RDIMM" if one.registered else "UDIMM"
+        yield "ram", f"{to_gib(one.each_bytes or 0.0):.0f} GB {one.type} {kind}", memory_line(one)
 
 
-def _shell_items(rig: Rig) -> Iterator[Item]:
+def _disk_lines(wanted: BuildWish, *, more: float) -> Iterator[Named]:
+    for kind, size_tb in disks_tb(wanted.stored, more=more):
+        yield kind, f"{size_tb:g} TB NVMe PCIe 4.0", disk_of(size_tb)
+
+
+def _shell_lines(rig: Rig) -> Iterator[Named]:
     """Power supplies, case, cables."""
     for supply in dict.fromkeys(rig.supplies):
-        count = rig.supplies.count(supply)
-        name = f"{called(supply)}, {supply.watts:.0f} W"
-        yield Item(kind="psu", count=count, name=name, usd=times(own_usd(supply), count))
+        line = own_line("psu", supply, count=rig.supplies.count(supply))
+        yield "psu", f"{called(supply)}, {supply.watts:.0f} W", line
     if len(rig.supplies) > 1:
-        said = say("power supply sync board")
-        yield Item(kind="sync", count=1, name=said, usd=listed_usd(parts("sync")[0]))
+        yield "sync", say("power supply sync board"), own_line("sync", parts("sync")[0])
     if rig.case is not None:
-        yield Item(kind="case", count=1, name=called(rig.case), usd=own_usd(rig.case))
+        yield "case", called(rig.case), own_line("case", rig.case)
         if is_open(rig) and rig.cards:
-            usd = listed_usd(parts("riser")[0], rig.n_cards)
-            yield Item(kind="riser", count=rig.n_cards, name="PCIe 4.0 x16", usd=usd)
+            yield "riser", "PCIe 4.0 x16", own_line("riser", parts("riser")[0], count=rig.n_cards)
+
+
+def network(rig: Rig, machines: int) -> Named:
+    """A fast card where several machines work as one, else what the board has."""
+    if machines < 2 or rig.machine is not None:
+        return "nic", say("on the board") if rig.machine is None else say("stock configuration"), None
+    found = network_of(rig.n_cards)
+    return "nic", found.name, own_line("nic", found)
 
 
 GENERIC = {
@@ -133,24 +131,15 @@ def called(part: Board | PowerSupply | Enclosure | Cooler) -> str | Sentence:
     return f"{part.vendor} {part.name}"
 
 
-def network(rig: Rig, machines: int) -> Item:
-    """A fast card where several machines work as one, else what the board has."""
-    if machines < 2 or rig.machine is not None:
-        return Item(
-            kind="nic",
-            count=1,
-            name=say("on the board") if rig.machine is None else say("stock configuration"),
-            usd=None,
-        )
-    found = next(one for one in parts("nic") if one.id == ("nic-100g" if rig.n_cards >= 2 else "nic-25g"))
-    return Item(kind="nic", count=1, name=found.name, usd=listed_usd(found))
-
-
-def chassis_usd(machine: Finished, cards: int, *, today: date) -> Estimate | None:
-    """What a finished machine costs without its cards."""
+def chassis_line(rig: Rig) -> OrderLine | None:
+    """What prices a finished machine without its cards."""
+    machine, chip = rig.machine, rig.cards[0].chip if rig.cards else None
+    if machine is None or chip is None:
+        return None
     if machine.kind == "modules" and machine.cards_max <= 8:
-        return part_usd("chassis", "baseboard-8" if machine.cards_max >= 8 else "baseboard-4", today=today)
+        around = host_around(chip) or "baseboard"
+        return OrderLine(kind="chassis", variant=f"{around}-{8 if machine.cards_max > 4 else 4}")
     if machine.kind == "server":
-        size = next((one for one in (2, 4, 8) if cards <= one), 8)
-        return part_usd("chassis", f"server-{size}", today=today)
+        size = next((one for one in (2, 4, 8) if rig.n_cards <= one), 8)
+        return OrderLine(kind="chassis", variant=f"server-{size}")
     return None

@@ -15,11 +15,11 @@ from itertools import product
 from typing import TypeVar
 
 from rigright.base.record import dataclass
-from rigright.base.units import GIB, TERA
+from rigright.base.units import GIB
 from rigright.base.words import Sentence, say
 from rigright.build.judge import judge
 from rigright.build.machine import SAFE_SHARE, Cards, Modules, Rig
-from rigright.build.proposals.order import items_of, own_usd, processor_usd
+from rigright.build.proposals.order import items_of, memory_line, processor_line
 from rigright.build.proposals.record import (
     CHEAPEST,
     GROWING,
@@ -33,7 +33,9 @@ from rigright.build.proposals.record import (
 from rigright.build.rules.power import BASE_W, EFFICIENCY, load_w
 from rigright.build.rules.slots import is_open
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
-from rigright.cost.prices import cpu_usd, ram_usd
+from rigright.cost.machine_price import line_usd
+from rigright.cost.power import Busy, draw_w, machine_w
+from rigright.cost.prices import cpu_usd
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.cpus import cpus
 from rigright.facts.prices import host_around
@@ -51,13 +53,13 @@ from rigright.facts.shop.tables import (
     finished,
     supplies,
 )
+from rigright.facts.units import devices_of, sold_count
 
 _OF_BASE = ("socket", "firmware", "cpu-count", "memory-type", "memory-slots", "memory-modules", "memory-size",
             "memory-registered", "slots", "lanes", "shared-lanes", "pluggable", "makers")  # fmt: skip
 _OF_CASE = ("spacing", "case-board", "card-length", "air", "cooler-height")
 _OF_SUPPLY = ("watts", "plugs", "eps", "voltage")
 _MODULES_GB = (8, 16, 32, 48, 64, 96, 128)
-_SIZES_TB = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _DOUBT_USD = 400.0  # what a doubt is worth avoiding
 _LEAST_RAM_BYTES = 32 * GIB
 _LEAST_LIMIT = 0.55  # of a card's power, below which a limit costs too much speed
@@ -179,11 +181,10 @@ def finish(label: str, rig: Rig, *, wanted: BuildWish, today: date, limit_w: flo
     """A machine with its order and its rulings."""
     rig = replace(rig, room=wanted.circuit)
     more = 2.0 if label == GROWING else 1.0
-    disks = tuple(_disks(wanted, more=more))
     return Proposal(
         label=label,
         rig=rig,
-        items=tuple(items_of(rig, wanted, disks_tb=disks, today=today)),
+        items=tuple(items_of(rig, wanted, more=more, today=today)),
         rulings=judge(rig),
         wall_w=_wall_w(rig),
         limit_w=limit_w,
@@ -192,24 +193,20 @@ def finish(label: str, rig: Rig, *, wanted: BuildWish, today: date, limit_w: flo
 
 
 def _wall_w(rig: Rig) -> float | None:
-    """What it draws at the wall; of a finished machine what its supplies give at most."""
+    """What it draws at the wall at most; of a machine that is sold whole what its supplies give."""
     machine = rig.machine
     if machine is not None and machine.psu_w is not None and machine.kind in {"modules", "closed"}:
         return machine.psu_w
     need = load_w(rig)
-    return None if need is None else need / EFFICIENCY
+    if need is None or machine is None:
+        return None if need is None else need / EFFICIENCY
+    return max(need / EFFICIENCY, sum(_full_w(one) for one in rig.cards))
 
 
-def _disks(wanted: BuildWish, *, more: float) -> Iterator[tuple[str, float]]:
-    """Sizes in TB: the system with a copy of the weights, data and checkpoints, scratch."""
-    for kind, size in (
-        ("system", max(1 / 1.5 * TERA, 1.5 * wanted.weights_bytes)),
-        ("data", wanted.data_bytes),
-        ("scratch", wanted.data_bytes / 4),
-    ):
-        if size > 0 and (kind != "scratch" or size > TERA / 4):
-            wished = more * 1.5 * size / TERA
-            yield kind, next((one for one in _SIZES_TB if one >= wished), math.ceil(wished / 32) * 32.0)
+def _full_w(cards: Cards) -> float:
+    """What a finished server draws with its cards at full load."""
+    drawn = draw_w([cards.chip], Busy(compute=1.0, work=1.0))
+    return float(machine_w([cards.chip], drawn, count=cards.count).value[0])
 
 
 def _grown(cards: tuple[Cards, ...]) -> tuple[Cards, ...]:
@@ -231,10 +228,10 @@ def _bases(
     more = 2.0 if label == GROWING and as_many else 1.0
     least = _LEAST_RAM_BYTES * (1 if label == CHEAPEST else 2 * more)
     need = max(least, share * held, more * wanted.ram_bytes)
-    if label == CHEAPEST and wanted.weights_bytes:
-        need = max(_LEAST_RAM_BYTES, min(need, wanted.weights_bytes), wanted.ram_bytes)
+    if label == CHEAPEST and wanted.stored.weights_bytes:
+        need = max(_LEAST_RAM_BYTES, min(need, wanted.stored.weights_bytes), wanted.ram_bytes)
     for board in boards():
-        price = own_usd(board)
+        price = _own_usd(board)
         if price is None or not board.together:
             continue  # what its slots bear is not known
         if wanted.sockets is not None and board.cpus != wanted.sockets:
@@ -251,16 +248,16 @@ def _bases(
         found = judge(rig, _OF_BASE)
         if _refuse(board.name, found, refusals=refusals, also=("slots", "display")):
             continue
-        ram = ram_usd(
-            modules.type or "",
-            registered=bool(modules.registered),
-            gb=(modules.total_bytes or 0.0) / GIB,
-            today=today,
-        )
-        whole = price.value + usd * n_cpus + (0.0 if ram is None else ram.value)
+        ram = line_usd(memory_line(modules), today)
+        whole = price + usd * n_cpus + (0.0 if ram is None else ram.value)
         yield BareRig(
             rig=rig, usd=whole, doubts=sum(one.verdict == DOUBT and one.rule != "firmware" for one in found)
         )
+
+
+def _own_usd(part: Board | Cooler | Enclosure | PowerSupply) -> float | None:
+    """What a part's own row says it costs."""
+    return None if part.usd_low is None or part.usd_high is None else (part.usd_low + part.usd_high) / 2
 
 
 @cache
@@ -292,7 +289,8 @@ def _processor(board: Board, wanted: BuildWish, *, cores: int, today: date) -> t
 
 def _with_price(processor: Processor, today: date) -> tuple[float, Processor]:
     """A processor that was named, with its price; 0 where nobody knows."""
-    usd = processor_usd(processor, today)
+    line = processor_line(processor)
+    usd = None if line is None else line_usd(line, today)
     return (0.0 if usd is None else usd.value), processor
 
 
@@ -360,8 +358,9 @@ def _complete(
         if cooled is None or cooled.cooler is None or units is None:
             continue
         doubts = base.doubts + sum(one.verdict == DOUBT and one.rule != "spacing" for one in found)
-        around = [own_usd(case), own_usd(cooled.cooler), *map(own_usd, units)]
-        usd = base.usd + sum(one.value for one in around if one is not None) + 50.0 * hung * rig.n_cards
+        bought: tuple[Cooler | Enclosure | PowerSupply, ...] = (case, cooled.cooler, *units)
+        around = sum(_own_usd(one) or 0.0 for one in bought)
+        usd = base.usd + around + 50.0 * hung * rig.n_cards
         yield usd + doubt_usd * doubts, replace(cooled, supplies=units)
         if doubts == base.doubts and not hung:
             return
@@ -442,21 +441,23 @@ def _within(rig: Rig, wanted: BuildWish) -> tuple[Rig | None, float | None]:
 
 
 def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> Proposed:
-    """The machine that chips are part of, as many times as it takes."""
+    """The machine that chips are part of, as often as it takes, with as many of them as are sold in it."""
     first = cards[0]
     names = {"chip": first.chip.name, "form": first.chip.form, "count": first.count}
-    machine = _machine_of(first.chip, first.count)
+    each = devices_of(first.chip)
+    sold = sold_count(first.chip, first.count * each) // each
+    machine = _machine_of(first.chip, sold)
     if machine is None or len(cards) > 1:
         says = say("{chip} is {form}: sold only in complete machines", **names)
         return Proposed(variants=(), refusals=(), nearest=says)
-    held = max(machine.cards_max, 1)
-    number = math.ceil(first.count / held)
+    number = math.ceil(sold / max(machine.cards_max, 1))
+    held = sold // number
     whole = replace(first, count=held if machine.kind == "modules" else 1)
     rig = Rig(machine=machine, cards=(whole,))
     if machine.kind == "modules" and held <= _MOST_IN_BOX:
         rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * held, cards),))
     made = finish(RECOMMENDED, rig, wanted=replace(wanted, machines=wanted.machines * number), today=today)
-    if first.count % held == 0:
+    if first.count == sold:
         return Proposed(variants=(made,), refusals=())
     says = say("{machine} is sold with {held}, not with {count}", machine=machine.name, held=held, **names)
     return Proposed(variants=(made,), refusals=(), nearest=says)
@@ -467,7 +468,8 @@ def _machine_of(chip: Chip, count: int) -> Finished | None:
     fitting = [
         one
         for one in finished()
-        if any(chip.id.startswith(begin) for begin in one.chips or ()) and one.kind != "desktop"
+        if any(chip.id.startswith(begin) for begin in one.chips or ())
+        and one.kind == ("closed" if host_around(chip) is None else "modules")
     ]
     roomy = [one for one in fitting if one.cards_max >= count] or fitting
     return min(roomy, key=lambda one: one.cards_max, default=None)

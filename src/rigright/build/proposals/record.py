@@ -8,7 +8,10 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.build.machine import Circuit, Rig
 from rigright.build.ruling import DOUBT, Ruling
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import Estimate, added
+from rigright.cost.machine_price import NOTHING, Stored
+from rigright.cost.money import NO_HOST
+from rigright.facts.orders import OrderLine
 
 CHEAPEST, RECOMMENDED, GROWING = "cheapest", "recommended", "growing"
 LABELS = (CHEAPEST, RECOMMENDED, GROWING)
@@ -22,9 +25,8 @@ class BuildWish:
     machines: int = 1
     processor: str | None = None  # its name, where somebody says which
     sockets: int | None = None
-    weights_bytes: float = 0.0  # of the model, as it is loaded
     ram_bytes: float = 0.0  # main memory that somebody needs at least
-    data_bytes: float = 0.0  # data sets and checkpoints
+    stored: Stored = NOTHING  # what its disks hold
     circuit: Circuit | None = None
     budget_usd: float | None = None
     currency: str = "USD"  # of the market that the cards are bought on
@@ -39,6 +41,7 @@ class Item:
     count: int
     name: str | Sentence
     usd: Estimate | None  # of all of them; None: nobody knows
+    line: OrderLine | None = None  # what it is priced by, as it is kept in data/orders.csv
 
     @property
     def value(self) -> float:
@@ -72,13 +75,19 @@ class Proposal:
 
     @property
     def around_usd(self) -> Estimate:
-        """Of all but the cards."""
-        return total(one for one in self.items if one.kind != "gpu")
+        """Of all but the cards; nothing stands around what is sold as a whole."""
+        closed = self.rig.machine is not None and self.rig.machine.kind == "closed"
+        return NO_HOST if closed else total(one for one in self.items if one.kind != "gpu")
 
     @property
     def is_priced(self) -> bool:
         """Whether the cards and what holds them have a price."""
         return all(one.usd is not None for one in self.items if one.kind in {"gpu", "machine"})
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether what holds the cards has a price."""
+        return all(one.usd is not None for one in self.items if one.kind in {"machine", "board"})
 
     @property
     def doubts(self) -> tuple[Ruling, ...]:
@@ -104,14 +113,11 @@ class Proposed:
     nearest: Sentence | None = None  # where nothing does what was asked: what comes nearest
 
 
+def recommended(variants: tuple[Proposal, ...]) -> Proposal | None:
+    """The one to take."""
+    return next((one for one in variants if one.label == RECOMMENDED), variants[0] if variants else None)
+
+
 def total(items: Iterable[Item]) -> Estimate:
     """The sum of what is known."""
-    known = [one.usd for one in items if one.usd is not None]
-    dates = sorted(one.as_of for one in known if one.as_of)
-    return Estimate(
-        value=sum(one.value for one in known),
-        low=sum(one.low for one in known),
-        high=sum(one.high for one in known),
-        mark="stated",
-        as_of=dates[0] if dates else None,
-    )
+    return added([one.usd for one in items if one.usd is not None])

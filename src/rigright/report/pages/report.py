@@ -13,8 +13,7 @@ from rigright.base.money import show_money
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.base.units import KILO, show_bytes, show_seconds, show_short, show_watts
 from rigright.base.words import CHINESE, Bilingual, Sentence, say, sentences, with_semicolons
-from rigright.cost.estimate import Estimate
-from rigright.cost.lifetime import scaled
+from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import short
 from rigright.report.pages import build as building
 from rigright.report.pages import cost as costing
@@ -353,13 +352,6 @@ def _risks(result: Decided) -> Iterator[Shown]:
     dates = {date for date in dates if not any(date in note for note in noted)}
     if dates:
         yield say("prices as of {date}; verify before buying", date=", ".join(sorted(dates)))
-    price, before = first.figures.get("usd"), result.reckoned
-    if price is not None and before is not None and abs(price.value - before.value) > APART * before.value:
-        yield say(
-            "parts total {order}; the plan estimated {plan} for this type of machine",
-            order=show_money(price.value, currency),
-            plan=show_money(before.value, currency),
-        )
     built = None if result.assembled is None else result.assembled.first
     if built is not None:
         yield from map(ruling_line, built.doubts)

@@ -26,7 +26,7 @@ from rigright.verbs.serving.explained import Reason
 from rigright.verbs.serving.speed import speed
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 
-MONEY, HOSTS = "data/money.toml", "data/hosts.csv"
+MONEY = "data/money.toml"
 TRAINING, IMAGES, STREAMS = "speed_training", "speed_images", "speed_streams"
 SAMPLES = {"images_per_s", "texts_per_s"}
 
@@ -162,7 +162,7 @@ def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
             "$",
             say("cards x price + rest of the machine"),
             f"{plan.n_chips} x {show_usd(price.usd)}{around}",
-            f"{price.source} ({price.as_of})" + (f"; {HOSTS} ({host.as_of})" if host and around else ""),
+            f"{price.source} ({price.as_of})" + (f"; {host.why} ({host.as_of})" if host and around else ""),
         )
     tariff = tariff_in(wish, chip.segment)
     hours = f"{tariff.years:g} x 8,766 h x {tariff.duty:g}"

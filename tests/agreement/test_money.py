@@ -1,0 +1,205 @@
+"""A machine has one price, one draw and one bill: in plan, build, cost, compare and report."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from drawn_questions import THOROUGH, seeds
+
+from rigright.base.errors import AskError
+from rigright.base.plain import settle
+from rigright.base.words import ENGLISH
+from rigright.cost.estimate import Estimate, scaled
+from rigright.cost.lifetime import MONTHS_PER_YEAR
+from rigright.cost.money import HOURS_PER_YEAR
+from rigright.demand import PlanWish
+from rigright.facts.chips import chips
+from rigright.facts.nodes import find_node
+from rigright.facts.orders import orders, read_line
+from rigright.facts.units import sold_count
+from rigright.verbs.build import around_plan, build
+from rigright.verbs.compare import compare
+from rigright.verbs.cost import cost
+from rigright.verbs.costed import BUY, RENT, Costed
+from rigright.verbs.plan import plan
+from rigright.verbs.planning.planned import as_data
+from rigright.verbs.report import decided
+from rigright.verbs.runs.planned import run_of
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "order_table.py"
+spec = importlib.util.spec_from_file_location("order_table", SCRIPT)
+assert spec is not None
+assert spec.loader is not None
+table = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(table)
+EQUAL = 1e-9
+DRAWS = 25 if THOROUGH else 3
+COUNTS = (1, 2, 4, 8, 16)
+DESK = (
+    "rtx 3060 12gb", "rtx 4090", "rtx 3090", "rtx 5090", "rx 7900 xtx", "arc b580", "rtx a6000", "t4",
+    "tesla p40", "l4", "l40s", "rtx pro 6000", "h100 pcie",
+)  # fmt: skip
+BOARDS = ("h100", "h200", "b200", "mi300x", "a100 80gb sxm", "mi250x", "gaudi 3", "v100 32gb")
+WHOLE = ("m4 max 128gb", "m2 ultra 192gb", "dgx spark", "strix halo 128gb")
+SAID = ("2x rtx 4090 + epyc 7313 + 256gb ddr4", "rtx 3090 + rtx 4090", "rtx 4090 + 128gb ddr5")
+MODELS = ("Qwen/Qwen3-0.6B", "llama-3.1-8b")
+OTHER = "7x rtx 3050 8gb"  # that a machine is compared with
+
+
+def questions(count: int, *, seed: int) -> Iterator[tuple[str, str, PlanWish]]:
+    """Models, machines, and how these are come by."""
+    dice = random.Random(f"money {seed}")  # noqa: S311 - a draw of questions
+    for _ in range(count):
+        kind = dice.choice((DESK, DESK, BOARDS, BOARDS, WHOLE, SAID))
+        name = dice.choice(kind)
+        machine = f"{dice.choice(COUNTS)}x {name}" if kind in (DESK, BOARDS) else name
+        wish = PlanWish(
+            on=machine, buy=dice.random() < 0.75, work="serve", prompt_tok=512, output_tok=128, users=4,
+            currency=dice.choice(("USD", "USD", "EUR", "CNY")),
+            place=dice.choice((None, None, "germany", "china")),
+            used=dice.random() < 0.2, duty=dice.choice((1.0, 1.0, 0.3)), years=dice.choice((3.0, 1.0)),
+        )  # fmt: skip
+        yield dice.choice(MODELS), machine, wish
+
+
+def paid(costed: Costed) -> dict[str, Estimate]:
+    """What `cost` says of a machine: price, watts, a year of power, an hour of rent."""
+    found = {"power_w": costed.power_w}
+    bought, rented = costed.way(BUY), costed.way(RENT)
+    if bought is not None and costed.up_front is not None:
+        found["usd"] = costed.up_front
+        found["electricity"] = scaled(bought.ledger.terms[0].monthly["power"], MONTHS_PER_YEAR)
+    if rented is not None:
+        hours = HOURS_PER_YEAR / MONTHS_PER_YEAR * costed.duty
+        found["usd_per_h"] = scaled(rented.ledger.terms[0].monthly["rent"], 1 / hours)
+    return found
+
+
+def planned(figures: dict[str, Estimate], wish: PlanWish) -> dict[str, Estimate]:
+    """The same of a plan's figures; the power of a year is what an hour costs beside the machine."""
+    found = {name: figures[name] for name in ("power_w", "usd") if name in figures}
+    if "usd" not in found and wish.buy is False:
+        found["usd_per_h"] = figures["usd_per_h"]
+    if "usd" in found:
+        worked = HOURS_PER_YEAR * wish.duty
+        hour = figures["usd_per_h"].value - found["usd"].value / (wish.years * worked)
+        found["electricity"] = Estimate(value=hour * worked, low=0.0, high=0.0)
+    return found
+
+
+def apart(one: dict[str, Estimate], other: dict[str, Estimate], *, names: tuple[str, ...]) -> Iterator[str]:
+    """Where two say otherwise; of the power of a year a plan says no band."""
+    for name in names:
+        if name in one and name not in other:
+            yield f"{name}: {one.get(name)} / {other.get(name)}"
+        elif name in one:
+            ends = ("value",) if name == "electricity" else ("value", "low", "high")
+            for end in ends:
+                mine, theirs = getattr(one[name], end), getattr(other[name], end)
+                if abs(mine - theirs) > EQUAL * max(abs(mine), abs(theirs), 1e-9):
+                    yield f"{name} {end}: {mine:.8g} / {theirs:.8g}"
+
+
+def otherwise(model: str, machine: str, wish: PlanWish) -> Iterator[str]:
+    """What any verb says otherwise than the plan."""
+    every = ("usd", "power_w", "usd_per_h", "electricity")
+    try:
+        found = plan(model, wish=wish)
+    except AskError:
+        return
+    first = found.first
+    if first is None or not {"usd", "usd_per_h"} & set(first.figures):
+        return
+    data = settle(as_data(found, ENGLISH), "en")
+    mine = planned(dict(first.figures), wish)
+    if not {"usd", "usd_per_h"} & set(mine):
+        return
+    alone = replace(wish, on=None)
+    for door, told in (("cost of the file", cost(run_of(data), wish=alone)),
+                       ("cost of the model", cost(machine, model=model, wish=alone))):  # fmt: skip
+        yield from (f"{door}: {one}" for one in apart(mine, paid(told), names=every))
+    paper = decided(data, file="plan.json")
+    yield from (
+        f"report: {one}" for one in apart(mine, planned(dict(paper.first.figures), wish), names=every)
+    )
+    assert paper.costed is not None
+    yield from (f"report's years: {one}" for one in apart(mine, paid(paper.costed), names=every))
+    beside = compare((machine if machine[0].isdigit() else f"1x {machine}", OTHER), model=model, wish=alone)
+    other = beside.contenders[0].plan
+    if other is not None and (other.work, other.layout) == (first.work, first.layout):
+        yield from (f"compare: {one}" for one in apart(mine, planned(dict(other.figures), wish), names=every))
+    if "usd" in mine:
+        made = around_plan(data, alone).first
+        if made is not None:
+            yield from (
+                f"build: {one}"
+                for one in apart(mine, {"usd": scaled(made.usd, made.machines)}, names=("usd",))
+            )
+            if made.wall_w is not None and first.figures["power_w"].low > made.wall_w * made.machines:
+                yield f"draws {first.figures['power_w'].low:.0f} W of {made.wall_w:.0f} W at full load"
+
+
+@pytest.mark.parametrize("seed", seeds(8, quick=2))
+def test_every_verb_says_the_same_price_draw_and_bill(seed):
+    failed = {
+        f"{model} on {machine} ({wish})": said
+        for model, machine, wish in questions(DRAWS, seed=seed)
+        if (said := list(otherwise(model, machine, wish)))
+    }
+    assert not failed, "\n".join(f"{one}: {said}" for one, said in failed.items())
+
+
+@pytest.mark.parametrize(
+    "machine", ["rtx 3090", "2x rtx 4090", "8x h100", "2x mi300x", "4x h200", "dgx spark"]
+)
+def test_a_machine_without_a_model_costs_what_build_orders(machine):
+    made, told = build(machine).first, cost(machine)
+    assert made is not None
+    assert not list(apart({"usd": scaled(made.usd, made.machines)}, paid(told), names=("usd",)))
+
+
+def test_units_that_are_sold_are_what_cost_prices():
+    part, whole = cost("2x mi300x"), cost("8x mi300x")
+    assert (part.n_chips, part.n_paid, whole.n_paid) == (2, 8, 8)
+    assert part.up_front == whole.up_front
+    for chip in chips():
+        if chip.form.startswith(("SXM", "OAM")) and chip.offered:
+            node = find_node(f"2x {chip.id}")
+            assert sold_count(chip, node.n_cards) >= node.n_cards
+
+
+def test_a_rented_share_draws_its_share():
+    """A card of a shared server draws less than a machine of its own; `cost` and `plan` say the same."""
+    for buy in (True, False):
+        wish = PlanWish(on="l4", buy=buy, work="serve", users=64)
+        first = plan(MODELS[1], wish=wish).first
+        assert first is not None
+        told = cost("l4", model=MODELS[1], wish=replace(wish, on=None)).power_w
+        assert (told.low, told.value, told.high) == (
+            first.figures["power_w"].low, first.figures["power_w"].value, first.figures["power_w"].high
+        )  # fmt: skip
+    rented, bought = (cost("l4", wish=PlanWish(buy=buy)).power_w.value for buy in (False, True))
+    assert rented < bought / 2
+
+
+ORDERED = [chip for chip in chips() if chip.id in {one for one, _ in orders()}]
+
+
+@pytest.mark.parametrize("chip", ORDERED if THOROUGH else ORDERED[::16], ids=lambda chip: chip.id)
+def test_orders_are_those_that_build_makes(chip):
+    """`scripts/order_table.py` writes them anew."""
+    for count in table.counts_of(chip):
+        lines = orders().get((chip.id, count))
+        kept = None if lines is None else "; ".join(line.written for line in lines)
+        assert kept == table.order_of(chip, count)
+
+
+def test_lines_are_read_as_they_are_written():
+    lines = {line for order in orders().values() for line in order}
+    assert len(lines) > 50
+    assert {read_line(line.written) for line in lines} == lines

@@ -10,6 +10,7 @@ from rigright.choice.case import Case
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
 from rigright.facts.backends import backend_label
+from rigright.predict.served import started_for
 from rigright.search.single import single
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
@@ -66,7 +67,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         weights_format=case.serving.weights,
         serving=case.over(
             budget_tok=int(settings.budget_tok),
-            max_seqs=int(settings.max_seqs),
+            max_seqs=int(started_for(case, users=case.traffic and case.traffic.concurrency)),
             utilisation=None if settings.share is None else float(settings.share),
         ).serving,
         layout=case.layout,

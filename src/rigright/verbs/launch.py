@@ -29,6 +29,7 @@ from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
 from rigright.facts.training import find_precision, find_trainer
 from rigright.facts.units import most_in_node, node_of
+from rigright.predict.served import started_for
 from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
 
@@ -196,7 +197,8 @@ def _served(
     )
     settings = case.settings
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)
-    own = -(-int(plan["concurrency"] or work.batch) // replicas)
+    users = plan["concurrency"]
+    own = -(-int(users or work.batch) // replicas)
     stored = arch.stored or arch.dtype
     bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
     if work.kv not in program.kv:
@@ -218,7 +220,7 @@ def _served(
         converts=None if work.weights == stored else program.converts.get(work.weights),
         kv=program.kv[work.kv],
         context_tok=int(work.context_tok),
-        max_seqs=max(own, 1) if engine.max_seqs is None else int(settings.max_seqs),
+        max_seqs=max(own, 1) if engine.max_seqs is None else int(started_for(case, users=users)),
         budget_tok=None if engine.budget_tok is None else int(settings.budget_tok),
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -92,9 +93,7 @@ def launch_of(
             "nodes": nodes,
             "gpus": gpus,
             "port": program.port or 0,
-            **{name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
-            "attention_dp": layout.attention_dp,
-            "sequence_parallel": layout.sequence_parallel,
+            **{one.name: getattr(layout, one.name) for one in fields(Layout)},
         }
         if isinstance(work, Training):
             if program.families:
@@ -105,8 +104,15 @@ def launch_of(
             common["is_guessed"] = True
         if work.weights.startswith("gguf:"):
             common["tokenizer"] = _hub_id(data)
-        served = _served(data, plan, work=work, layout=layout, program=program)
-        return Launch(model=model, served=served, **common)
+        made: dict[str, Any] = {"work": work, "program": program}
+        served = _served(data, plan, layout=layout, **made)
+        launch = Launch(model=model, served=served, **common)
+        if not plan.get("prefill"):
+            return launch
+        prefill = Layout(**plan["prefill"])
+        told = {one.name: getattr(prefill, one.name) for one in fields(Layout)}
+        served = _served(data, plan, layout=prefill, **made)
+        return replace(launch, prefill=replace(launch, served=served, **told))
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise AskError(
             say("the plan cannot be read: {error}", error=repr(error)),

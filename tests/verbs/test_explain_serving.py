@@ -261,7 +261,7 @@ def test_json_is_stable_and_whole(capsys):
     assert list(told) == [
         "schema_version", "model", "params", "machine", "engine", "engine_version", "weights", "kv",
         "context_tok",
-        "batch", "budget_tok", "max_seqs", "utilisation", "layout", "fits", "verdict", "cards", "ram",
+        "batch", "budget_tok", "max_seqs", "utilisation", "serving", "layout", "fits", "verdict", "cards",
         "limits", "speed", "samples", "remedies", "why", "notes",
     ]  # fmt: skip
     assert told["context_tok"] == 16_384

@@ -115,6 +115,8 @@ def _blocks(case: Case, limits: Limits) -> tuple[int, int]:
             )
         )
     block_tok = max(int(memory.unit_tok), 1)
+    if case.engine.pool != "share":  # each slot has a cache of its own
+        return int(memory.blocks) * int(ranks_of(case.layout)), block_tok
     return max(int(limits.pool_tok) // block_tok, 1), block_tok
 
 

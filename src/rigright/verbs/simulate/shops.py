@@ -51,7 +51,8 @@ def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
     """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
     policy = policy_of(case.engine, wish.policy)
     limits = limits_of(case, _usual(load, machines=wish.replicas))
-    budget, (blocks, block_tok) = int(limits.budget_tok), _blocks(case, limits)
+    budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
+    blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
     dealt = dealt_of(case)
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
@@ -104,20 +105,20 @@ def _seats(case: Case, limits: Limits) -> int:
 
 def _blocks(case: Case, limits: Limits) -> tuple[int, int]:
     """Blocks of the cache and tokens of one."""
-    memory = worst(case)
-    if not float(memory.cache_bytes) > 0:
+    memory, shares = worst(case), case.engine.pool == "share"
+    if not float(memory.cache_bytes if shares else memory.unit_bytes) > 0:
         return ENDLESS_BLOCKS, 1
-    if not float(memory.blocks) >= 1:
+    block_tok = max(int(memory.unit_tok), 1)
+    ranks = int(ranks_of(case.layout))  # of others than those that share, each slot has a cache of its own
+    pool_tok = limits.pool_tok if shares else float(memory.blocks) * block_tok * ranks
+    if not min(float(memory.pool_bytes), pool_tok // block_tok) >= 1:
         raise AskError(
             say(
                 "no memory is left for the KV cache of {model}; `rigright explain` shows why",
                 model=case.arch.name,
             )
         )
-    block_tok = max(int(memory.unit_tok), 1)
-    if case.engine.pool != "share":  # each slot has a cache of its own
-        return int(memory.blocks) * int(ranks_of(case.layout)), block_tok
-    return max(int(limits.pool_tok) // block_tok, 1), block_tok
+    return int(pool_tok) // block_tok, block_tok
 
 
 def _rates(case: Case, dealt: Dealt | None = None) -> Rates:

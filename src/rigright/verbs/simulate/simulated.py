@@ -59,7 +59,8 @@ class Simulated:
 
     TOLD = """
         model machine engine engine_version weights_format kv policy replicas prefill_workers router
-        pool_tok max_seqs budget_tok serving layout load
+        pool_tok max_seqs budget_tok serving
+        layout{tp pp dp ep cp attention_dp sequence_parallel} load
         targets{ttft_s tpot_s percentile} certainty
         means=.{ttft_s tpot_s output_tok_per_s}
         *tally binds against notes

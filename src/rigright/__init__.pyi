@@ -425,6 +425,7 @@ def explain(
     rank: Texts | None = None,
     targets: Texts | None = None,
     base: Texts | None = None,
+    references: Texts | None = None,
     sharding: Texts | None = None,
     offload: Texts | None = None,
     schedule: Texts | None = None,

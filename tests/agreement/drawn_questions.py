@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 
 import pytest
@@ -187,6 +187,22 @@ def played(count: int, *, seed: int) -> list[Asked]:
     """Questions whose load can be played: so many in flight, or requests that arrive."""
     dice = random.Random(seed)  # noqa: S311 - a draw of questions
     return [_played(dice) for _ in range(count)]
+
+
+def judged(count: int, *, seed: int) -> list[Asked]:
+    """The same with limits of time, on average or for a share of requests; or a load left open."""
+    dice = random.Random(seed)  # noqa: S311 - a draw of questions
+    return [_judged(dice) for _ in range(count)]
+
+
+def _judged(dice: random.Random) -> Asked:
+    asked = _played(dice)
+    limits = {"ttft_s": (0.2, 0.5, 1.0, 2.0, 5.0, 10.0), "tpot_s": (0.01, 0.02, 0.05, 0.1, 0.2)}
+    named = dice.choice((("ttft_s",), ("tpot_s",), ("ttft_s", "tpot_s")))
+    said: dict[str, float | None] = {name: dice.choice(limits[name]) for name in named}
+    said["percentile"] = dice.choice((None, None, 0.5, 0.9, 0.95, 0.99))
+    open_load: dict[str, None] = {"users": None, "rate_per_s": None} if dice.random() < 1 / 3 else {}
+    return replace(asked, wish=replace(asked.wish, **said, **open_load))
 
 
 def _played(dice: random.Random) -> Asked:

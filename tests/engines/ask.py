@@ -155,6 +155,29 @@ def megatron(case):
     assert made.train_iters == 9
 
 
+def vllm_router(case):
+    """The parser of `vllm-router`, and the workers that it makes of its words."""
+    from vllm_router.router_args import RouterArgs
+
+    _routed(case["argv"][1:], RouterArgs)
+
+
+def sglang_router(case):
+    """The parser of `sglang_router.launch_router`, and the workers that it makes of its words."""
+    from sglang_router.router_args import RouterArgs
+
+    _routed(case["argv"][3:], RouterArgs)
+
+
+def _routed(words, kind):
+    parser = argparse.ArgumentParser()
+    kind.add_cli_args(parser)
+    told = kind.from_cli_args(parser.parse_args(words))
+    assert told.prefill_urls
+    assert told.decode_urls
+    assert told.port
+
+
 def guidellm(case):
     """GuideLLM's command line, up to the first request."""
     import guidellm.entrypoints as entry

@@ -12,6 +12,7 @@ import pytest
 
 from launch_plans import drawn
 from rigright.base.errors import RigError
+from rigright.facts.nodes import BOX_CARDS
 from rigright.verbs.export import launch_files
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rigright-engines"
@@ -21,6 +22,7 @@ VENVS = tomllib.loads((HERE / "venvs.toml").read_text(encoding="utf-8"))
 COUNT = 300
 DRAWN = {"kubernetes": "vllm", "kserve": "sglang", "ray": "vllm", "guidellm": "vllm"}
 CLIENTS = {"guidellm": "guidellm.sh"}  # beside a server's files
+ROUTERS = {"vllm-router": "vllm", "sglang-router": "sglang"}
 ADDED = {
     "torchtitan": ["--training.steps", "9"],
     "megatron": ["--train-iters", "9"],
@@ -61,6 +63,19 @@ def cases_of(target):
     return found
 
 
+def apart_cases(target):
+    """The workers of plans that part prompts from tokens, or what stands before them."""
+    for place, data in enumerate(drawn(ROUTERS.get(target, target), COUNT)):
+        plan = data["plans"][0]
+        plan["prefill"] = dict(plan["layout"], dp=1 + place % 3)
+        plan["n_chips"] += plan["n_chips"] // plan["layout"]["dp"] * plan["prefill"]["dp"]
+        if plan["n_nodes"] > 1 or plan["n_chips"] > BOX_CARDS:
+            continue
+        files = launch_files(ROUTERS.get(target, target), data)
+        names = ["router.sh"] if target in ROUTERS else [name for name in files if name.startswith("serve-")]
+        yield from ({**started(files, names=(name,)), "files": files} for name in names)
+
+
 @pytest.mark.parametrize(
     "target",
     [
@@ -78,6 +93,7 @@ def cases_of(target):
         "torchtitan",
         "megatron",
         "guidellm",
+        *ROUTERS,
     ],
 )
 def test_the_own_parser_accepts_every_file(target):
@@ -85,7 +101,8 @@ def test_the_own_parser_accepts_every_file(target):
     if python is None and VENVS.get(target, {}).get("python"):
         pytest.skip(f"{target} needs Python {VENVS[target]['python']}, and this machine has none")
     assert python is not None, f"scripts/engines {target}"
-    cases = cases_of(target)
+    cases = [] if target in ROUTERS else cases_of(target)
+    cases += apart_cases(target) if target in {*ROUTERS, *ROUTERS.values()} else []
     assert len(cases) > 100
     done = subprocess.run(
         ["nice", python, "-W", "ignore", HERE / "ask.py", target],

@@ -261,11 +261,12 @@ def test_json_is_stable_and_whole(capsys):
     assert list(told) == [
         "schema_version", "model", "params", "machine", "engine", "engine_version", "weights", "kv",
         "context_tok",
-        "batch", "budget_tok", "max_seqs", "utilisation", "layout", "fits", "verdict", "cards", "ram",
-        "limits", "speed", "samples", "remedies", "why", "notes",
+        "batch", "budget_tok", "max_seqs", "utilisation", "serving", "layout", "fits", "verdict", "cards",
+        "ram", "limits", "speed", "samples", "remedies", "why", "notes",
     ]  # fmt: skip
     assert told["context_tok"] == 16_384
-    layout = {"tp": 1, "pp": 2, "dp": 1, "ep": 1, "cp": 1, "attention_dp": False}
+    switches = {"sequence_parallel": False, "attention_dp": False}
+    layout = {"tp": 1, "pp": 2, "dp": 1, "ep": 1, "cp": 1, **switches}
     assert told["layout"] == layout, "llama.cpp deals out layers"
     card = told["cards"][0]
     assert card["used_low_bytes"] <= card["used_bytes"] <= card["used_high_bytes"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from rigright.export.launch import Launch
 from rigright.export.text import SEED, Variable, comments, given, script
+from rigright.facts.launching import Router
 
 RESULT = "bench.json"
 GUIDELLM = "0.8.1"
@@ -104,8 +106,33 @@ def balancer(launch: Launch, places: Sequence[str]) -> str:
     )
 
 
+def router(launch: Launch) -> str:
+    """What takes requests, has a worker make the cache of each prompt, and another its tokens."""
+    own = cast("Router", launch.program.router)
+    words = (
+        own.command,
+        *given(
+            ("--host", launch.host),
+            ("--port", launch.port),
+            ("--policy", "power_of_two"),
+            ("--worker-startup-timeout-secs", launch.startup_s),
+        ),
+        *((f"--{one.stage}", f"http://127.0.0.1:{one.port}", *_met(one, own)) for one in launch.workers),
+    )
+    told = "routes each request to a prefill and a decode worker; start those first"
+    install = f"install it with: python3 -m pip install {own.package}=={own.version}"
+    return script(words, head=(*launch.head, told, install), environment={})
+
+
+def _met(worker: Launch, router: Router) -> tuple[str, ...]:
+    return (str(worker.handover),) if router.meets and worker.stage == "prefill" else ()
+
+
 def replicas(launch: Launch, script_of: Callable[[Launch], str]) -> dict[str, str]:
     """A script a server; where there are several, what deals requests out to them."""
+    if launch.workers:
+        found = {f"serve-{one.stage}-{place}.sh": script_of(one) for place, one in enumerate(launch.workers)}
+        return {**found, "router.sh": router(launch)}
     servers = launch.servers
     if len(servers) == 1:
         return {"serve.sh": script_of(launch)}

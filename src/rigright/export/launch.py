@@ -110,6 +110,8 @@ class Launch:
     arch: Arch | None = None  # what is trained, where the program is told its shape
     served: ServerSettings | None = None
     trained: TrainerSettings | None = None
+    prefill: Launch | None = None  # workers that take prompts alone; its own then make next tokens alone
+    stage: str = ""  # of a worker apart: "prefill" or "decode"
 
     @property
     def serving(self) -> ServerSettings:
@@ -126,7 +128,9 @@ class Launch:
         """The comment of every file: what for, and why so."""
         told = {"version": self.program.version, "model": self.model, "script": self.script}
         notes = (note.format(**told) for note in self.program.notes)
-        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes)
+        package = self.program.apart_package.get(self.vendor) if self.stage else None
+        needs = (f"KV cache transfer needs: python3 -m pip install {package}",) if package else ()
+        return (f"{self.program.label} {self.program.version}: {self.name}", *self.why, *notes, *needs)
 
     @property
     def health(self) -> str:
@@ -156,6 +160,22 @@ class Launch:
             )
             for place in range(self.dp)
         )
+
+    @property
+    def workers(self) -> tuple[Launch, ...]:
+        """Workers apart, a launch each: those that take prompts first; none where all do both."""
+        found: list[Launch] = []
+        for pool, stage in ((self.prefill, "prefill"), (self, "decode")) if self.prefill else ():
+            own = replace(pool, prefill=None, dp=1, nodes=1, gpus=pool.replica, stage=stage)
+            for _ in range(pool.dp):
+                first, port = sum(one.gpus for one in found), self.port + 1 + len(found)
+                found.append(replace(own, first_gpu=first, port=port))
+        return tuple(found)
+
+    @property
+    def handover(self) -> int:
+        """The port on which a worker apart is asked for its caches; its other ranks count up from it."""
+        return self.program.handover + self.first_gpu
 
     @property
     def replica(self) -> int:

@@ -35,6 +35,10 @@ class Launcher:
     starts: bool = True  # it has a command of its own, which schedulers can run
     data_parallel: bool = False
     joins_experts: bool = False
+    apart: dict[str, str] = field(default_factory=dict)  # what hands caches from prompts to tokens, by vendor
+    apart_package: dict[str, str] = field(default_factory=dict)  # that brings it, by vendor
+    handover: int = 0  # the first port that workers apart meet on; each counts up by its first GPU
+    router: Router | None = None  # what deals requests out to workers apart
     kv: dict[str, str] = field(default_factory=dict)
     converts: dict[str, str] = field(default_factory=dict)
     optimizers: dict[str, str] = field(default_factory=dict)
@@ -49,10 +53,23 @@ class Launcher:
         return hash(self.id)  # its tables have none
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Router:
+    """What takes the requests of workers apart."""
+
+    package: str
+    version: str
+    command: tuple[str, ...]
+    meets: bool = False  # it is told the port on which each worker of prompts is asked for its caches
+
+
 @cache
 def programs() -> dict[str, Launcher]:
     """Every program, by the name of its target."""
     rows = read_toml(DATA / "launches.toml")
+    for row in rows.values():
+        if "router" in row:
+            row["router"] = Router(**frozen(row["router"]))
     return {name: Launcher(id=name, **frozen(row)) for name, row in rows.items()}
 
 

@@ -169,6 +169,23 @@ def values_in(wish: object, verb: str) -> dict[str, Any]:
     return told
 
 
+def fields_of(verb: str, *, kinds: frozenset[str] = ALL) -> frozenset[str]:
+    """Fields of wishes that options of a verb fill for such work."""
+    return frozenset(name for option in options_of(verb) if option.works & kinds for name in option.fields)
+
+
+def typed(verb: str, values: Mapping[str, Any], *, kinds: frozenset[str] = ALL) -> list[str]:
+    """Fields of wishes as options are typed, in their order; None, and what no option says, is left out."""
+    found: list[str] = []
+    for name, value in values.items():
+        able = (one for one in options_of(verb) if name in one.fields and one.works & kinds)
+        for option in able if value is not None else ():
+            if option.metavar or option.read("yes") == value:
+                found += [option.flag, option.written(value)] if option.metavar else [option.flag]
+                break
+    return found
+
+
 def idle(wish: object, verb: str, *, kind: str) -> Iterator[Option]:
     """Options that filled a field which says nothing of such work, whichever of them was typed."""
     told = set(values_in(wish, verb))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
+from rigright.base.units import parse_seconds
 from rigright.base.words import Sentence, say
 
 SERVE, SPEECH, EMBED, IMAGE = "serve", "speech", "embed", "image"
@@ -20,6 +22,7 @@ SAMPLES = frozenset({EMBED, IMAGE})
 TRAINS = frozenset({TRAIN, LEARN})
 MOST = 2**31
 LEAST = 1e-9  # but 0
+UNITS = {"MONEY": "usd", "POWER": "W"}  # by what stands for the value
 _NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatever is counted
 
 
@@ -70,6 +73,16 @@ class Option:
         found = self.read(text)
         self.check(found, text=text)
         return found
+
+    def written(self, value: Any) -> str:
+        """A value as it is typed, in the unit that is read back."""
+        if isinstance(value, tuple):
+            return ", ".join(map(str, value))
+        if not isinstance(value, int | float):
+            return str(value)
+        unit = "s" if self.read is parse_seconds else UNITS.get(self.metavar, "")
+        number = value * (100 if self.metavar == "P" else 1)
+        return f"{Decimal(f'{number:.12g}'):f}{unit}"
 
     def check(self, value: Any, *, text: str | None = None) -> None:
         """Refuse a number that is none of what it counts; `text`: as it was typed."""

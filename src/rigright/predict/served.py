@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.speed.apart import Apart, serve_apart
 from rigright.cost.speed.dealt import evenness
@@ -91,6 +92,16 @@ def most_seqs(engine: Engine, *, seqs: Numbers, slots: Numbers, load: Numbers) -
     if engine.pool != "share":
         return np.minimum(DEFAULT_SEQS, slots)
     return np.fmax(seqs or DEFAULT_SEQS, np.ceil(np.asarray(load, dtype=float)))
+
+
+def started_for(case: Case, *, users: float | None) -> float:
+    """The same of a case: what was said of it, else by its load; `users` are those of all its ranks."""
+    layout, own = case.layout, float(case.settings.max_seqs)
+    if case.serving.max_seqs is not None:
+        return own
+    ranks = layout.dp * (layout.tp if layout.attention_dp else 1)
+    load = np.nan if users is None else users / ranks
+    return float(most_seqs(case.engine, seqs=own, slots=own, load=load))
 
 
 def set_up(running: Numbers, *, ranks: Numbers, slots: Numbers, by_rate: bool) -> Numbers:

@@ -85,7 +85,8 @@ class Plan:
         machine!  # its cards, for people
         chip=chip.id  # id of the chip (`rigright look-up chips`)
         n_chips n_nodes supply
-        layout{tp pp dp ep cp attention_dp sequence_parallel} prefill{tp pp dp ep cp attention_dp}
+        layout{tp pp dp ep cp attention_dp sequence_parallel}
+        prefill{tp pp dp ep cp attention_dp sequence_parallel}
         drafts work concurrency figures memory=ranks_bytes
         rank_bytes least_bytes room_bytes bound held certainty safe machines_needed in_ram reasons notes
     """

@@ -10,6 +10,7 @@ from rigright.choice.case import Case
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
 from rigright.facts.backends import backend_label
+from rigright.predict.served import started_for
 from rigright.search.single import single
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
@@ -20,7 +21,7 @@ from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.ram import ram_use
 from rigright.verbs.serving.reasons import reasons
 from rigright.verbs.serving.remedies import remedies
-from rigright.verbs.serving.speed import speed
+from rigright.verbs.serving.speed import speed, traffic_of
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
 
@@ -66,7 +67,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         weights_format=case.serving.weights,
         serving=case.over(
             budget_tok=int(settings.budget_tok),
-            max_seqs=int(settings.max_seqs),
+            max_seqs=int(started_for(case, users=traffic_of(case).concurrency)),
             utilisation=None if settings.share is None else float(settings.share),
         ).serving,
         layout=case.layout,

@@ -122,7 +122,7 @@ def launch_files(
 ) -> dict[str, str]:
     """File name -> text, of one plan of a `plan --json`."""
     from rigright.verbs.launch import launch_of, plan_of
-    from rigright.verbs.launch_lost import check_cut, lost_of, note_of
+    from rigright.verbs.launch_lost import check_apart, check_cut, lost_of, note_of
 
     program = target if target in programs() else None
 
@@ -130,6 +130,7 @@ def launch_files(
         return launch_of(told, program, number=nth, checkpoint=checkpoint, script=script)
 
     launch = launched(data, nth=number)
+    check_apart(launch, target)
     if target in added():
         return _by_plugin(added()[target], launch)
     write_out: Callable[[Launch], dict[str, str]] = shelf.take(LAUNCHES, file_of(target), bears="export")

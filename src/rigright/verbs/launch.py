@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,6 +30,7 @@ from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
 from rigright.facts.training import find_precision, find_trainer
 from rigright.facts.units import most_in_node, node_of
+from rigright.predict.served import started_for
 from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
 
@@ -91,9 +93,7 @@ def launch_of(
             "nodes": nodes,
             "gpus": gpus,
             "port": program.port or 0,
-            **{name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
-            "attention_dp": layout.attention_dp,
-            "sequence_parallel": layout.sequence_parallel,
+            **{one.name: getattr(layout, one.name) for one in fields(Layout)},
         }
         if isinstance(work, Training):
             if program.families:
@@ -104,8 +104,15 @@ def launch_of(
             common["is_guessed"] = True
         if work.weights.startswith("gguf:"):
             common["tokenizer"] = _hub_id(data)
-        served = _served(data, plan, work=work, layout=layout, program=program)
-        return Launch(model=model, served=served, **common)
+        made: dict[str, Any] = {"work": work, "program": program}
+        served = _served(data, plan, layout=layout, **made)
+        launch = Launch(model=model, served=served, **common)
+        if not plan.get("prefill"):
+            return launch
+        prefill = Layout(**plan["prefill"])
+        told = {one.name: getattr(prefill, one.name) for one in fields(Layout)}
+        served = _served(data, plan, layout=prefill, **made)
+        return replace(launch, prefill=replace(launch, served=served, **told))
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise AskError(
             say("the plan cannot be read: {error}", error=repr(error)),
@@ -196,7 +203,8 @@ def _served(
     )
     settings = case.settings
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)
-    own = -(-int(plan["concurrency"] or work.batch) // replicas)
+    users = plan["concurrency"]
+    own = -(-int(users or work.batch) // replicas)
     stored = arch.stored or arch.dtype
     bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
     if work.kv not in program.kv:
@@ -218,7 +226,7 @@ def _served(
         converts=None if work.weights == stored else program.converts.get(work.weights),
         kv=program.kv[work.kv],
         context_tok=int(work.context_tok),
-        max_seqs=max(own, 1) if engine.max_seqs is None else int(settings.max_seqs),
+        max_seqs=max(own, 1) if engine.max_seqs is None else int(started_for(case, users=users)),
         budget_tok=None if engine.budget_tok is None else int(settings.budget_tok),
         share=None if settings.share is None else round(float(settings.share), 3),
         graphs=work.graphs,

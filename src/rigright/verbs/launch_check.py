@@ -14,7 +14,16 @@ from rigright.export.launch import Launch
 from rigright.export.text import Variable, flat
 from rigright.facts.launching import FlagHeld, flags, switches
 
-PLACES = {"--host", "--port", "--alias", "--metrics", "--node-rank", "--master-addr", "--dist-init-addr"}
+PLACES = {
+    "--host",
+    "--port",
+    "--alias",
+    "--metrics",
+    "--node-rank",
+    "--master-addr",
+    "--dist-init-addr",
+    "--disaggregation-bootstrap-port",
+}
 _MOST_BYTES = int(MIB)
 
 
@@ -34,9 +43,17 @@ def running_words(told: str) -> list[str]:
 
 
 def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
-    """Each flag of the plan beside that of the server; a flag is known under every name it has."""
+    """Each flag of the plan beside that of the server; a flag is known under every name it has.
+
+    Of workers apart the server is the one that it is most like.
+    """
     if not flags(launch.program.id):
         raise AskError(say("no flag table for {engine}", engine=launch.program.label))
+    alike = {one.stage: one for one in launch.workers}.values() or (launch,)
+    return min((_held_by(one, words) for one in alike), key=lambda rows: sum(not one.is_kept for one in rows))
+
+
+def _held_by(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
     planned = _given(launch, [word for word in flat(command_of(launch)) if not isinstance(word, Variable)])
     running = _given(launch, words)
     model = FlagHeld(flag="model", planned=launch.model, running=_model(words, running))

@@ -9,9 +9,11 @@ from rigright.arch.sources.open import open_model
 from rigright.base.plugin_tables import used
 from rigright.base.units import show_bytes, show_count, show_seconds, show_short
 from rigright.base.words import LANGUAGES, tell
+from rigright.demand import Layout
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher
+from rigright.search.named import pool
 from rigright.search.plans import price_notes
 
 _CUTS = ("tp", "pp", "dp", "ep", "cp")
@@ -35,6 +37,9 @@ def head_of(
     cut += ["attention data parallel"] if layout.get("attention_dp") else []
     cut += ["sequence parallel"] if layout.get("sequence_parallel") and layout["tp"] > 1 else []
     yield f"{data['model']}, {what}, on {plan['machine']}" + (f": {', '.join(cut)}" if cut else "")
+    if plan.get("prefill"):
+        prompts, tokens = (pool(Layout(**plan[name])) for name in ("prefill", "layout"))
+        yield f"prefill workers: {prompts}; decode workers: {tokens}"
     yield from _figures(plan)
     if "method" in work:
         accumulate = work["accumulate"] or 1

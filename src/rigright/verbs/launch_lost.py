@@ -10,6 +10,7 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.demand import Layout, Serving, Training
+from rigright.export.launch import Launch
 from rigright.facts.launching import Launcher
 
 Files = Mapping[str, str]
@@ -59,8 +60,9 @@ def lost_of(
         if not any(
             _written(render, _with(plan, group, name=name, value=other)) != written for other in others
         ):
-            shown = "prefill workers" if group == "prefill" else name.removesuffix("_tok").replace("_", "-")
-            yield Lost(name=shown, value=True if group == "prefill" else value, cuts=group != "work")
+            of = "prefill " if group == "prefill" else ""
+            shown = of + name.removesuffix("_tok").replace("_", "-")
+            yield Lost(name=shown, value=value, cuts=group != "work")
 
 
 def check_cut(lost: tuple[Lost, ...], program: Launcher) -> None:
@@ -68,6 +70,22 @@ def check_cut(lost: tuple[Lost, ...], program: Launcher) -> None:
     cut = ", ".join(one.shown for one in lost if one.cuts)
     if cut:
         raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=cut))
+
+
+def check_apart(launch: Launch, target: str) -> None:
+    """Refuse workers that take prompts alone where a target, or a program on such cards, starts none."""
+    program, apart = launch.program, "prefill workers"
+    able = launch.vendor in program.apart
+    if launch.prefill is None or (able and target == program.id and launch.nodes == 1):
+        return
+    if able and launch.nodes == 1:
+        raise AskError(
+            say("{target} starts no prefill workers of their own", target=target),
+            hint=say("export {fitting}", fitting=program.id),
+        )
+    if able:
+        apart += f" on {launch.nodes} nodes"
+    raise AskError(say("{engine} is not exported with {choice}", engine=program.label, choice=apart))
 
 
 def note_of(lost: tuple[Lost, ...]) -> tuple[str, ...]:
@@ -82,6 +100,7 @@ def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, tuple[Any
     kinds: tuple[tuple[str, type], ...] = (
         ("layout", Layout),
         ("work", Training if "trainer" in work else Serving),
+        *((("prefill", Layout),) if plan.get("prefill") else ()),
     )
     for group, kind in kinds:
         for field in fields(kind):
@@ -89,20 +108,18 @@ def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, tuple[Any
             if (
                 value == field.default
                 or field.name in COUNTED | SENT | TOLD
-                or not _matters(plan, field.name)
+                or not _matters(plan, group, name=field.name)
             ):
                 continue
             yield group, field.name, value, (field.default, *_others(field.name, value))
     drafted = (plan.get("drafts") or {}).get("drafted_tok")
     if drafted:
         yield "drafts", "drafted_tok", drafted, (0,)
-    if plan.get("prefill"):
-        yield "prefill", "", plan["prefill"], (None,)
 
 
-def _matters(plan: Mapping[str, Any], name: str) -> bool:
+def _matters(plan: Mapping[str, Any], group: str, *, name: str) -> bool:
     """Whether a choice has anything to choose: adapters of a method without any have no rank."""
-    work, layout = plan["work"], plan["layout"]
+    work, layout = plan["work"], plan["prefill" if group == "prefill" else "layout"]
     if name in {"rank", "targets", "base"}:
         return str(work["method"]) == "qlora" if name == "base" else str(work["method"]) != "full"
     if name in {"schedule", "virtual_stages"}:
@@ -121,7 +138,7 @@ def _others(name: str, value: Any) -> Iterator[Any]:
 
 
 def _with(plan: Mapping[str, Any], group: str, *, name: str, value: Any) -> Mapping[str, Any]:
-    return {**plan, group: {**plan[group], name: value} if name else value}
+    return {**plan, group: {**plan[group], name: value}}
 
 
 def _written(render: Callable[[Mapping[str, Any]], Files], plan: Mapping[str, Any]) -> Files | None:

@@ -20,7 +20,7 @@ const LABELS = {
   output: ["Output tokens", "输出长度"], own: ["GPUs you own", "已有的 GPU"], people: ["Staff per month", "每月人力"], per_hour: ["Cost per hour limit", "每小时费用上限"],
   per_mtok: ["Cost per 1M tokens limit", "每百万 token 费用上限"], percentile: ["Percentile", "百分位"], requests: ["Requests of the run", "这次运行的请求数"], place: ["Place", "地区"], plans: ["Most options", "方案数上限"],
   pp: ["Pipeline parallel", "流水线并行"], precision: ["Precision", "精度"], prompt: ["Prompt tokens", "提示词长度"], pue: ["PUE", "PUE"], quality: ["Least quality", "精度下限"],
-  rank: ["LoRA rank", "LoRA 秩"], rate: ["Request rate", "请求速率"], recompute: ["Checkpointing", "激活重计算"], rent: ["Rent only", "只租用"], room: ["Power outlet", "供电"],
+  rank: ["LoRA rank", "LoRA 秩"], rate: ["Request rate", "请求速率"], recompute: ["Checkpointing", "激活重计算"], references: ["Reference models", "参考模型数"], rent: ["Rent only", "只租用"], room: ["Power outlet", "供电"],
   samples: ["Samples", "样本数"], schedule: ["Pipeline schedule", "流水线调度"], seq: ["Sequence length", "序列长度"], sequence_parallel: ["Sequence parallel", "序列并行"],
   serve: ["Serve", "推理"], sharding: ["Sharding", "状态切分"], space: ["Space per month", "每月场地费"], spot: ["Spot prices", "竞价实例"], step_tokens: ["Tokens per step", "每步 token 数"],
   steps: ["Denoising steps", "去噪步数"], targets: ["Adapter targets", "适配器位置"], tariff: ["Electricity price", "电价"], task: ["Task", "任务"], then: ["Replace with", "换成"],

@@ -12,7 +12,8 @@ NAME = "sglang"
 def export(launch: Launch) -> dict[str, str]:
     """The server and its load."""
     files = replicas(
-        launch, lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment)
+        launch,
+        lambda one: script(command(one), head=(*one.head, one.answers), environment=one.environment),
     )
     return {**files, **loads(launch, backend="openai")}
 
@@ -48,6 +49,12 @@ def command(launch: Launch) -> Words:
             ("--mem-fraction-static", served.share),
             ("--disable-cuda-graph", not served.graphs),
             ("--cuda-graph-max-bs-decode", served.graph_seqs),
+            ("--disaggregation-mode", launch.stage or None),
+            (
+                "--disaggregation-transfer-backend",
+                launch.program.apart[launch.vendor] if launch.stage else None,
+            ),
+            ("--disaggregation-bootstrap-port", launch.handover if launch.stage == "prefill" else None),
             *_drafted(served),
         ),
     )

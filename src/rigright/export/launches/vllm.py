@@ -19,7 +19,7 @@ def export(launch: Launch) -> dict[str, str]:
         lambda one: script(
             command(one),
             head=(*one.head, one.answers),
-            environment=one.environment,
+            environment=one.environment | _meeting(one),
             workers=workers_of(one),
         ),
     )
@@ -55,6 +55,19 @@ def command(launch: Launch) -> Words:
             ("--gpu-memory-utilization", served.share),
             ("--enforce-eager", not served.graphs),
             ("--max-cudagraph-capture-size", served.graph_seqs),
+            ("--kv-transfer-config", _handed(launch)),
             ("--speculative-config", json.dumps(draft) if served.drafted_tok else None),
         ),
     )
+
+
+def _handed(launch: Launch) -> str | None:
+    """How the cache of a prompt gets from the worker that made it to the one that goes on."""
+    if not launch.stage:
+        return None
+    role = {"prefill": "kv_producer", "decode": "kv_consumer"}[launch.stage]
+    return json.dumps({"kv_connector": launch.program.apart[launch.vendor], "kv_role": role})
+
+
+def _meeting(launch: Launch) -> dict[str, str]:
+    return {"VLLM_NIXL_SIDE_CHANNEL_PORT": str(launch.handover)} if launch.stage else {}

@@ -28,7 +28,7 @@ from rigright.report.pages.brief import (
 )
 from rigright.report.pages.explain import NAMES
 from rigright.report.pages.plan_details import detailed, memory_parts
-from rigright.report.pages.plan_next import next_commands, on_instead
+from rigright.report.pages.plan_next import next_commands, on_instead, unsaid
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.report.pages.why import reasons_table
 from rigright.search import named
@@ -243,6 +243,9 @@ def _refused(result: Planned) -> Sentence:
 def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
     """Notes of the answer, and of plans those that the page does not say elsewhere."""
     yield from result.notes
+    lost = unsaid(result.first) if result.first is not None else ()
+    if lost:
+        yield say("explain has no option for this choice of the plan: {names}", names=", ".join(lost))
     shown = result.shown if details else result.shown[:1]
     told: dict[Shown, list[str]] = {}
     for place, plan in enumerate(shown, 1):

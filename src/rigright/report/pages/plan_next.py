@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, cast
 
-from rigright.demand import PlanWish, Serving, Training
+from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.nodes import find_node
+from rigright.options.read import fields_of, typed
+from rigright.options.row import SAMPLES, TEXT, TRAINS
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import again
 from rigright.search import named
 from rigright.search.record import Plan
 from rigright.verbs.planning.planned import Planned
 
-LENGTHS = frozenset({"--prompt", "--output", "--context"})  # fixed where windows of sound are heard
+LENGTHS = frozenset({"prompt_tok", "output_tok", "context_tok"})  # fixed where windows of sound are heard
+CUTS = ("tp", "pp", "dp", "ep", "cp")
+DECIDED = frozenset({"offload"})  # of a server: by the memory of its machine, which the command names
 
 
 def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     """Commands with everything filled in."""
     model = result.model_asked
     alone = result if first.prefill is None else replace(result, wish=replace(result.wish, rate_per_s=None))
-    for pool in _pools(first):
+    for pool in () if unsaid(first) else _pools(first):
         yield shlex.join(["rigright", "explain", model, *_there(alone, pool), *_picture(result, pool)])
     plays = isinstance(first.work, Serving) and not (words.takes_samples(first) or words.transcribes(first))
+    plays = plays and not {*unsaid(first, "simulate")} - {"batch"}  # its load says how many
     if plays and _alike_workers(first) is not None and not first.drafts.drafted_tok:
         yield shlex.join(["rigright", "simulate", model, *_simulate_flags(result, first)])
     machines = list(dict.fromkeys(named.machine_flag(plan) for plan in result.shown))
@@ -85,103 +91,107 @@ def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     wish = result.wish
     flags = _there(result, replace(next(_pools(plan)), concurrency=plan.concurrency))
     load = {
-        "--prefill-workers": _alike_workers(plan) or None,
-        "--ttft": None if wish.ttft_s is None else f"{wish.ttft_s:g}s",
-        "--tpot": None if wish.tpot_s is None else f"{wish.tpot_s:g}s",
-    }
-    return [
-        *flags,
-        *(word for flag, value in load.items() if value is not None for word in (flag, str(value))),
-    ]
+        "prefill_workers": _alike_workers(plan) or None, "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s,
+    }  # fmt: skip
+    return [*flags, *typed("simulate", load)]
 
 
 def explain_flags(plan: Plan, *, wish: PlanWish | None = None) -> list[str]:
     """The plan as `explain` is asked for it, under the load that it was planned for."""
-    flags, wish = ["--on", named.machine_flag(plan)], wish or PlanWish()
-    if not isinstance(plan.work, Serving):
-        return [*flags, *_training_flags(plan, plan.work)]
-    work, layout = plan.work, plan.layout
+    said = _served(plan, wish or PlanWish()) if isinstance(plan.work, Serving) else _trained(plan)
+    return ["--on", named.machine_flag(plan), *typed("explain", _whole(plan, said), kinds=_kinds(plan))]
+
+
+def unsaid(plan: Plan, verb: str = "explain") -> tuple[str, ...]:
+    """Choices of a plan that a verb has no option for, by name: it would answer for another plan."""
+    known = fields_of(verb, kinds=_kinds(plan)) | DECIDED
+    return tuple(name for name, value in _chosen(plan) if value is not None and name not in known)
+
+
+def _kinds(plan: Plan) -> frozenset[str]:
+    return TEXT | SAMPLES if isinstance(plan.work, Serving) else TRAINS
+
+
+def _chosen(plan: Plan) -> Iterator[tuple[str, Any]]:
+    """Every choice, None where it is the usual one."""
+    for record in (plan.work, plan.layout):
+        for field in fields(record):
+            value = getattr(record, field.name)
+            usual = value == field.default or (field.default is None and not value)
+            yield field.name, None if usual else value
+
+
+def _whole(plan: Plan, said: dict[str, Any]) -> dict[str, Any]:
+    """What is said in its usual order, then every choice of the plan that is not among it."""
+    return said | {name: value for name, value in _chosen(plan) if name not in said}
+
+
+def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
+    work, layout = cast("Serving", plan.work), plan.layout
     if words.takes_samples(plan):
-        length = ["--context", str(work.context_tok)] if "texts_per_s" in plan.figures else []
-        steps = [] if wish.steps is None else ["--steps", str(wish.steps)]
-        compiled = ["--compiled"] if work.compiled else []
-        said = ["--weights", work.weights, *length, *steps, "--batch", str(int(work.batch)), *compiled]
-        return [*flags, *said]
-    told = {
-        "--engine": work.engine, "--weights": work.weights.removeprefix("gguf:"), "--kv": work.kv,
-        "--context": work.context_tok, "--prompt": work.prompt_tok, "--output": wish.output_tok,
-        "--cached": f"{wish.cached_share:g}" if wish.cached_share else None,
-        "--percentile": None if wish.percentile is None else f"{100 * wish.percentile:.12g}",
-        "--draft": f"{wish.draft:g}" if wish.draft is not None and plan.drafts.drafted_tok else None,
-        "--draft-tokens": plan.drafts.drafted_tok or None,
+        length = work.context_tok if "texts_per_s" in plan.figures else None
+        said = {
+            "weights": work.weights, "context_tok": length, "steps": wish.steps, "batch": int(work.batch),
+            "compiled": work.compiled,
+        }  # fmt: skip
+        return said | dict.fromkeys(name for name, _ in _chosen(plan) if name not in said)
+    said = {
+        "engine": work.engine, "weights": work.weights.removeprefix("gguf:"), "kv": work.kv,
+        "context_tok": work.context_tok, "prompt_tok": work.prompt_tok, "output_tok": wish.output_tok,
+        "cached_share": wish.cached_share or None,
+        "percentile": wish.percentile,
+        "draft": wish.draft if plan.drafts.drafted_tok else None,
+        "draft_tok": plan.drafts.drafted_tok or None,
         **_load(plan, work, wish=wish),
-        "--step-tokens": None if work.offload is not None else work.budget_tok,
-        "--max-seqs": work.max_seqs,
-        "--util": None if work.utilisation is None else f"{work.utilisation:g}",
+        "budget_tok": None if work.offload is not None else work.budget_tok,
+        "max_seqs": work.max_seqs,
+        "utilisation": work.utilisation,
+        **{name: _cut(layout, name) for name in CUTS},
+        "attention_dp": layout.attention_dp,
     }  # fmt: skip
-    told = {flag: value for flag, value in told.items() if not (words.transcribes(plan) and flag in LENGTHS)}
-    flags += [word for flag, value in told.items() if value is not None for word in (flag, str(value))]
-    cuts = [(name, getattr(layout, name)) for name in ("tp", "pp", "dp", "ep", "cp")]
-    flags += [word for name, count in cuts if count > 1 for word in (f"--{name}", str(count))]
-    switches = {
-        "--attention-dp": layout.attention_dp,
-        "--no-graphs": not work.graphs,
-        "--compiled": work.compiled,
-    }
-    return [*flags, *(flag for flag, is_on in switches.items() if is_on)]
+    return said | dict.fromkeys(LENGTHS if words.transcribes(plan) else ())
 
 
-def _load(plan: Plan, work: Serving, *, wish: PlanWish) -> dict[str, str]:
+def _cut(layout: Layout, name: str) -> int | None:
+    count: int = getattr(layout, name)
+    return count if count > 1 else None
+
+
+def _load(plan: Plan, work: Serving, *, wish: PlanWish) -> dict[str, Any]:
     """Requests in flight, or that arrive; of what has neither, the sequences that it holds."""
     if plan.concurrency is not None:
-        return {"--concurrency": f"{plan.concurrency:.12g}"}
+        return {"users": plan.concurrency, "batch": None}
     if wish.rate_per_s is None:
-        return {"--batch": str(int(work.batch))}
-    return {"--rate": f"{wish.rate_per_s * wish.growth:.12g}"}
+        return {"batch": int(work.batch)}
+    return {"rate_per_s": wish.rate_per_s * wish.growth, "batch": None}
 
 
-def _training_flags(plan: Plan, work: Training) -> list[str]:
-    layout = plan.layout
-    told = {
-        "--trainer": work.trainer, "--optimizer": work.optimizer, "--offload": work.offload,
-        "--precision": work.precision,
-        "--seq": work.seq_tok, "--micro-batch": work.micro_batch, "--accumulate": work.accumulate,
-        "--virtual-stages": work.virtual_stages,
-        "--schedule": work.schedule if layout.pp > 1 else None,
-        **{f"--{name}": getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")},
+def _trained(plan: Plan) -> dict[str, Any]:
+    work, layout = cast("Training", plan.work), plan.layout
+    usual, cut = Training(), max(layout.tp, layout.pp, layout.cp, layout.ep) > 1
+    adapters, quantized = work.method != "full", work.method == "qlora"
+    return {
+        "method": work.method, "trainer": work.trainer, "optimizer": work.optimizer,
+        "offload": None if work.offload == "none" else work.offload, "precision": work.precision,
+        "seq_tok": work.seq_tok, "micro_batch": work.micro_batch, "accumulate": work.accumulate,
+        "virtual_stages": work.virtual_stages if work.virtual_stages != 1 else None,
+        "schedule": work.schedule if layout.pp > 1 else None,
+        **{name: layout.ep if name == "ep" and cut else _cut(layout, name) for name in CUTS},
+        "recompute": work.recompute,  # a trainer may have its own
+        "sharding": work.sharding if layout.dp > 1 or work.sharding != "none" else None,
+        "rank": work.rank if adapters and work.rank != usual.rank else None,
+        "targets": work.targets if adapters and work.targets != usual.targets else None,
+        "base": work.base if quantized and work.base != usual.base else None,
     }  # fmt: skip
-    kept = {"--micro-batch", "--accumulate"}
-    kept |= {"--ep"} if max(layout.tp, layout.pp, layout.cp, layout.ep) > 1 else set()
-    said = {flag: value for flag, value in told.items() if flag in kept or value not in {None, "none", 1}}
-    said |= {} if work.recompute is None else {"--recompute": work.recompute}  # a trainer may have its own
-    flags = [word for flag, value in said.items() for word in (flag, str(value))]
-    flags += ["--sharding", work.sharding] if layout.dp > 1 or work.sharding != "none" else []
-    usual = Training()
-    adapters = {"--rank": work.rank, "--targets": work.targets} if work.method != "full" else {}
-    adapters |= {"--base": work.base} if work.method == "qlora" else {}
-    told = {flag: value for flag, value in adapters.items() if value != getattr(usual, flag[2:])}
-    flags += [word for flag, value in told.items() for word in (flag, str(value))]
-    switches = {
-        "--no-flash": not work.flash, "--chunked-loss": work.chunked_loss, "--compiled": work.compiled,
-        "--sequence-parallel": layout.sequence_parallel,
-    }  # fmt: skip
-    return ["--train", work.method, *flags, *(flag for flag, is_on in switches.items() if is_on)]
 
 
 def _work_flags(result: Planned) -> list[str]:
-    wish = result.wish
-    told = {
-        "--mode": None if wish.work == "serve" else wish.work,
-        "--prompt": wish.prompt_tok, "--output": wish.output_tok, "--context": wish.context_tok,
-        "--draft": None if wish.draft is None else f"{wish.draft:g}",
-        "--draft-tokens": wish.draft_tok,
-        "--concurrency": None if wish.users is None else f"{wish.users:.12g}",
-        "--rate": None if wish.rate_per_s is None else f"{wish.rate_per_s:.12g}",
-        "--tokens": None if wish.train_tok is None else f"{wish.train_tok:.0f}",
-        "--image-size": wish.image_px, "--steps": wish.steps,
-        "--seq": wish.seq_tok, "--batch": wish.global_batch,
-        "--method": wish.method,
-    }  # fmt: skip
-    fixed = LENGTHS if wish.work == "speech" else frozenset()
-    kept = {flag: value for flag, value in told.items() if value is not None and flag not in fixed}
-    return [word for flag, value in kept.items() for word in (flag, str(value))]
+    """What was asked of the plan, as `compare` is asked it."""
+    wish, fixed = result.wish, LENGTHS if result.wish.work == "speech" else frozenset()
+    usual = {"work": "serve"}
+    said = {
+        field.name: getattr(wish, field.name)
+        for field in fields(wish)
+        if field.name not in fixed and getattr(wish, field.name) not in {field.default, usual.get(field.name)}
+    }
+    return typed("compare", said | ({"budget_usd": wish.budget_said} if wish.budget_said else {}))

@@ -151,7 +151,8 @@ class Explained:
         model params machine engine engine_version weights=weights_format
         kv=serving.kv context_tok=serving.context_tok batch=serving.batch
         budget_tok=serving.budget_tok max_seqs=serving.max_seqs utilisation=serving.utilisation
-        layout{tp pp dp ep cp attention_dp} fits verdict! cards ram limits speed samples remedies
+        serving layout{tp pp dp ep cp attention_dp sequence_parallel}
+        fits verdict! cards ram limits speed samples remedies
         why=reasons notes
     """
 

@@ -23,7 +23,7 @@ from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.hosts import CPU
 from rigright.predict.kept import TIMES, at_percentile, columns_of
 from rigright.predict.room import whole_rates
-from rigright.predict.served import most_seqs, served, server_rates
+from rigright.predict.served import served, server_rates, started_for
 from rigright.predict.told import at, case_of, tell
 from rigright.verbs.serving.cards import dealt_of, memories
 from rigright.verbs.serving.timed import Speed, TimeParts
@@ -53,7 +53,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     dealt = dealt_of(case)
     chips = tuple({card.chip.id: card.chip for card in case.cards}.values()) if dealt is None else dealt.chips
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
-    weights, limits = case.serving.weights, _limits(case, traffic)
+    weights, limits = case.serving.weights, limits_of(case, traffic)
     rates = (
         server_rates(chips, case.engine, weights=weights)
         if dealt is None
@@ -119,21 +119,18 @@ def _least(values: Numbers) -> float:
     return float(np.min(values))
 
 
-def _limits(case: Case, traffic: Traffic) -> Limits:
+def limits_of(case: Case, traffic: Traffic) -> Limits:
     """What a replica holds and does in a pass; its cache counts tokens of such requests as come."""
-    layout, engine, settings = case.layout, case.engine, case.settings
+    layout = case.layout
     tokens = int(traffic.prompt_tok + traffic.output_tok)
     usual = memories(case.over(context_tok=tokens, batch=int(layout.dp)))
     ranks = layout.tp if layout.attention_dp else 1
-    load = np.nan if traffic.concurrency is None else traffic.concurrency
-    own = float(settings.max_seqs)
     heads = head_bytes(case.arch, case.serving.weights, drafts=case.drafts) / (layout.tp * layout.pp)
     pool = min(float(pool_tok(one, tokens)) * left_beside(one, heads) for one in usual)
-    seqs = most_seqs(engine, seqs=own, slots=own, load=load / layout.dp / ranks)
     return Limits(
         pool_tok=max(pool * ranks, 1.0),
-        max_seqs=float(own if case.serving.max_seqs else seqs) * ranks,
-        budget_tok=max(float(settings.budget_tok), 1.0),
+        max_seqs=started_for(case, users=traffic.concurrency) * ranks,
+        budget_tok=max(float(case.settings.budget_tok), 1.0),
     )
 
 

@@ -162,6 +162,7 @@ def _simulated(
         weights_format=case.serving.weights,
         kv=case.serving.kv,
         policy=policy_of(case.engine, load.policy),
+        serving=case.over(max_seqs=shop.max_seqs, budget_tok=shop.budget_tok).serving,
         layout=case.layout,
         replicas=fleet.replicas,
         prefill_workers=fleet.prefill_replicas,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import say
@@ -18,9 +16,8 @@ from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Tally, Targets, tally
-from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.speed import speed
-from rigright.verbs.simulate.shops import fleet_of, policy_of, shop_of
+from rigright.verbs.simulate.shops import fleet_of, shop_of
 from rigright.verbs.simulate.wish import ROUNDS, PlayWish
 
 SAMPLE = 400  # requests that show what a plan does
@@ -28,9 +25,7 @@ SAMPLE = 400  # requests that show what a plan does
 
 def play_case(case: Case, load: Load, *, wish: PlayWish) -> tuple[ReplicaFleet, Played]:
     """Play a load on a case."""
-    longest = int(np.max(load.prompt_tok + load.output_tok, initial=1))
-    policy = policy_of(case.engine, wish.policy)
-    shop = shop_of(case, worst(case), policy=policy, chunks=wish.chunks, context_tok=longest)
+    shop = shop_of(case, load, wish=wish)
     fleet = fleet_of(case, shop, wish=wish)
     return fleet, play_fleet(load, fleet)
 

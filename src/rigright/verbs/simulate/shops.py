@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isfinite
 
 import numpy as np
 
@@ -13,18 +12,22 @@ from rigright.base.words import say
 from rigright.choice.case import Case
 from rigright.choice.offload import beside_cards
 from rigright.cost.memory_kv import token_bytes
-from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.speed.dealt import Dealt
+from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.rates import Rates
+from rigright.cost.speed.service import Limits
 from rigright.cost.speed.step import overlap_of
 from rigright.cost.speed.work import work_of
+from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
 from rigright.predict.served import server_rates
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.law import law_of, pace_of
+from rigright.sim.load import Load
 from rigright.sim.server import Shop
-from rigright.verbs.serving.cards import dealt_of
+from rigright.verbs.serving.cards import dealt_of, worst
+from rigright.verbs.serving.speed import limits_of
 from rigright.verbs.simulate.wish import PlayWish
 
 POLICIES = "rigright.sim.policies"
@@ -44,11 +47,13 @@ def policy_of(engine: Engine, asked: str | None) -> str:
     return name
 
 
-def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | None, context_tok: int) -> Shop:
-    """One replica of a case; `context_tok` is the most that a request will hold."""
-    settings = case.settings
-    max_seqs, budget = _seats(case, memory), max(int(settings.budget_tok), 1)
-    blocks, block_tok = _blocks(case, memory)
+def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
+    """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
+    policy = policy_of(case.engine, wish.policy)
+    limits = limits_of(case, _usual(load, machines=wish.replicas))
+    budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
+    blocks, block_tok = _blocks(case, limits)
+    max_seqs = _seats(case, limits)
     dealt = dealt_of(case)
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
     rates = _rates(case, dealt)
@@ -62,10 +67,11 @@ def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | No
         layout=replace(case.layout, dp=1),
         shares=None if dealt is None else dealt.shares,
     )
+    longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
     return Shop(
         pace=pace_of(
             law, layout=case.layout, max_seqs=max_seqs, budget_tok=budget,
-            context_tok=max(context_tok, LEAST_CONTEXT_TOK), overlap=float(np.min(overlap_of(work, rates))),
+            context_tok=longest, overlap=float(np.min(overlap_of(work, rates))),
         ),
         manner=shelf.take(POLICIES, policy, bears="MANNER"),
         pick=shelf.take(POLICIES, policy, bears="pick"),
@@ -73,35 +79,46 @@ def shop_of(case: Case, memory: ServingMemory, *, policy: str, chunks: bool | No
         block_tok=block_tok,
         max_seqs=max_seqs,
         budget_tok=budget,
-        chunks=policy not in WHOLE_PROMPTS if chunks is None else chunks,
+        chunks=policy not in WHOLE_PROMPTS if wish.chunks is None else wish.chunks,
         most_context_tok=case.arch.max_context_tok,
         request_s=float(np.max(rates.request_s)),
     )  # fmt: skip
 
 
-def _seats(case: Case, memory: ServingMemory) -> int:
+def _usual(load: Load, *, machines: int) -> Traffic:
+    """A load as one machine's traffic of requests of its usual lengths."""
+    return Traffic(
+        prompt_tok=max(round(float(load.prompt_tok.mean())), 1),
+        output_tok=max(round(float(load.output_tok.mean())), 1),
+        concurrency=None if load.users is None else -(-load.users // machines),
+    )
+
+
+def _seats(case: Case, limits: Limits) -> int:
     """Sequences at once: as the engine is set up, and as many as there is room for states that each keeps."""
-    seats = max(int(case.settings.max_seqs), 1)
-    states = float(memory.states_bytes) / -(-case.serving.batch // case.layout.dp)
+    seats, memory, ranks = max(int(limits.max_seqs), 1), worst(case), int(ranks_of(case.layout))
+    states = float(memory.states_bytes) / -(-case.serving.batch // (case.layout.dp * ranks))
     if case.engine.pool != "share" or states <= 0:
         return seats
-    return max(min(seats, int(float(memory.pool_bytes) / states)), 1)
+    return max(min(seats, int(float(memory.pool_bytes) / states) * ranks), 1)
 
 
-def _blocks(case: Case, memory: ServingMemory) -> tuple[int, int]:
-    """Blocks of the cache and tokens of one; ranks that hold their own sequences add up."""
-    if not float(memory.unit_bytes) > 0:
+def _blocks(case: Case, limits: Limits) -> tuple[int, int]:
+    """Blocks of the cache and tokens of one."""
+    memory, shares = worst(case), case.engine.pool == "share"
+    if not float(memory.cache_bytes if shares else memory.unit_bytes) > 0:
         return ENDLESS_BLOCKS, 1
-    ranks = int(case.layout.tp) if case.layout.attention_dp else 1
-    blocks = float(memory.blocks)
-    if not isfinite(blocks) or blocks < 1:
+    block_tok = max(int(memory.unit_tok), 1)
+    ranks = int(ranks_of(case.layout))  # of others than those that share, each slot has a cache of its own
+    pool_tok = limits.pool_tok if shares else float(memory.blocks) * block_tok * ranks
+    if not min(float(memory.pool_bytes), pool_tok // block_tok) >= 1:
         raise AskError(
             say(
                 "no memory is left for the KV cache of {model}; `rigright explain` shows why",
                 model=case.arch.name,
             )
         )
-    return int(blocks) * ranks, max(int(memory.unit_tok), 1)
+    return int(pool_tok) // block_tok, block_tok
 
 
 def _rates(case: Case, dealt: Dealt | None = None) -> Rates:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
-from rigright.demand import Layout
+from rigright.demand import Layout, Serving
 from rigright.sim.tally import Tally, Targets
 
 
@@ -35,6 +35,7 @@ class Simulated:
     weights_format: str
     kv: str
     policy: str
+    serving: Serving  # with what the engine was started for
     layout: Layout
     replicas: int
     prefill_workers: int
@@ -58,7 +59,8 @@ class Simulated:
 
     TOLD = """
         model machine engine engine_version weights_format kv policy replicas prefill_workers router
-        pool_tok max_seqs budget_tok layout{tp pp dp ep cp attention_dp} load
+        pool_tok max_seqs budget_tok serving
+        layout{tp pp dp ep cp attention_dp sequence_parallel} load
         targets{ttft_s tpot_s percentile} certainty
         means=.{ttft_s tpot_s output_tok_per_s}
         *tally binds against notes

@@ -32,7 +32,6 @@ from rigright.search.chunks import each_chunk
 from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
 from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
 from rigright.search.market import Market
-from rigright.search.pools import parts_work, points_of, pools_of, workers_of
 from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
@@ -296,6 +295,8 @@ def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
     wish, way = one.question.wish, one.way
     if not one.question.more or not one.question.apart or _is_cut(one.question):
         return
+    from rigright.search.pools import parts_work, points_of, pools_of, workers_of
+
     parted = np.array([way.usual and parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
     able = one.room.fits & one.may & parted[:, None]
     if not able.any():

@@ -249,7 +249,7 @@ def test_every_format_bears_source_and_order_of_loss():
 def test_layers_said_to_be_alike_get_the_same_types(mix, layers):
     model = arch(LLAMA_70B | {"num_hidden_layers": layers})
     outside, form = place(model), mixes()[mix]
-    firsts = alike(form.id, layers, outside=outside)
+    firsts = alike(form.id, layers, layers=outside.layers)
     for index, layer in enumerate(model.trunk.layers):
         own, first = (place_of(layer, outside, index=at) for at in (index, firsts[index]))
         assert firsts[index] <= index
@@ -259,8 +259,8 @@ def test_layers_said_to_be_alike_get_the_same_types(mix, layers):
 
 def test_a_mix_without_rules_for_places_has_one_kind_of_layer():
     outside = place(arch(LLAMA_70B))
-    assert set(alike("gguf:Q8_0", 80, outside=outside)) == {0}
-    assert len(set(alike("gguf:Q4_K_M", 80, outside=outside))) > 1
+    assert set(alike("gguf:Q8_0", 80, layers=outside.layers)) == {0}
+    assert len(set(alike("gguf:Q4_K_M", 80, layers=outside.layers))) > 1
 
 
 # bytes of ggml-org's and LM Studio's files, and what llama-bench reports of them: 11.27 and 59.02 GiB

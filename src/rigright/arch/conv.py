@@ -78,18 +78,21 @@ def sites(flow: Flow) -> int:
 
 def keep(flow: Flow) -> Flow:
     """The map is needed again in the backward pass."""
-    return flow if flow.held else replace(flow, held=True, kept=flow.kept + elems(flow))
+    if flow.held:
+        return flow
+    return Flow(
+        shape=flow.shape, held=True, weights=flow.weights, maps=flow.maps, kept=flow.kept + elems(flow)
+    )
 
 
 def write(flow: Flow, shape: Map | None = None, *, weights: tuple[Weight, ...] = ()) -> Flow:
     """An op writes a new map."""
     shape = shape or flow.shape
-    return replace(
-        flow,
+    return Flow(
         shape=shape,
-        held=False,
         weights=(*flow.weights, *weights),
         maps=(*flow.maps, math.prod(shape)),
+        kept=flow.kept,
     )
 
 

@@ -50,6 +50,7 @@ SHARED_WIDTH = (
     "shared_intermediate_size",
 )
 SHARED = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
+OF_A_LAYER = (*EXPERTS, *PER_TOK, *WIDTH, *SHARED_WIDTH, *SHARED)  # each may be a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +157,11 @@ def read_mixture(
     size = size or read_sizes(config)
     blocks_of = tuple(attends) or attentions(size, style, mixture=mixture)
     sparse = sparse_layers(config, size.layers, dense_first=mixture.dense_first)
+    listed = any(isinstance(config.raw.get(key), list) for key in OF_A_LAYER)
+    first = sparse.index(True) if any(sparse) else 0
+    alike = None if listed or not any(sparse) else routing(config, first, shared=mixture.shared)
     routes = tuple(
-        routing(config, index, shared=mixture.shared) if has_experts else None
+        (alike or routing(config, index, shared=mixture.shared)) if has_experts else None
         for index, has_experts in enumerate(sparse)
     )
 

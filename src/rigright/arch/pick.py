@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rigright.arch import strangers
 from rigright.arch.config import Config
 from rigright.arch.decoder import HEADS, HIDDEN, LAYERS
 from rigright.arch.defaults import full, kind_of_class
@@ -41,6 +40,8 @@ def read_family(config: Config, name: str) -> Arch:
             }
             return _warned(read_family(inner.over(**said), name), _inner_only(config, key))
     # the nearest family's reading, and where that fails the generic one
+    from rigright.arch import strangers
+
     told = _told(config)
     near = strangers.by_keys(config, shelf.names(FAMILIES))
     near = near or (strangers.by_name(told[0], config, matches=_matches()) if told else None)

@@ -92,13 +92,17 @@ def place_of(layer: Layer, outside: Place, *, index: int) -> Place:
 
 
 @cache
-def alike(mix_id: str, count: int, *, outside: Place) -> tuple[int, ...]:
-    """For each of so many layers the first that the rules of a mix treat like it."""
+def alike(mix_id: str, count: int, *, layers: int) -> tuple[int, ...]:
+    """For each of so many layers of a tower the first that the rules of a mix treat like it.
+
+    `layers`: of the model's trunk, whose eighths the rules speak of.
+    """
     rules = mixes()[mix_id.removeprefix(GGUF)].rules
-    asked = {one for rule in rules for one in rule.when if _parts(one)[0] in _BY_INDEX}
+    asked = [_parts(one) for one in {one for rule in rules for one in rule.when}]
+    laws = [(_BY_INDEX[name], number) for name, number in asked if name in _BY_INDEX]
     first: dict[tuple[bool, ...], int] = {}
     return tuple(
-        first.setdefault(tuple(_holds(one, replace(outside, index=index)) for one in asked), index)
+        first.setdefault(tuple(law(index, layers, number) for law, number in laws), index)
         for index in range(count)
     )
 
@@ -145,21 +149,24 @@ _CONDITIONS: dict[str, Callable[[Place, int], bool]] = {
     "experts>": lambda place, number: place.experts >= number,
     "experts": lambda place, number: place.experts == number,
     "experts!": lambda place, number: place.experts != number,
-    "first": lambda place, number: place.index < place.layers // number,
-    "middle": lambda place, number: place.layers // number <= place.index < 7 * place.layers // number,
-    "index<": lambda place, number: place.index < number,
-    "more": lambda place, _: more_bits(place.index, place.layers),
     "falcon": lambda place, _: place.falcon,
     "!falcon": lambda place, _: not place.falcon,
     "70b": lambda place, _: place.seventy_b,
     "untied": lambda place, _: not place.tied,
     "plain": lambda _place, _: False,
 }
-_BY_INDEX = {"first", "middle", "index<", "more"}
+_BY_INDEX: dict[str, Callable[[int, int, int], bool]] = {  # by a layer's place, of how many
+    "first": lambda index, layers, number: index < layers // number,
+    "middle": lambda index, layers, number: layers // number <= index < 7 * layers // number,
+    "index<": lambda index, _, number: index < number,
+    "more": lambda index, layers, _: more_bits(index, layers),
+}
 
 
 def _holds(condition: str, where: Place) -> bool:
     name, number = _parts(condition)
+    if name in _BY_INDEX:
+        return _BY_INDEX[name](where.index, where.layers, number)
     return _CONDITIONS[name](where, number)
 
 

@@ -13,10 +13,9 @@ import numpy as np
 from rigright.arch.record import Arch, Mix
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA
-from rigright.cost.anchored import moved
 from rigright.cost.memory_kv import unlike_layers
 from rigright.demand import Numbers
-from rigright.facts.anchors import ANY, RunCase, anchors
+from rigright.facts.anchors import ANY, Anchor, RunCase, anchors
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.classes import class_of, kin_of
 from rigright.facts.corrections import corrections
@@ -86,7 +85,25 @@ def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
     engine = what.engine
     seen = bands_of(subject).get("seen", {})
     own = [one for one in anchors() if one.subject == subject and one.engine in {"", engine}]
-    placed = {
+    placed = _placed(own, chips, what=what) if own else {}
+    return Known(
+        chip=np.array([_chip_level(chip, seen) for chip in chips]),
+        engine=np.array([_engine_level(chip, what, seen=seen) for chip in chips]),
+        kind=not what.kind or what.kind in seen.get("kinds", ()),
+        model=not what.model or what.model in seen.get("models", ()),
+        source=source_family(what.source) in seen.get("sources", ()),
+        shift={name: np.array([shift for shift, _ in each]) for name, each in placed.items()},
+        narrow={name: np.array([narrow for _, narrow in each]) for name, each in placed.items()},
+    )
+
+
+def _placed(
+    own: Sequence[Anchor], chips: Sequence[Chip], *, what: Ran
+) -> dict[str, list[tuple[float, float]]]:
+    """By figure: where the user's own runs put each chip, and what they leave of its band."""
+    from rigright.cost.anchored import moved
+
+    return {
         figure: [
             moved(
                 [one for one in own if one.figure == figure and one.chip == chip.id],
@@ -97,15 +114,6 @@ def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
         ]
         for figure in sorted({one.figure for one in own})
     }
-    return Known(
-        chip=np.array([_chip_level(chip, seen) for chip in chips]),
-        engine=np.array([_engine_level(chip, what, seen=seen) for chip in chips]),
-        kind=not what.kind or what.kind in seen.get("kinds", ()),
-        model=not what.model or what.model in seen.get("models", ()),
-        source=source_family(what.source) in seen.get("sources", ()),
-        shift={name: np.array([shift for shift, _ in each]) for name, each in placed.items()},
-        narrow={name: np.array([narrow for _, narrow in each]) for name, each in placed.items()},
-    )
 
 
 def known_of_one(subject: str, chip: Chip, *, what: Ran) -> Known:

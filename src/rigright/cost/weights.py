@@ -128,7 +128,7 @@ def _unlike(
     """Layers that a format may store in another way, each with its first place and how many there are."""
     layers = arch.trunk.layers
     mixed = isinstance(form, formats.GgufMix)
-    firsts = alike(form.id, len(layers), outside=outside) if mixed else (0,) * len(layers)
+    firsts = alike(form.id, len(layers), layers=outside.layers) if mixed else (0,) * len(layers)
     unlike = {(first, id(layer)): layer for first, layer in zip(firsts, layers, strict=True)}
     times = Counter((first, id(layer)) for first, layer in zip(firsts, layers, strict=True))
     yield from (((first, layer), times[first, one]) for (first, one), layer in unlike.items())
@@ -180,7 +180,7 @@ class _Mixed:
         if not self._is_filed(tower):
             return ()
         outside = place(self.arch)
-        firsts = alike(self.mix.id, len(tower.layers), outside=outside)
+        firsts = alike(self.mix.id, len(tower.layers), layers=outside.layers)
         unlike = {(first, id(layer)): layer for first, layer in zip(firsts, tower.layers, strict=True)}
         sizes = {
             key: _mix_weights(self.mix, layer.weights, where=place_of(layer, outside, index=key[0]))

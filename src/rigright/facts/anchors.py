@@ -112,13 +112,22 @@ def anchors() -> tuple[Anchor, ...]:
 
 def unmoved(law: Callable[P, T]) -> Callable[P, T]:
     """A law whose answers are remembered for as long as no run of the user's own moves any of them."""
-    known = cast("Callable[P, T]", lru_cache(maxsize=MANY)(law))
+    return remembered(most=MANY)(law)
 
-    @wraps(law)
-    def asked(*given: P.args, **named: P.kwargs) -> T:
-        return law(*given, **named) if anchors() else known(*given, **named)
 
-    return asked
+def remembered(*, most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """The same of so many answers."""
+
+    def kept(law: Callable[P, T]) -> Callable[P, T]:
+        known = cast("Callable[P, T]", lru_cache(maxsize=most)(law))
+
+        @wraps(law)
+        def asked(*given: P.args, **named: P.kwargs) -> T:
+            return law(*given, **named) if anchors() else known(*given, **named)
+
+        return asked
+
+    return kept
 
 
 def told(anchor: Anchor) -> None:

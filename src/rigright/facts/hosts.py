@@ -8,7 +8,6 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIB, MEGA
 from rigright.base.words import Sentence, say, with_commas
 from rigright.facts.chips import Chip, memory_share
-from rigright.facts.cpu_rates import VECTOR_FLOPS, vectors
 from rigright.facts.cpus import CHANNEL_BYTES
 
 CPU_ID = "cpu-"  # how the id of a processor begins that works as a chip
@@ -97,6 +96,8 @@ def _gib(size_bytes: float) -> str:
 
 def host_chip(host: Host, *, threads: int | None = None) -> Chip:
     """The processor as a chip that engines run on, its memory that of the machine."""
+    from rigright.facts.cpu_rates import VECTOR_FLOPS, vectors
+
     known = vectors().get(host.cpu.architecture)
     flops_per_cycle = VECTOR_FLOPS if known is None else known.flops_per_cycle
     cores = host.cpu.cores * host.sockets

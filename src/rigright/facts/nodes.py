@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import lru_cache
 
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
@@ -19,6 +20,7 @@ from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
 from rigright.facts.units import boxes_of
 
+MANY = 256  # texts that are remembered
 MOST_CARDS = 4096
 MOST_NODES = 65536
 WIDTHS = (16, 8, 4, 1)  # of a slot
@@ -93,6 +95,7 @@ class Node:
         return all(card.chip.vendor == CPU for card in self.cards)
 
 
+@lru_cache(maxsize=MANY)
 def find_node(text: str) -> Node:
     """The cards and boxes a loose text means, with their host; a cloud's instance by its full name."""
     taken = take_host(text[:MAX_NAME_CHARS])

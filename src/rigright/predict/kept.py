@@ -20,7 +20,7 @@ from rigright.cost.known import NOTHING, Known, known_of, ran
 from rigright.cost.speed.apart import Apart
 from rigright.cost.speed.service import Service
 from rigright.demand import Numbers
-from rigright.facts.anchors import ANY, RunCase
+from rigright.facts.anchors import ANY, RunCase, unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import Host, host_chip
@@ -83,16 +83,17 @@ def chance_of(told: Estimate, *, bound: float) -> float:
     return float(chance(np.log(told.value / bound), told.high / told.value))
 
 
+@unmoved
 def edges_of(
     arch: Arch,
     engine: Engine,
     *,
-    kinds: Sequence[Sequence[Chip]],
-    hosts: Sequence[Host | None] = (),
+    kinds: tuple[tuple[Chip, ...], ...],
+    hosts: tuple[Host | None, ...] = (),
     case: RunCase = ANY,
 ) -> dict[str, Numbers]:
     """How many times worse each figure may be in one case of ten, one entry a kind of machine."""
-    hosts = hosts or [None] * len(kinds)
+    hosts = hosts or (None,) * len(kinds)
     found = {name: np.ones(len(kinds)) for name in (*TIMES, *RATES, UNPROVEN)}
     plain = [
         place

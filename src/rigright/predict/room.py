@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from rigright.cost.memory_serving import (
     stage_memories,
 )
 from rigright.cost.memory_settings import Device
-from rigright.cost.speed.dealt import Dealt, deal
 from rigright.cost.speed.rates import Rates, rates_of
 from rigright.cost.speed.work import Work
 from rigright.cost.weights import weigh
@@ -29,6 +29,9 @@ from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.nodes import Card
 from rigright.predict.columns import blended
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.dealt import Dealt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +157,8 @@ def _places(
 def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: Work) -> Dealt:
     """What part of a pass each of unlike cards does, that hold so many sequences."""
     places = _places(arch, mix, serving=serving, layout=Layout(pp=len(mix)))
+    from rigright.cost.speed.dealt import deal
+
     return deal([card.chip for card in mix], work, bounds=[bound for _, bound in places])
 
 

@@ -16,7 +16,6 @@ from rigright.arch.record import Arch
 from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.speed.apart import Apart, serve_apart
-from rigright.cost.speed.dealt import evenness
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, Service, serve
@@ -78,6 +77,8 @@ def piped(arch: Arch, engine: Engine, *, work: Work, stages: Numbers) -> Numbers
     stages = np.asarray(stages, dtype=int)
     gain = np.ones(int(stages.max(initial=1)) + 1)
     if engine.split == "layer":
+        from rigright.cost.speed.dealt import evenness
+
         for pp in {*stages.ravel().tolist()} - {1}:
             gain[pp] = evenness(work, even_bounds(len(arch.trunk.layers), pp, split=engine.split))
     return gain[stages]

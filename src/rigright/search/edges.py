@@ -39,10 +39,10 @@ def edges_at(question: Question, way: Way, *, points: Points) -> dict[str, Numbe
     """How many times worse each figure of a layout may be in one case of ten, as people are told."""
     kinds = [question.kinds[place] for place in way.kinds]
     alone = [kind.chip.vendor == CPU for kind in kinds]
-    hosts = [
+    hosts = tuple(
         kind.host if way.offload is not None or cpu else None for kind, cpu in zip(kinds, alone, strict=True)
-    ]
-    asked: Any = {"engine": way.engine, "kinds": [kind.chips for kind in kinds], "hosts": hosts}
+    )
+    asked: Any = {"engine": way.engine, "kinds": tuple(kind.chips for kind in kinds), "hosts": hosts}
     apart = bool(len(points) and points.prefill_dp[0] > 0)
     loads = np.nan_to_num(points.load)
     if any(one.chip in {chip.id for kind in kinds for chip in kind.chips} for one in anchors()):

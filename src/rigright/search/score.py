@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 from math import ceil
 from typing import Any
 
 import numpy as np
 
+from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import in_ram
@@ -17,8 +19,8 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.speed.rates import Rates, beside
 from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, work_of
-from rigright.demand import Layout, Numbers
-from rigright.facts.anchors import anchors
+from rigright.demand import Layout, Numbers, PlanWish
+from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
@@ -29,7 +31,7 @@ from rigright.predict.told import case_of, most_output
 from rigright.search.chunks import each_chunk
 from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
 from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
-from rigright.search.pools import parts_work, points_of, pools_of, workers_of
+from rigright.search.market import Market
 from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 
@@ -38,6 +40,21 @@ SERVED = (
     *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
     *("memory_share", "compute_share", "link_share", "fixed_share", "compute_busy", "work_busy"),
 )
+ROOMS = 256  # and rooms of replicas
+TABLES = 16  # scores that are remembered: of a whole catalogue each is some megabytes
+# of a question and of its wish, what layouts are scored by
+SPACE = ("kinds", "ways", "usual", "cut", "more", "apart", "pace_tok_per_s")
+SENT = (
+    "prompt_tok",
+    "output_tok",
+    "context_tok",
+    "cached_share",
+    "users",
+    "rate_per_s",
+    "growth",
+)
+AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody told is as high as
+NO_MARKET = Market(today=date.min, cards={}, offers={})  # layouts are scored without prices
 COLUMNS = (*SERVED, "held", *EDGES, *OF_LAYOUTS)  # held: sequences that a replica is set up for
 CUTS = ("tp", "pp", "dp", "ep")
 SUBJECT = "speed_serving"
@@ -88,7 +105,15 @@ def context_tok(question: Question) -> int:
 
 
 def score(question: Question) -> Scored:
-    """Score the whole space of a question."""
+    """Score the whole space of a question: once for all that differ in prices and in limits alone."""
+    own = () if question.is_loaded else AIMED
+    wish = PlanWish(**{name: getattr(question.wish, name) for name in (*SENT, *own)})
+    return _scored(question.arch, wish, **{name: getattr(question, name) for name in SPACE})
+
+
+@remembered(most=TABLES)
+def _scored(arch: Arch, wish: PlanWish, **space: Any) -> Scored:
+    question = Question(arch=arch, wish=wish, market=NO_MARKET, **space)
     parts = [part for place in range(len(question.ways)) for part in _score_way(question, place)]
     return Scored(
         points=joined([part.points for part in parts]),
@@ -106,8 +131,7 @@ def _score_way(question: Question, place: int) -> Iterator[Scored]:
         if way.offload is not None:
             work = replace(work, ram=in_ram(question.arch, way.offload))
         rates = _rates(question, alike, work=work)
-        for shapes in shapes_of(question.arch, alike, kinds=question.kinds):
-            replicas = _replicas(question, alike, place=place, shapes=shapes)
+        for replicas in _replicas(question, alike, place=place):
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
                 yield from _judged(question, found, work=work, rates=rates, way=alike)
 
@@ -214,32 +238,41 @@ class _Replicas:
     room: Room
 
 
-def _replicas(question: Question, way: Way, *, place: int, shapes: Shapes) -> _Replicas:
-    kinds = tuple(question.kinds[kind] for kind in way.kinds)
+def _replicas(question: Question, way: Way, *, place: int) -> Iterator[_Replicas]:
     users = question.wish.users
+    most = DEFAULT_SEQS if users is None else min(ceil(users * question.wish.growth), DEFAULT_SEQS)
     asked = Asked(
         context_tok=context_tok(question),
         traffic_tok=traffic_tok(question),
-        most_seqs=DEFAULT_SEQS if users is None else min(ceil(users * question.wish.growth), DEFAULT_SEQS),
+        most_seqs=DEFAULT_SEQS if way.engine.pool == "share" else most,
     )
-    serving, mix, width = way.serving(context_tok=asked.context_tok), kinds[0].mix, len(shapes.tp)
-    if mix:  # only all of them, one after another
-        room = mixed_room(question.arch, serving, mix=mix, asked=asked, width=width)
-    else:
-        cards = stacked([device_of(kind.card, way.engine) for kind in kinds])
-        room = room_of(
-            question.arch, serving, device=at(cards, (slice(None), None)), layout=shapes.layout(),
-            asked=asked, shape=(len(kinds), width),
-        )  # fmt: skip
-    return _Replicas(
-        question=question,
-        way=way,
-        place=place,
-        kinds=kinds,
-        shapes=shapes,
-        may=stands(shapes, kinds, tensor=way.engine.split == "tensor"),
-        room=room.less(head_bytes(question.arch, way.weights, drafts=way.drafts) / shapes.chips),
-    )
+    kinds = tuple(question.kinds[kind] for kind in way.kinds)
+    for shapes, may, room in _rooms(question.arch, replace(way, kinds=()), kinds=kinds, asked=asked):
+        yield _Replicas(
+            question=question, way=way, place=place, kinds=kinds, shapes=shapes, may=may, room=room
+        )
+
+
+@remembered(most=ROOMS)
+def _rooms(
+    arch: Arch, way: Way, *, kinds: tuple[Kind, ...], asked: Asked
+) -> tuple[tuple[Shapes, Numbers, Room], ...]:
+    """The ways to cut a replica, where each may stand, and its room there: the same under every load."""
+    serving, mix = way.serving(context_tok=asked.context_tok), kinds[0].mix
+    found = []
+    for shapes in shapes_of(arch, way, kinds=kinds):
+        if mix:  # only all of them, one after another
+            room = mixed_room(arch, serving, mix=mix, asked=asked, width=len(shapes.tp))
+        else:
+            cards = stacked([device_of(kind.card, way.engine) for kind in kinds])
+            room = room_of(
+                arch, serving, device=at(cards, (slice(None), None)), layout=shapes.layout(),
+                asked=asked, shape=(len(kinds), len(shapes.tp)),
+            )  # fmt: skip
+        may = stands(shapes, kinds, tensor=way.engine.split == "tensor")
+        room = room.less(head_bytes(arch, way.weights, drafts=way.drafts) / shapes.chips)
+        found.append((shapes, may, room))
+    return tuple(found)
 
 
 def _fitting(one: _Replicas) -> Scored:
@@ -262,6 +295,8 @@ def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
     wish, way = one.question.wish, one.way
     if not one.question.more or not one.question.apart or _is_cut(one.question):
         return
+    from rigright.search.pools import parts_work, points_of, pools_of, workers_of
+
     parted = np.array([way.usual and parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
     able = one.room.fits & one.may & parted[:, None]
     if not able.any():

@@ -25,7 +25,6 @@ from rigright.search.record import Found, Plan, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options, prices_of
 from rigright.search.sure import Doubts, doubted, doubts_of
-from rigright.search.unrun import no_way
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 
 ONE_MACHINE = 8  # cards of it at most
@@ -89,6 +88,8 @@ def searched(question: Question) -> tuple[Table, tuple[Limit, ...], tuple[Limit,
         if last is None or (size and not (spills and len(last[0].options.index))):
             last = table, limits, comfort
     if last is None:
+        from rigright.search.unrun import no_way
+
         raise AskError(no_way(question))
     return last
 

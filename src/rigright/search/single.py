@@ -29,7 +29,6 @@ from rigright.search.market import Market
 from rigright.search.plans import Table, drafting_notes, fitted, layout_at, serving_at
 from rigright.search.question import ask, offloaded
 from rigright.search.serving import best, wider
-from rigright.search.unrun import is_known, no_way
 
 SAMPLE_TOK = 512  # of a text that is read as a whole
 NO_DAY = date(1970, 1, 1)  # of a market without prices: nothing is bought
@@ -141,6 +140,8 @@ def _searched(
     question = replace(ask(arch, work, market=market, cut=wish, said=said), apart=False)
     if any(one.ways for one in (question, wider(question), offloaded(question))):
         return best(question)
+    from rigright.search.unrun import is_known, no_way
+
     if is_known(question):
         raise AskError(no_way(question))
     return None

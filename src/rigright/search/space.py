@@ -76,9 +76,9 @@ class Points:
 
 def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, ...]:
     """The ways to cut one replica that heads and layers allow, experts too where there are any."""
-    most = max(kinds[place].counts[-1] for place in way.kinds)
+    most = max(kind.counts[-1] for kind in kinds)
     layers = len(arch.trunk.layers)
-    counts = {count for place in way.kinds for count in kinds[place].counts}
+    counts = {count for kind in kinds for count in kind.counts}
     if way.engine.split == "layer":
         pairs = [(1, pp) for pp in sorted(counts | {1}) if pp <= min(most, layers, MOST_TP)]
     else:

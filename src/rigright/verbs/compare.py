@@ -95,7 +95,7 @@ def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
     if plan is None or not isinstance(plan.work, Serving) or takes_images(arch, thing.wish):
         return Contender(asked=thing.asked, plan=plan, fits=bool(found.plans), broken=found.broken)
     from rigright.verbs.comparing.roof import roof_of
-    from rigright.verbs.planning.reasons import case_of, traffic_of
+    from rigright.verbs.planning.case import case_of, traffic_of
     from rigright.verbs.serving.speed import speed
 
     load = traffic_of(plan, understood(arch, thing.wish, found=found), arch=arch)

@@ -15,12 +15,9 @@ from rigright.search.single import single
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.cards import card_uses, deal_notes, worst
-from rigright.verbs.serving.explained import Explained
+from rigright.verbs.serving.explained import Explained, Reason, Remedy
 from rigright.verbs.serving.limits import limits
-from rigright.verbs.serving.pictures import resized
 from rigright.verbs.serving.ram import ram_use
-from rigright.verbs.serving.reasons import reasons
-from rigright.verbs.serving.remedies import remedies
 from rigright.verbs.serving.speed import speed, traffic_of
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
@@ -33,7 +30,10 @@ def explain(
     wish = wish or ServingWish()
     arch = open_model(model)
     check_single(arch, wish)
-    arch = arch if wish.image_size is None else resized(arch, wish.image_size)
+    if wish.image_size is not None:
+        from rigright.verbs.serving.pictures import resized
+
+        arch = resized(arch, wish.image_size)
     found = single(arch, node, wish=wish)
     told = explain_case(found.case, machine=node.shown, why=why)
     if told.speed is not None:
@@ -57,6 +57,16 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         from rigright.verbs.serving.samples import sample_speed
 
         samples = sample_speed(case)
+    changes: tuple[Remedy, ...] = ()
+    if not fits:
+        from rigright.verbs.serving.remedies import remedies
+
+        changes = remedies(case)
+    behind: tuple[Reason, ...] = ()
+    if why:
+        from rigright.verbs.serving.reasons import reasons
+
+        behind = reasons(case, memory, speed=timed)
     return Explained(
         model=case.arch.name,
         params=params(case.arch),
@@ -73,8 +83,8 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         layout=case.layout,
         cards=cards,
         limits=limits(case, memory, fullest=fullest) if generates(case.arch) else None,
-        remedies=() if fits else remedies(case),
-        reasons=reasons(case, memory, speed=timed) if why else (),
+        remedies=changes,
+        reasons=behind,
         notes=(*case.notes, *deal_notes(case)) if fits else case.notes,
         speed=timed,
         samples=samples,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rigright.arch.count import active_params, params
@@ -18,6 +19,8 @@ from rigright.facts.licences import licence_of
 from rigright.facts.tariffs import HOME, find_place, places
 from rigright.verbs.clock import today
 from rigright.verbs.planning.planned import Planned
+
+MARKETS = 8  # of other days, currencies and price files, that are kept
 
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
@@ -33,27 +36,15 @@ if TYPE_CHECKING:
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
     """Plan machines for a model; `asked` is the command to build on."""
     from rigright.cost.memory_kv import generates
-    from rigright.search.find import SERVED, TRAINED, find
-    from rigright.verbs.planning.checks import check
+    from rigright.search.find import SERVED, TRAINED
 
     wish = wish or PlanWish()
-    arch = arch_of(model, wish)
-    check(arch, wish)
-    day = today()
-    market = market_of(wish, day=day)
-    named = _named(wish, market.there)
-    found = find(arch, wish, market=market)
-    filled = understood(arch, wish, found=found)
-    planned = Planned(
-        model=arch.name,
-        params=params(arch),
-        active_params=active_params(arch),
-        licence=licence_of(arch.name),
-        wish=filled,
-        found=found,
-        today=day.isoformat(),
+    arch, market, planned = _searched(model, wish, alone=False)
+    found, filled = planned.found, planned.wish
+    planned = replace(
+        planned,
         notes=(
-            *named,
+            *_named(wish, market.there),
             *_rate(wish),
             *_tariff(wish, found),
             *_own(found, market),
@@ -62,7 +53,6 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         ),
         seen_cards=0 if market.there is None or wish.on is None else market.there.n_cards,
         asked=asked,
-        model_asked=model,
     )
     if filled.work in SERVED or filled.work in TRAINED:
         planned = replace(planned, notes=(*_open(arch, wish, planned=planned), *planned.notes))
@@ -75,6 +65,33 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     from rigright.verbs.planning.reasons import reasons
 
     return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
+
+
+def plans(model: str, *, wish: PlanWish) -> Planned:
+    """The plans alone, for who asks many questions: no notes, no next steps, no other machine instead."""
+    return _searched(model, wish, alone=True)[2]
+
+
+def _searched(model: str, wish: PlanWish, *, alone: bool) -> tuple[Arch, Market, Planned]:
+    from rigright.search.find import find
+    from rigright.verbs.planning.checks import check
+
+    arch = arch_of(model, wish)
+    check(arch, wish)
+    day = today()
+    market = market_of(wish, day=day)
+    found = find(arch, wish, market=market, alone=alone)
+    planned = Planned(
+        model=arch.name,
+        params=params(arch),
+        active_params=active_params(arch),
+        licence=licence_of(arch.name),
+        wish=understood(arch, wish, found=found),
+        found=found,
+        today=day.isoformat(),
+        model_asked=model,
+    )
+    return arch, market, planned
 
 
 def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]:
@@ -90,7 +107,7 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
 
             yield from length_decides(arch, first.work, layout=first.layout, room_bytes=first.room_bytes)
     elif isinstance(first.work, Serving) and generates(arch):
-        from rigright.verbs.planning.reasons import case_of, traffic_of
+        from rigright.verbs.planning.case import case_of, traffic_of
         from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
         load = traffic_of(first, planned.wish, arch=arch)
@@ -113,7 +130,7 @@ def arch_of(model: str, wish: PlanWish) -> Arch:
 
 def market_of(wish: PlanWish, *, day: date) -> Market:
     """The market of a day, the user's own prices before ours, with the machine that is on or owned."""
-    from rigright.search.market import market_on
+    from rigright.facts.own_prices import in_force
     from rigright.verbs.seen.here import looked_at
 
     own: tuple[Price, ...] = ()
@@ -123,7 +140,8 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
         own = read_own(wish.prices_file, today=day)
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)
-    market = market_on(day, own=own, currency=wish.currency, used=wish.used)
+    kept = tuple(in_force().items())
+    market = _market(day, own=own, currency=wish.currency, used=wish.used, kept=kept)
     return replace(market, there=there, ordered=ordered)
 
 
@@ -134,6 +152,15 @@ def ordered(
     from rigright.verbs.ordering import ordered as put_together
 
     return put_together(cards, machines, host=host, stored=stored, today=today)
+
+
+@lru_cache(maxsize=MARKETS)
+def _market(day: date, *, kept: object, own: tuple[Price, ...], currency: str, used: bool) -> Market:
+    """What is asked on a day, once for all questions; `kept`: the prices in force, which it reads."""
+    from rigright.search.market import market_on
+
+    del kept
+    return market_on(day, own=own, currency=currency, used=used)
 
 
 def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import tracemalloc
+from collections import Counter
 from multiprocessing import get_context
 from types import SimpleNamespace
 
@@ -15,11 +16,16 @@ from hypothesis import strategies as st
 
 from refusals import refused
 from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.words import tell
+from rigright.options.read import read_wish
 from rigright.options.rows import options_of
 from rigright.report.formats.text import render
 from rigright.report.pages import sweep as pages
 from rigright.report.screen import Screen
+from rigright.search import market, score
 from rigright.verbs.plan import plan as plan_verb
+from rigright.verbs.planning import steps
+from rigright.verbs.planning.planned import row_of
 from rigright.verbs.sweep import answer as answering
 from rigright.verbs.sweep import frame, journal
 from rigright.verbs.sweep.answer import WORDS, answer
@@ -194,15 +200,58 @@ def test_the_page_and_the_data_tell_every_answer(grid):
     assert json.dumps(told)
 
 
-def test_a_question_is_answered_as_plan_answers_it():
-    from rigright.options.read import read_wish
-
-    words = {"on": "1x h100", "users": "8", "prompt": "1k", "output": "256"}
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"on": "1x h100", "users": "8", "prompt": "1k", "output": "256"},
+        {"on": "2x rtx 4090", "rate": "2/s", "ttft": "2s"},
+        {"on": "1x rtx 3060", "weights": "bf16"},  # no room: why not, and nothing instead
+        {"own": "1x rtx 4090", "users": "4"},
+        {"chips": "h100, l40s", "max-chips": "2", "users": "16", "budget": "60000usd"},
+        {"mode": "finetune", "on": "1x h100", "method": "lora"},
+    ],
+    ids=lambda words: " ".join(words.values()),
+)
+def test_a_question_is_answered_as_plan_answers_it(words):
     one = answer(SweepQuestion(index=5, line=2, words={"model": "llama-3.1-8b", **words}))
-    first = plan_verb("llama-3.1-8b", wish=read_wish(words)).first
-    assert first is not None
+    found = plan_verb("llama-3.1-8b", wish=read_wish(words))
     assert one.index == 5
-    assert float(one.cells["ttft_s"]) == pytest.approx(first.figures["ttft_s"].value, rel=1e-5)
+    assert one.cells == {
+        "fits": "yes" if found.fits else "no",
+        **({} if found.first is None else row_of(found.first)),
+    }
+    assert one.why == ("" if found.fits else "; ".join(tell(it.reason, "en") for it in found.found.broken))
+
+
+def test_neighbours_of_a_grid_share_prices_rooms_and_scores(monkeypatch):
+    asked = Counter()
+
+    def counted(module, name):
+        law = getattr(module, name)
+
+        def wrapped(*given, **named):
+            asked[name] += 1
+            return law(*given, **named)
+
+        monkeypatch.setattr(module, name, wrapped)
+
+    counted(market, "market_on")
+    counted(score, "room_of")
+    counted(score, "stands")
+    counted(score, "_serve")
+    monkeypatch.setattr(steps, "steps", lambda *_, **__: pytest.fail("a row shows no next steps"))
+    prompt = "1237"  # of no other test
+    words = {"model": "llama-3.1-8b", "on": "2x l40s", "prompt": prompt, "output": "256", "engine": "vllm"}
+    ask = [{**words, "users": users, "tpot": tpot} for users in ("3", "5") for tpot in ("50ms", "80ms")]
+    told = [answer(SweepQuestion(index=0, line=2, words=one)) for one in ask[:1]]
+    rooms, scores = asked["room_of"], asked["_serve"]
+    assert rooms
+    assert scores
+    told += [answer(SweepQuestion(index=0, line=2, words=one)) for one in ask[1:]]
+    assert asked["market_on"] <= 1, "the day's prices are asked once"
+    assert asked["room_of"] == rooms, "the same replicas stand in the same room under any load"
+    assert asked["_serve"] == 2 * scores, "a limit scores nothing anew"
+    assert len({one.cells["concurrency"] for one in told}) == 2
 
 
 def test_every_option_of_plan_is_a_column_of_a_grid():

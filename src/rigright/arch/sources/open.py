@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from rigright.arch.classifiers import classifier
 from rigright.arch.record import Arch
-from rigright.arch.sources import find
+from rigright.arch.sources import zoo
 from rigright.arch.sources.opened import Opened
 from rigright.base.errors import AskError, DataError, MissingError, RigError
 from rigright.base.files import expanded
@@ -66,7 +65,13 @@ def _path(asked: str, *, is_base: bool = False) -> Opened | None:
 def _is_named_file(asked: str) -> bool:
     """Whether a file that is not here yet says which model it holds: Qwen3-32B-Q6_K.gguf."""
     whole = _SHARD.sub("", asked)
-    return whole.endswith(".gguf") and not re.search(r"[/\\~]", asked) and find.is_known(whole)
+    return whole.endswith(".gguf") and not re.search(r"[/\\~]", asked) and _is_known(whole)
+
+
+def _is_known(name: str) -> bool:
+    from rigright.arch.sources.find import is_known
+
+    return is_known(name)
 
 
 def _is_folder(path: Path) -> bool:
@@ -100,7 +105,7 @@ def _folder(path: Path, part: str, *, asked: str, open_base: Callable[[str], Ope
     """A model's folder; a folder without a model is None where the name may mean something else."""
     from rigright.arch.sources.folder import holds_model, open_folder
 
-    if not holds_model(path) and not _looks_like_path(asked) and find.is_known(asked):
+    if not holds_model(path) and not _looks_like_path(asked) and _is_known(asked):
         return None
     return open_folder(path, open_base, part=part or None)
 
@@ -138,9 +143,16 @@ def _named(asked: str) -> Opened:
     """A name: of the zoo, else of the hub."""
     if asked.startswith(HUB):
         return _hub(asked.removeprefix(HUB))
+    exact = zoo.exact(asked)
+    if exact is not None:
+        return Opened(arch=zoo.arch(exact))
+    from rigright.arch.sources.find import find
+
     try:
-        return Opened(arch=find.find(_SHARD.sub("", asked)))
+        return Opened(arch=find(_SHARD.sub("", asked)))
     except RigError as unknown:
+        from rigright.arch.classifiers import classifier
+
         known = classifier(asked.lower().replace("-", "_"))
         if known is not None:
             return Opened(arch=known)

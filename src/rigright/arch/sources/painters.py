@@ -42,17 +42,22 @@ def painter_of(config: Mapping[str, Any], name: str, *, image_px: int | None = N
     other = Usual(word="", steps=STEPS, passes=PASSES, latent_channels=CHANNELS)
     usual = next((row for row in _rows() if row.word in lower), other)
     side = image_px or usual.image_px
-    drawn = {**zoo.config(DRAWS), "sample_size": side, "latent_channels": usual.latent_channels}
-    decoder = read_config(drawn, DRAWS).towers[-1]
     denoiser = read_config({**config, "sample_size": max(side // PIXELS, 1)}, name)
     return Painter(
         denoiser=denoiser,
-        decoder=decoder,
+        decoder=_decoder(side, usual.latent_channels),
         steps=usual.steps,
         passes=usual.passes,
         image_px=side,
         text_params=usual.text_params_m * MEGA,
     )
+
+
+@cache
+def _decoder(side: int, channels: int) -> Tower:
+    """What draws an image out of latents of so many channels."""
+    drawn = {**zoo.config(DRAWS), "sample_size": side, "latent_channels": channels}
+    return read_config(drawn, DRAWS).towers[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

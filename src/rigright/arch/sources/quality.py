@@ -11,7 +11,7 @@ from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
 from rigright.arch.sources.spelling import own_part, spell
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.base.tables import DATA, CellReader, number, read_rows, text, yes
 from rigright.base.units import GIGA
 
@@ -52,6 +52,7 @@ def score_of(name: str, *, benchmark: str = ARENA) -> BenchmarkScore | None:
     return max(dated or alike, key=lambda one: one.as_of, default=None)
 
 
+@kept
 def rated(arch: Arch) -> tuple[float, bool]:
     """How useful a model is, as a score of the arena; and whether it has one, or others tell it.
 

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 from rigright.base.errors import AskError
 from rigright.base.words import LANGUAGES, Sentence, say, sentences, tell
-from rigright.faces.cli.complaints import understand
 from rigright.faces.cli.terminal import columns
 from rigright.report.cells import wrap
 
@@ -75,6 +74,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """A complaint of argparse becomes an error like all others."""
+        from rigright.faces.cli.complaints import understand
+
         raise understand(message)
 
 

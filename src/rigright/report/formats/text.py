@@ -9,8 +9,6 @@ from rigright.base.words import clean, tell
 from rigright.report.cells import width, wrap
 from rigright.report.draw.bars import draw_bars
 from rigright.report.draw.ink import mark, toned
-from rigright.report.draw.plots import draw_plot
-from rigright.report.draw.strips import draw_strips
 from rigright.report.draw.tables import draw_table
 from rigright.report.screen import Screen
 
@@ -65,6 +63,18 @@ def _wrapped(said: Shown, screen: Screen, *, less: int = 0) -> list[str]:
     return wrap(clean(tell(said, screen.language)), min(screen.width, _WIDEST_TEXT) - less)
 
 
+def _plot(plot: Plot, screen: Screen) -> list[str]:
+    from rigright.report.draw.plots import draw_plot
+
+    return draw_plot(plot, screen)
+
+
+def _strips(strips: Strips, screen: Screen) -> list[str]:
+    from rigright.report.draw.strips import draw_strips
+
+    return draw_strips(strips, screen)
+
+
 _DRAWN: dict[type, Callable[..., list[str]]] = {
     Line: _line,
     Table: draw_table,
@@ -73,6 +83,6 @@ _DRAWN: dict[type, Callable[..., list[str]]] = {
     Commands: lambda commands, screen: [
         f"  {toned('$', 'dim', screen=screen)} {clean(item)}" for item in commands.items
     ],
-    Plot: draw_plot,
-    Strips: draw_strips,
+    Plot: _plot,
+    Strips: _strips,
 }

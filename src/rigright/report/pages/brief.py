@@ -34,8 +34,30 @@ TRAINED = {
     **dict.fromkeys(("gradients", "optimizer", "buckets", "step"), say("optimizer")),
     **dict.fromkeys(("activations", "working", "loss"), say("activations")),
 }
+NAMES = {
+    "weights": say("weights"),
+    "cache": say("KV cache"),
+    "states": say("states"),
+    "step": say("activations"),
+    "tables": say("workspaces"),
+    "libraries": say("kernels and libraries"),
+    "graphs": say("CUDA graphs"),
+    "collectives": say("collectives"),
+    "context": say("CUDA context"),
+    "slack": say("fragmentation"),
+    "unused": say("spare KV cache"),
+    "memory": say("memory per GPU"),
+    "rates": say("rates"),
+}
 REST = say("overhead")
 VRAM = say("VRAM")
+
+
+def images_rate(rate: str, *, compiled: bool) -> Sentence:
+    """Images a second, in a verdict."""
+    if compiled:
+        return say("{rate} images/s with torch.compile", rate=rate)
+    return say("{rate} images/s", rate=rate)
 
 
 def model_name(name: str) -> str:

@@ -13,6 +13,7 @@ from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.report.pages.brief import (
+    NAMES,
     again,
     deciding,
     memory_bar,
@@ -31,25 +32,9 @@ from rigright.report.pages.samples import (
     samples_table,
 )
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
-from rigright.report.pages.why import reasons_table
 from rigright.verbs.serving.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
 from rigright.verbs.serving.timed import Speed
 
-NAMES = {
-    "weights": say("weights"),
-    "cache": say("KV cache"),
-    "states": say("states"),
-    "step": say("activations"),
-    "tables": say("workspaces"),
-    "libraries": say("kernels and libraries"),
-    "graphs": say("CUDA graphs"),
-    "collectives": say("collectives"),
-    "context": say("CUDA context"),
-    "slack": say("fragmentation"),
-    "unused": say("spare KV cache"),
-    "memory": say("memory per GPU"),
-    "rates": say("rates"),
-}
 MOST_REMEDIES = 3
 NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
 LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
@@ -62,6 +47,8 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
     answer = _verdict(result)
     parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
     if why:
+        from rigright.report.pages.why import reasons_table
+
         parts.append(reasons_table(result.reasons, NAMES))
     parts += note_lines(result.notes, details=details)
     if result.asked:

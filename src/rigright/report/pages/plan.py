@@ -15,6 +15,7 @@ from rigright.facts.chips import short
 from rigright.predict.kept import SAFE
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
+    NAMES,
     TRAINED,
     again,
     deciding,
@@ -26,11 +27,8 @@ from rigright.report.pages.brief import (
     overloaded,
     strained,
 )
-from rigright.report.pages.explain import NAMES
-from rigright.report.pages.plan_details import detailed, memory_parts
 from rigright.report.pages.plan_next import next_commands, on_instead, unsaid
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
-from rigright.report.pages.why import reasons_table
 from rigright.search import named
 from rigright.search.record import Plan
 from rigright.verbs.planning.planned import Planned
@@ -41,8 +39,16 @@ LONG_DAYS = 366  # nobody trains for so long
 def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     """The page for people: one screen, or with `details` everything."""
     answer, first, other = verdict(result), result.first, result.found.instead
-    parts: list[Part] = list(detailed(result)) if details else list(_brief(result))
+    parts: list[Part]
+    if details:
+        from rigright.report.pages.plan_details import detailed
+
+        parts = list(detailed(result))
+    else:
+        parts = list(_brief(result))
     if why and result.reasons:
+        from rigright.report.pages.why import reasons_table
+
         parts.append(reasons_table(result.reasons, NAMES))
     if result.steps:
         parts.append(steps_table(result))
@@ -64,7 +70,7 @@ def _brief(result: Planned) -> Iterator[Part]:
         yield memory_bar(first.parts.items(), limit=first.room_bytes, names=TRAINED)
     elif first.memory:
         label = memory_name(first.chip.id)
-        yield memory_bar(memory_parts(first.memory[0]), limit=first.room_bytes, label=label)
+        yield memory_bar(words.memory_parts(first.memory[0]), limit=first.room_bytes, label=label)
     else:
         used = first.rank_bytes.value
         shown = f"{to_gib(used):.1f} / {to_gib(first.room_bytes):.1f} GiB"

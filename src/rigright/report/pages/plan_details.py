@@ -12,13 +12,11 @@ from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Training
 from rigright.facts.chips import short
 from rigright.report.pages import plan_words as words
-from rigright.report.pages.brief import TRAINED, memory_bar, model_name
-from rigright.report.pages.explain import NAMES
+from rigright.report.pages.brief import NAMES, TRAINED, memory_bar, model_name
 from rigright.report.pages.plan_table import OF_TOKENS
 from rigright.search import named
 from rigright.search.record import Plan, Rejection
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.serving.explained import PARTS
 
 ROWS = (
     ("audio_h_per_h", say("audio h/h")),
@@ -81,7 +79,7 @@ def _bars(plan: Plan) -> Bars:
 
 
 def _bar(plan: Plan, memory: ServingMemory, *, label: Shown | None = None) -> Bar:
-    parts = memory_parts(memory)
+    parts = words.memory_parts(memory)
     held = sum(size for _, size in parts)
     return Bar(
         label=short(plan.chip.name) if label is None else label,
@@ -89,11 +87,6 @@ def _bar(plan: Plan, memory: ServingMemory, *, label: Shown | None = None) -> Ba
         limit=plan.room_bytes,
         shown=f"{to_gib(held):.1f} / {to_gib(plan.room_bytes):.1f} GiB",
     )
-
-
-def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
-    """What lies on a rank, and what its engine sets aside beyond what is asked."""
-    return [(part, float(getattr(memory, f"{part}_bytes"))) for part in (*PARTS, "unused")]
 
 
 def full_table(result: Planned) -> Table:

@@ -10,14 +10,15 @@ from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
+from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.hosts import CPU
-from rigright.report.pages.brief import amount, limit_time, show_tokens, symbol
-from rigright.report.pages.samples import images_rate
+from rigright.report.pages.brief import amount, images_rate, limit_time, show_tokens, symbol
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search import named
 from rigright.search.record import Plan
+from rigright.verbs.serving.explained import PARTS
 
 DAY_S = 86400
 MARKS = {
@@ -377,3 +378,8 @@ def limits(wish: PlanWish) -> list[Sentence]:
     if wish.tok_per_s is not None:
         found.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
     return found
+
+
+def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
+    """What lies on a rank, and what its engine sets aside beyond what is asked."""
+    return [(part, float(getattr(memory, f"{part}_bytes"))) for part in (*PARTS, "unused")]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rigright.base.page import Column, Table
 from rigright.base.units import KILO, show_bytes, show_short
 from rigright.base.words import Sentence, say
+from rigright.report.pages.brief import images_rate
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.verbs.serving.timed import SampleSpeed
 
@@ -19,13 +20,6 @@ def sample_rate(speed: SampleSpeed) -> Sentence:
     if speed.tok is not None:
         return say("{rate} texts/s", rate=rate)
     return images_rate(rate, compiled=speed.is_compiled)
-
-
-def images_rate(rate: str, *, compiled: bool) -> Sentence:
-    """Images a second, in a verdict."""
-    if compiled:
-        return say("{rate} images/s with torch.compile", rate=rate)
-    return say("{rate} images/s", rate=rate)
 
 
 def samples_table(speed: SampleSpeed) -> Table:

@@ -7,21 +7,18 @@ from collections.abc import Iterator
 from rigright.arch.record import Arch
 from rigright.base.units import TERA, show_bytes, show_seconds, show_usd
 from rigright.base.words import say
-from rigright.choice.case import Case
-from rigright.choice.drafts import paid_tok
 from rigright.cost.bands import band
 from rigright.cost.images.networks import ENGINE
 from rigright.cost.images.work import arch_kind
 from rigright.cost.known import Ran, known_of_one, ran
 from rigright.cost.money import tariff_in
 from rigright.cost.weights import weigh
-from rigright.demand import PlanWish, Serving, Traffic, Training
+from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
-from rigright.facts.hosts import CPU
-from rigright.facts.nodes import Card, find_node
 from rigright.search.market import Market
 from rigright.search.record import Plan
+from rigright.verbs.planning.case import case_of, traffic_of
 from rigright.verbs.serving.explained import Reason
 from rigright.verbs.serving.speed import speed
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
@@ -131,19 +128,6 @@ def _memory(arch: Arch, plan: Plan, *, work: Serving) -> Iterator[Row]:
     )
 
 
-def traffic_of(plan: Plan, wish: PlanWish, *, arch: Arch) -> Traffic:
-    """The load a plan was scored with."""
-    return Traffic(
-        prompt_tok=wish.prompt_tok,
-        output_tok=wish.output_tok,
-        concurrency=plan.concurrency,
-        rate_per_s=wish.rate_per_s if plan.concurrency is None else None,
-        cached_tok=(wish.prompt_tok or 0) * wish.cached_share,
-        drafted_tok=plan.drafts.drafted_tok,
-        accepted_tok=paid_tok(arch, plan.drafts),
-    )
-
-
 def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
     supply, chip = plan.supply, plan.chip
     if supply.how == "rent" and supply.usd_per_h is not None:
@@ -171,24 +155,4 @@ def _money(plan: Plan, wish: PlanWish, *, market: Market) -> Iterator[Row]:
         say("price / hours of use + kW x PUE x tariff"),
         f"{hours}; PUE {tariff.pue:g}; {show_usd(tariff.usd_per_kwh)}/kWh",
         MONEY,
-    )
-
-
-def case_of(arch: Arch, plan: Plan) -> Case:
-    """A plan that serves, as a case of serving."""
-    work = plan.work if isinstance(plan.work, Serving) else Serving()
-    mixed = " + " in plan.chip.name
-    cards: tuple[Card, ...]
-    if plan.chip.vendor == CPU:
-        cards = (Card(chip=plan.chip, index=0, total_bytes=plan.chip.mem_usable_bytes),)
-    else:
-        cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
-    return Case(
-        arch=arch,
-        weights=weigh(arch, work.weights),
-        serving=work,
-        layout=plan.layout,
-        engine=find_engine(work.engine),
-        cards=cards,
-        host=plan.host,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.arch.sources import zoo
 from rigright.base.words import Sentence, say
@@ -14,11 +14,13 @@ from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_places import dealt_bounds, dealt_memories, usual_bounds
 from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
-from rigright.cost.speed.dealt import Dealt, deal
 from rigright.cost.speed.work import work_of
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
 from rigright.verbs.serving.explained import PARTS, CardUse
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.dealt import Dealt
 
 Kind = tuple[str, float, float | None]  # chip, total and free bytes
 
@@ -69,6 +71,8 @@ def dealt_of(case: Case) -> Dealt | None:
         return None
     stages, bounds = _laid_out(case)
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
+    from rigright.cost.speed.dealt import deal
+
     return deal([cards[0].chip for cards in stages], work, bounds=bounds)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rigright.base.errors import RigError
 from rigright.base.words import ENGLISH, tell
 from rigright.options.read import read_wish
 from rigright.options.rows import options_of
-from rigright.verbs.plan import plan
+from rigright.verbs.plan import plans
 from rigright.verbs.planning.planned import row_of
 from rigright.verbs.sweep.played import PLAY, SEED, played_cells, requests_of
 from rigright.verbs.sweep.swept import Answered, SweepQuestion
@@ -22,7 +24,7 @@ def answer(question: SweepQuestion) -> Answered:
     cells = {"fits": ""}
     try:
         requests, seed = requests_of(words)
-        found = plan(words.pop(MODEL, ""), wish=read_wish(words))
+        found = plans(words.pop(MODEL, ""), wish=replace(read_wish(words), most_plans=1))
         cells = {"fits": "yes" if found.fits else "no"}
         why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.found.broken)
         if found.first is not None:

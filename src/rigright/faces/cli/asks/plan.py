@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from rigright.base import shelf
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
+PAGES = "rigright.report.pages"
 SUMMARY = say("best machines for a model, a workload and your limits: speed, price, power")
 
 
@@ -24,7 +26,6 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.options import said_in
     from rigright.options.read import command, read_wish
     from rigright.report.pages import plan as pages
-    from rigright.report.pages import plan_data as data
     from rigright.verbs.plan import plan
 
     said = said_in(options, "plan")
@@ -36,7 +37,7 @@ def answer(options: argparse.Namespace) -> Answer:
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
-        plain=lambda language: data.plain(result, language),
-        sheet=lambda: data.sheet(result),
+        plain=lambda language: shelf.take(PAGES, "plan_data", bears="plain")(result, language),
+        sheet=lambda: shelf.take(PAGES, "plan_data", bears="sheet")(result),
         record=result,
     )

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 Asked = TypeVar("Asked")
 Given = TypeVar("Given")
+TOGETHER = 10  # neighbours that one process answers, because they ask much the same
+ROUNDS = 4  # of each process at least, so that all of them end together
 
 
 def run(
@@ -24,14 +26,17 @@ def run(
         min(workers, len(asked)), mp_context=multiprocessing.get_context("spawn"), initializer=_deaf
     )
     try:
-        for done in as_completed([pool.submit(_named, work, one) for one in asked]):
-            yield done.result()
+        size = max(1, min(TOGETHER, len(asked) // (workers * ROUNDS)))
+        parts = [asked[start : start + size] for start in range(0, len(asked), size)]
+        for done in as_completed([pool.submit(_named, work, part) for part in parts]):
+            name, found = done.result()
+            yield from ((name, one) for one in found)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _named(work: Callable[[Asked], Given], one: Asked) -> tuple[str, Given]:
-    return _name(), work(one)
+def _named(work: Callable[[Asked], Given], part: Sequence[Asked]) -> tuple[str, list[Given]]:
+    return _name(), [work(one) for one in part]
 
 
 def _name() -> str:

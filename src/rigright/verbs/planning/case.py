@@ -1,0 +1,46 @@
+"""A plan as a case of serving under the load it was scored with, to ask the laws of it again."""
+
+from __future__ import annotations
+
+from rigright.arch.record import Arch
+from rigright.choice.case import Case
+from rigright.choice.drafts import paid_tok
+from rigright.cost.weights import weigh
+from rigright.demand import PlanWish, Serving, Traffic
+from rigright.facts.engines import find_engine
+from rigright.facts.hosts import CPU
+from rigright.facts.nodes import Card, find_node
+from rigright.search.record import Plan
+
+
+def traffic_of(plan: Plan, wish: PlanWish, *, arch: Arch) -> Traffic:
+    """The load a plan was scored with."""
+    return Traffic(
+        prompt_tok=wish.prompt_tok,
+        output_tok=wish.output_tok,
+        concurrency=plan.concurrency,
+        rate_per_s=wish.rate_per_s if plan.concurrency is None else None,
+        cached_tok=(wish.prompt_tok or 0) * wish.cached_share,
+        drafted_tok=plan.drafts.drafted_tok,
+        accepted_tok=paid_tok(arch, plan.drafts),
+    )
+
+
+def case_of(arch: Arch, plan: Plan) -> Case:
+    """A plan that serves, as a case of serving."""
+    work = plan.work if isinstance(plan.work, Serving) else Serving()
+    mixed = " + " in plan.chip.name
+    cards: tuple[Card, ...]
+    if plan.chip.vendor == CPU:
+        cards = (Card(chip=plan.chip, index=0, total_bytes=plan.chip.mem_usable_bytes),)
+    else:
+        cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
+    return Case(
+        arch=arch,
+        weights=weigh(arch, work.weights),
+        serving=work,
+        layout=plan.layout,
+        engine=find_engine(work.engine),
+        cards=cards,
+        host=plan.host,
+    )

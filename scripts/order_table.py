@@ -2,7 +2,7 @@
 
     python scripts/order_table.py
 
-Minutes. `tests/agreement/test_money.py` holds the table to what `build` orders.
+Minutes. `tests/agreement/test_one_price.py` holds the table to what `build` orders.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`make bench`: whole processes against their targets and peers; then arrays and requests in one process.
 
 `python benchmarks/run.py [PART ...]`: processes, layouts, trainings, search, simulator, runs, machine, watch,
-agents, page. Without any: all but those that take minutes: `runs` refits from measured runs, in `machine`
-drivers hang, and `watch` plays a day.
+agents, page, sweep. Without any: all but those that take minutes: `runs` refits from measured runs, in
+`machine` drivers hang, and `watch` plays a day.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ASKED = {  # name -> command, target in words
     "help": ([*RIG, "--help"], "0.06 s of CPU"),
     "look up a chip": ([*RIG, "look-up", "chips", "4090"], ""),
     "explain": ([*RIG, "explain", "llama-3.1-8b", "--on", "rtx 4090"], "0.22 s of CPU"),
-    "plan for 8 users": ([*RIG, "plan", "llama-3.1-8b", "--users", "8", "--on", "h100"], "0.3 s of CPU"),
+    "plan for 8 users": ([*RIG, "plan", "llama-3.1-8b", "--users", "8", "--on", "h100"], "0.25 s of CPU"),
     "./rig plan": ([str(ROOT / "rig"), *PLANNED], ""),
     "./rig plan, no bytecode written": (
         ["env", "PYTHONDONTWRITEBYTECODE=1", str(ROOT / "rig"), *PLANNED],
         "as with",
     ),
-    "fit": ([*RIG, "fit", "--on", "rtx 4090"], ""),
+    "fit": ([*RIG, "fit", "--on", "rtx 4090"], "0.5 s of CPU"),
     "plan one machine": (
         [str(ROOT / "rig"), "plan", "llama-3.1-70b", "--on", "8x h100", *LIMITS],
         "0.6 s, 150 MB",
@@ -63,6 +63,7 @@ PARTS = {  # imported when their turn comes: what this process holds counts as h
     "simulator": lambda: import_module("simulator").main(),
     "agents": lambda: import_module("agents").main(),
     "page": lambda: import_module("page").main(),
+    "sweep": lambda: import_module("sweep").main(),
     "machine": lambda: import_module("machine").main(),
     "watch": lambda: import_module("watch").main(),
 }

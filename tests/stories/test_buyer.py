@@ -117,8 +117,8 @@ def test_cards_and_clouds_side_by_side(ask):
 @pytest.mark.parametrize(
     ("asked", "most"),
     [
-        ("plan llama-3.1-8b --users 8 --on h100", 167),
-        ("explain llama-3.1-8b --on 4090", 163),
+        ("plan llama-3.1-8b --users 8 --on h100", 170),
+        ("explain llama-3.1-8b --on 4090", 166),
         (f"{QUESTION} --json", 170),
     ],
 )

@@ -65,10 +65,15 @@ def place() -> Path:
     return settings_folder() / "rigright" / FILE
 
 
+def used() -> Path | None:
+    """Where the list stands that is in force; None outside of `use`."""
+    return _IN_FORCE.get()
+
+
 @contextmanager
-def use() -> Iterator[None]:
-    """Put the list that is kept in force."""
-    before = _IN_FORCE.set(place())
+def use(file: Path | None = None) -> Iterator[None]:
+    """Put the list that is kept in force, or another process's."""
+    before = _IN_FORCE.set(file or place())
     try:
         yield
     finally:

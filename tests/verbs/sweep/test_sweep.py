@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from refusals import refused
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.base.words import tell
+from rigright.facts import own_prices
 from rigright.options.read import read_wish
 from rigright.options.rows import options_of
 from rigright.report.formats.text import render
@@ -107,6 +108,18 @@ def test_two_processes_answer_what_one_does(grid, monkeypatch):
 @pytest.mark.live
 def test_two_processes_of_their_own_answer_what_one_does(grid):
     pair_answers_as_one(grid())
+
+
+@pytest.mark.live
+def test_kept_prices_are_in_force_in_every_process(grid, tmp_path):
+    """Each machine is bought for the price of somebody's own list, which no table has."""
+    kept = tmp_path / "prices.csv"
+    kept.write_text("chip,price\nrtx-4090,111111\nh100-sxm5-80gb,333333\n", encoding="utf-8")
+    bought = GRID.replace("users\n", "users,buy\n").replace(",4\n", ",4,yes\n")
+    with own_prices.use(kept):
+        pair_answers_as_one(grid(bought))
+        paid = [float(one.cells["usd"]) for one in frame.sweep(grid(bought), workers=2).answers]
+    assert min(paid) > 100_000
 
 
 def test_the_table_holds_what_was_asked_and_what_was_answered(grid, tmp_path):

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from rigright.facts import own_prices
 from rigright.verbs.sweep import journal
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.files import write_answers
@@ -65,6 +67,13 @@ def _asked(
 ) -> Iterator[tuple[str, Answered]]:
     if not questions:
         return iter(())
+    work = partial(_priced, own_prices.used())
     if on_ray is not None:
-        return ray.run(answer, questions, address=on_ray)
-    return local.run(answer, questions, workers=workers or os.cpu_count() or 1)
+        return ray.run(work, questions, address=on_ray)
+    return local.run(work, questions, workers=workers or os.cpu_count() or 1)
+
+
+def _priced(prices: Path | None, question: SweepQuestion) -> Answered:
+    """An answer with the user's own prices, also where another process gives it."""
+    with nullcontext() if prices is None else own_prices.use(prices):
+        return answer(question)

@@ -150,3 +150,62 @@ def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
         if not endless and (None in got or got != pytest.approx(want, rel=1e-6)):
             different.append((row, got, want, str(found.why)))
     assert different == []
+
+
+IN_RAM = (  # models, and machines of at most one card around which a host is told, as a table writes it
+    ("qwen3-30b-a3b", "llama-3.1-8b", "llama-3.3-70b", "gpt-oss-20b", "mixtral-8x7b", "zai-org/GLM-4.5-Air"),
+    ("", "rtx 4060", "rtx 4090", "rtx a6000"),
+    (
+        ("AMD Ryzen 9 7950X", "DDR5", 2, 6000),
+        ("Intel Core i9-13900K", "DDR5", 2, 5600),
+        ("AMD EPYC 9354", "DDR5", 12, 4800),
+        ("AMD Ryzen 7 5800X", "DDR4", 2, 3200),
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", seeds(8, quick=1))
+def test_a_part_in_main_memory_is_predicted_as_it_is_explained(seed, tmp_path):
+    """By the flags that `explain` prints: -ngl and --n-cpu-moe mean the same layers behind both doors."""
+    dice = random.Random(seed)  # noqa: S311 - a draw of questions
+    rows, expected = [], []
+    for _ in range(COUNT // 2):
+        model, card, (cpu, kind, channels, mts) = (dice.choice(some) for some in IN_RAM)
+        gb = dice.choice((64, 128, 384))
+        machine = " + ".join(filter(None, (card, cpu, f"{gb}gb {kind}-{mts} {channels}ch")))
+        wish = ServingWish(
+            users=1, engine="llama.cpp", weights=dice.choice(("q4_k_m", "q8_0")),
+            prompt_tok=dice.choice((128, 512, 2000)), output_tok=dice.choice((64, 300)),
+        )  # fmt: skip
+        try:
+            case = single(arch_of(model), node_of(machine), wish=wish).case
+        except RigError:  # more than there is room for
+            continue
+        answer = explain_case(case, machine=machine)
+        if answer.speed is None or (card and answer.ram is None):
+            continue
+        row = {
+            "engine": "llama.cpp", "engine_version": case.engine.version, "arch": model,
+            "weights": case.serving.weights, "kv": case.serving.kv, "gpu": card, "n_gpus": int(bool(card)),
+            "cpu": cpu, "ram_gb": gb, "ram_type": kind, "ram_channels": channels, "ram_mts": mts,
+            "offload": answer.ram.flags if answer.ram else "", "batch": 1,
+            "prompt_tok": wish.prompt_tok, "output_tok": wish.output_tok,
+        }  # fmt: skip
+        for metric, (name, _) in STREAMED.items():
+            figure = getattr(answer.speed, name)
+            rows.append({"id": len(rows), "metric": metric, **row})
+            expected.append((figure.value, figure.low, figure.high))
+    assert len(rows) > COUNT // 4
+    path = tmp_path / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    found = [judged.predictions[0] for judged in validate(str(path)).rows]
+    told = [(one.predicted, one.low, one.high) for one in found]
+    different = [
+        (row, got, want)
+        for row, got, want in zip(rows, told, expected, strict=True)
+        if None in got or got != pytest.approx(want, rel=1e-6)
+    ]
+    assert different == []

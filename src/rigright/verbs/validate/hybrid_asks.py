@@ -12,12 +12,12 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, from_gib
 from rigright.base.words import Sentence, say
+from rigright.choice.offload import asked_offload, least_offload
 from rigright.choice.offload import in_ram as shares_of
-from rigright.choice.offload import least_offload
 from rigright.cost.speed.reach import stream_terms
 from rigright.cost.speed.work import Gemm, InRam, Work, work_of
 from rigright.cost.weights import weights_bytes
-from rigright.demand import Serving
+from rigright.demand import Serving, ServingWish
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
@@ -87,7 +87,7 @@ def read_hybrid(row: Row) -> HybridAsk:
         corrections(STREAMS), engine, chip=host_chip(host), weights=weights
     ):
         raise AskError(say("{engine} does not keep part of a model in main memory", engine=engine.label))
-    ram = in_ram(row, work)
+    ram = in_ram(row, work, arch=arch)
     if chips and ram == InRam():
         ram = _filled(row, arch, weights=weights, engine=engine, chips=chips, host=host)
     repacked = bool(_REPACKED.search(weights_said(row))) or "-rtr" in offload
@@ -206,8 +206,11 @@ def _beyond(row: Row, work: Work, *, ram: InRam) -> float:
     return max(1 - room / held, 0.0) if held else 0.0
 
 
-def in_ram(row: Row, work: Work) -> InRam:
+def in_ram(row: Row, work: Work, *, arch: Arch) -> InRam:
     """Shares of the model in main memory: as the log counts them, else as the flags say."""
+    flagged = None if row.get("cpu_weights_mib") is not None else _flagged(row, arch)
+    if flagged is not None:
+        return flagged
     offload, on_gpu = row.get("offload") or "", str(row.get("layers_on_gpu") or "")
     if not (row.get("gpu") or "") and not (row.get("n_gpus") or 0):
         return InRam(experts=1.0, ffn=1.0, attn=1.0, head=1.0, kv=1.0)
@@ -231,6 +234,22 @@ def in_ram(row: Row, work: Work) -> InRam:
         head=float(left > 1 / layers),
         kv=0.0 if "(KV on GPU)" in offload else left,
     )
+
+
+def _flagged(row: Row, arch: Arch) -> InRam | None:
+    """What the flags of llama.cpp say, counted as everywhere; None: there are none, or others beside them."""
+    offload = row.get("offload") or ""
+    layers, experts = _NGL.search(offload), _MOE.search(offload)
+    others = _OVERRIDE.search(offload) or row.get("experts_on_cpu") or row.get("layers_on_gpu")
+    if (layers is None and experts is None) or others or "KV on GPU" in offload:
+        return None
+    routed = any(layer.ffn is not None and layer.ffn.experts for layer in arch.trunk.layers)
+    wish = ServingWish(
+        gpu_layers=None if layers is None else int(layers[1]),
+        cpu_moe=int(experts[1]) if experts is not None and routed else None,
+    )
+    found = asked_offload(arch, wish)
+    return None if found is None else shares_of(arch, found)
 
 
 def _whole_layers(offload: str, on_gpu: str, *, layers: float) -> float:

@@ -243,11 +243,10 @@ def _flagged(row: Row, arch: Arch) -> InRam | None:
     others = _OVERRIDE.search(offload) or row.get("experts_on_cpu") or row.get("layers_on_gpu")
     if (layers is None and experts is None) or others or "KV on GPU" in offload:
         return None
-    routed = any(layer.ffn is not None and layer.ffn.experts for layer in arch.trunk.layers)
-    wish = ServingWish(
-        gpu_layers=None if layers is None else int(layers[1]),
-        cpu_moe=int(experts[1]) if experts is not None and routed else None,
-    )
+    every = arch.trunk.layers
+    routed = any(layer.ffn is not None and layer.ffn.experts for layer in every)
+    moe = int(experts[1]) if experts is not None else len(every) if "--cpu-moe" in offload else None
+    wish = ServingWish(gpu_layers=None if layers is None else int(layers[1]), cpu_moe=moe if routed else None)
     found = asked_offload(arch, wish)
     return None if found is None else shares_of(arch, found)
 

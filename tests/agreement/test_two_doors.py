@@ -43,6 +43,7 @@ OPEN = {  # what a question may leave to us, in the words of both doors
     "kv": ("kv",),
     "context_tok": ("context_tok",),
     "tp": ("tp", "pp", "ep", "attention_dp"),
+    "attention_dp": ("attention_dp",),
 }
 SETTINGS = {  # of an engine -> the column of a table, what is drawn
     "max_seqs": ("max_num_seqs", (4, 32, 512)),
@@ -104,8 +105,8 @@ def row_of(
 def left_open(dice: random.Random, wish: ServingWish) -> tuple[str, ...]:
     """Some of what a wish does not say; a layout only where none of it is said."""
     said = {name for name in OPEN if getattr(wish, name)}
-    if wish.pp or wish.dp or wish.ep:
-        said.add("tp")
+    if wish.tp or wish.pp or wish.dp or wish.ep:
+        said |= {"tp", "attention_dp"}
     return tuple(name for name in OPEN if name not in said and dice.random() < 0.25)
 
 

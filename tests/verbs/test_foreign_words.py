@@ -117,6 +117,7 @@ def test_a_model_takes_the_chips_that_hold_it():
             "weights": "bf16",
             "mode": "single",
             "source": "a",
+            "value": 9.0,
         } | said
         row = dict.fromkeys(inference.KIND.columns) | told
         return enter("inference", row, raw={}).row["n_chips"]

@@ -8,6 +8,7 @@ import pytest
 from lab.subjects.speed_serving import SUBJECT
 from rigright.arch.sources import zoo
 from rigright.facts.corrections import corrections
+from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds.inference import COLUMNS, KIND
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases
@@ -137,6 +138,19 @@ def test_attention_in_ranks_is_told_in_many_words(said):
 def test_what_is_denied_or_is_one_rank_is_none(said):
     row = ROW | MOE | {"tp": 8, "ep": 8, "attn_dp": COLUMNS["attn_dp"](said)}
     assert not read_served(row).cut.attention_dp
+
+
+def test_a_rank_and_a_word_that_it_is_so_are_not_one_question(tmp_path):
+    """1 and True are equal in Python: rows that ask the same are predicted once, and these do not."""
+    told = {name: value for name, value in (ROW | MOE).items() if name not in {"value", "source", "moe_tp"}}
+    rows = [told | {"tp": 8, "attn_dp": said} for said in ("1", "True", "1")]
+    path = tmp_path / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    whole, spread, again = (judged.predictions[0].predicted for judged in validate(str(path)).rows)
+    assert whole == again != spread
 
 
 def test_workers_apart_are_read():

@@ -36,12 +36,12 @@ def figure(most: float) -> CellReader:
     return read
 
 
-def ranks(cell: str) -> int | bool | None:
-    """How many ranks, 0 or nothing for one; or a word that it is so, for as many as there are."""
+def ranks(cell: str) -> float:
+    """How many ranks; 0 or a word that denies them: one; a word that it is so: endless, all there are."""
     said = cell.strip().lower()
-    if said in YES | NO and not said.isdecimal():
-        return said in YES
-    return count(MOST_RANKS)(cell) if number(cell) else None
+    if said in NO:
+        return 1
+    return math.inf if said in YES and said != "1" else count(MOST_RANKS)(cell)
 
 
 def side(cell: str) -> int:

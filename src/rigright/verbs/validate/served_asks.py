@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -176,10 +177,9 @@ def cuts_of(
         return None, None
     # attention ranks times their tp make a replica; sources write one or the other where both are alike
     tp, pp, ep = row["tp"], row.get("pp") or 1, row.get("ep") or 1
-    told = row.get("attn_dp")
-    spreads = bool(row.get("attention_dp")) or told is True  # each rank has sequences of its own
-    ranks = 1 if told is None or isinstance(told, bool) else told
-    ranks = max(ranks, ep // tp)  # experts cut over more ranks than tensors are
+    told = row.get("attn_dp") or 1
+    spreads = bool(row.get("attention_dp")) or told == math.inf  # each rank has sequences of its own
+    ranks = max(1 if told == math.inf else told, ep // tp)  # experts cut over more ranks than tensors are
     if spreads and tp * ranks == 1:
         ranks = row.get("dp") or 1
     each = tp * ranks if chips % (tp * ranks * pp) == 0 else max(tp, ranks)

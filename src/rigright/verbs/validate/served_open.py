@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from rigright.arch.record import Arch
 from rigright.base.tables import Row
@@ -10,39 +12,53 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.demand import ServingWish
 from rigright.facts.nodes import find_node
+from rigright.verbs.validate.served_asks import WorkerSplit, cuts_of
 
 MANY = 4096  # questions whose cases are kept
 _CUT = ("tp", "pp", "ep", "attention_dp")
 
 
 def is_question(row: Row) -> bool:
-    """Whether a row asks what would be, not what somebody ran: it says neither who nor when."""
-    told = ("source", "measured", "scenario", "task", "disagg", "offload", "cpu", "moe_tp", "note")
-    return row.get("mode") in {"serve", "single"} and not any(map(row.get, told))
+    """Whether a row asks what would be, not what somebody ran: no figure of it, or neither who nor when."""
+    told = ("scenario", "task", "disagg", "offload", "cpu", "moe_tp", "note")
+    ran = row.get("value") and (row.get("source") or row.get("measured"))
+    parts = 0 in (row.get("prompt_tok"), row.get("output_tok"))  # of a request: benchmarks measure each alone
+    return row.get("mode") in {"serve", "single"} and not (ran or parts or any(map(row.get, told)))
 
 
 def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
     """The row with its engine, formats, context and layout, and a sentence for each that it left open."""
     cards = row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
-    cut = () if row.get("tp") or cards == 1 else ("tp",)
+    _, cut = cuts_of(row, chips=cards, assumed=[])
+    spread_open = cut is not None and cut.ep > 1 and not cut.attention_dp and not _says_spread(row)
+    layout_open = ("tp",) if cut is None and cards > 1 else ("attention_dp",) if spread_open else ()
     # what people set is open in their own runs too; what engines do by themselves is not
     open_too = () if row.get("value") else ("kv", "context_tok")
-    left = [*(name for name in ("engine", "weights", *open_too) if not row.get(name)), *cut]
+    left = [*(name for name in ("engine", "weights", *open_too) if not row.get(name)), *layout_open]
     if not left or not row.get("chip") or not is_question(row):
         return row, ()
     each = len(find_node(row["chip"]).cards)  # some cards bear two chips
-    case = _case(arch, f"{max(cards // each, 1)}x {row['chip']}", wish=_wish(row))
+    machine = f"{max(cards // each, 1)}x {row['chip']}"
+    case = _case(arch, machine, wish=_wish(row, cut))
+    if spread_open:  # what is told of the layout may be that of the case which nothing is told of
+        free = _case(arch, machine, wish=_wish(row, None))
+        case = free if replace(free.layout, attention_dp=False) == case.layout else case
     serving, layout, engine = case.serving, case.layout, case.engine
     backend = engine.backend_on(case.cards[0].chip.vendor)
     chosen: Row = {
         "engine": engine.id, "engine_version": engine.version, "backend": backend, "n_chips": cards,
         "weights": serving.weights, "kv": serving.kv, "context_tok": float(serving.context_tok),
-        **{name: getattr(layout, name) for name in _CUT},
+        **{name: getattr(layout, name) for name in _CUT}, "dp": None, "attn_dp": None,
     }  # fmt: skip
     notes = [
         say("{column} not stated: assuming {value}", column=name, value=_shown(chosen, name)) for name in left
     ]
     return row | chosen, tuple(notes)
+
+
+def _says_spread(row: Row) -> bool:
+    """Whether a row says of attention that it is, or is not, in ranks with sequences of their own."""
+    return any(row.get(name) is not None for name in ("attention_dp", "attn_dp"))
 
 
 def _shown(chosen: Row, name: str) -> str:
@@ -51,10 +67,12 @@ def _shown(chosen: Row, name: str) -> str:
         return f"{chosen['engine']} {chosen['engine_version']}"
     if name == "tp":
         return " ".join(f"{part}={chosen[part]}" for part in _CUT if chosen[part] not in {1, False})
+    if name == "attention_dp":
+        return "yes" if chosen[name] else "no"
     return f"{chosen[name]:g}" if isinstance(chosen[name], float) else str(chosen[name])
 
 
-def _wish(row: Row) -> ServingWish:
+def _wish(row: Row, cut: WorkerSplit | None) -> ServingWish:
     """What the row says, as somebody asks `explain`."""
     engine = row.get("engine")
 
@@ -74,11 +92,15 @@ def _wish(row: Row) -> ServingWish:
         budget_tok=tokens("max_num_batched_tokens"),
         max_seqs=tokens("max_num_seqs"),
         utilisation=row.get("gpu_memory_utilization"),
-        tp=row.get("tp"),
-        pp=row.get("pp"),
-        ep=row.get("ep"),
-        attention_dp=bool(row.get("attention_dp")),
+        **({} if cut is None else _told(cut)),
     )
+
+
+def _told(cut: WorkerSplit) -> dict[str, Any]:
+    """A layout as somebody asks for it."""
+    return {
+        "tp": cut.tp, "pp": cut.pp, "dp": cut.workers, "ep": cut.ep, "attention_dp": cut.attention_dp,
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=MANY)

@@ -27,7 +27,7 @@ def is_question(row: Row) -> bool:
 
 
 def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
-    """The row with its engine, formats, context and layout, and a sentence for each that it left open."""
+    """A question with its engine, formats, context and layout, and a sentence for each that it left open."""
     cards = row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
     _, cut = cuts_of(row, chips=cards, assumed=[])
     spread_open = cut is not None and cut.ep > 1 and not cut.attention_dp and not _says_spread(row)
@@ -35,7 +35,7 @@ def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
     # what people set is open in their own runs too; what engines do by themselves is not
     open_too = () if row.get("value") else ("kv", "context_tok")
     left = [*(name for name in ("engine", "weights", *open_too) if not row.get(name)), *layout_open]
-    if not left or not row.get("chip") or not is_question(row):
+    if not left or not row.get("chip"):
         return row, ()
     each = len(find_node(row["chip"]).cards)  # some cards bear two chips
     machine = f"{max(cards // each, 1)}x {row['chip']}"
@@ -66,7 +66,8 @@ def _shown(chosen: Row, name: str) -> str:
     if name == "engine":
         return f"{chosen['engine']} {chosen['engine_version']}"
     if name == "tp":
-        return " ".join(f"{part}={chosen[part]}" for part in _CUT if chosen[part] not in {1, False})
+        cuts = [f"{part} {chosen[part]}" for part in _CUT[:3] if chosen[part] > 1]
+        return " ".join([*cuts, *(["attention_dp"] if chosen["attention_dp"] else [])]) or "1"
     if name == "attention_dp":
         return "yes" if chosen[name] else "no"
     return f"{chosen[name]:g}" if isinstance(chosen[name], float) else str(chosen[name])

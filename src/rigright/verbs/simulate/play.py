@@ -6,10 +6,8 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.choice.case import Case
-from rigright.cost.weights import weigh
 from rigright.demand import Serving, Traffic
-from rigright.facts.engines import find_engine
-from rigright.facts.nodes import Card
+from rigright.search.planned_case import case_of
 from rigright.search.record import Plan
 from rigright.sim.arrivals import CLOSED, Arrivals, made_load
 from rigright.sim.fleet import Played, ReplicaFleet
@@ -43,17 +41,7 @@ def play(
     """Play a plan for serving under a traffic, request by request."""
     if not isinstance(plan.work, Serving):
         raise AskError(say("only serving plans can be simulated"))
-    case = Case(
-        arch=arch,
-        weights=weigh(arch, plan.work.weights),
-        serving=plan.work,
-        layout=plan.layout,
-        engine=find_engine(plan.work.engine),
-        cards=tuple(
-            Card(chip=plan.chip, index=index, total_bytes=plan.chip.mem_usable_bytes)
-            for index in range(plan.n_chips)
-        ),
-    )
+    case = case_of(arch, plan)
     if traffic.rate_per_s is None:
         process = Arrivals(kind=CLOSED, life_s=life_s(case, traffic))
         requests = max(requests, ROUNDS * int(traffic.concurrency))

@@ -6,7 +6,8 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import parse_count
 from rigright.base.words import say
-from rigright.demand import Serving, Traffic
+from rigright.demand import Serving
+from rigright.search.planned_case import traffic_of
 from rigright.search.record import Plan
 from rigright.sim.tally import Targets
 from rigright.verbs.planning.planned import Planned
@@ -34,18 +35,11 @@ def played_cells(found: Planned, plan: Plan, *, requests: int, seed: int) -> dic
         raise AskError(
             say("plans with separate prefill and decode workers cannot be simulated request by request")
         )
-    prompt = float(wish.prompt_tok or 0)
-    traffic = Traffic(
-        prompt_tok=prompt,
-        output_tok=wish.output_tok,
-        cached_tok=prompt * wish.cached_share,
-        concurrency=plan.concurrency if wish.rate_per_s is None else None,
-        rate_per_s=wish.rate_per_s,
-    )
+    arch = open_model(found.model_asked)
     tally = play(
-        open_model(found.model_asked),
+        arch,
         plan,
-        traffic=traffic,
+        traffic=traffic_of(plan, wish, arch=arch),
         targets=Targets(ttft_s=wish.ttft_s, tpot_s=wish.tpot_s),
         seed=seed,
         requests=requests,

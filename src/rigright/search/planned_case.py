@@ -5,6 +5,7 @@ from __future__ import annotations
 from rigright.arch.record import Arch
 from rigright.choice.case import Case
 from rigright.choice.drafts import paid_tok
+from rigright.choice.work import traffic_of as sent
 from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic
 from rigright.facts.engines import find_engine
@@ -15,15 +16,8 @@ from rigright.search.record import Plan
 
 def traffic_of(plan: Plan, wish: PlanWish, *, arch: Arch) -> Traffic:
     """The load a plan was scored with."""
-    return Traffic(
-        prompt_tok=wish.prompt_tok,
-        output_tok=wish.output_tok,
-        concurrency=plan.concurrency,
-        rate_per_s=wish.rate_per_s if plan.concurrency is None else None,
-        cached_tok=(wish.prompt_tok or 0) * wish.cached_share,
-        drafted_tok=plan.drafts.drafted_tok,
-        accepted_tok=paid_tok(arch, plan.drafts),
-    )
+    drafted = plan.drafts.drafted_tok
+    return sent(wish, plan.concurrency, drafted_tok=drafted, accepted_tok=paid_tok(arch, plan.drafts))
 
 
 def case_of(arch: Arch, plan: Plan) -> Case:
@@ -42,5 +36,6 @@ def case_of(arch: Arch, plan: Plan) -> Case:
         layout=plan.layout,
         engine=find_engine(work.engine),
         cards=cards,
+        drafts=plan.drafts,
         host=plan.host,
     )

@@ -22,6 +22,7 @@ from rigright.facts.chips import by_id
 from rigright.facts.nodes import find_node
 from rigright.options.read import fill, values_of
 from rigright.options.row import ALL, TRAINS
+from rigright.predict.ranks import worst
 from rigright.report.pages.plan_next import next_commands
 from rigright.search.record import Plan
 from rigright.search.single import single
@@ -30,7 +31,6 @@ from rigright.verbs.explain import explain, explain_case
 from rigright.verbs.fit import FitWish, _fitting, fit
 from rigright.verbs.plan import plan as plan_of
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.explained import Explained
 
 pytestmark = pytest.mark.hypothesis

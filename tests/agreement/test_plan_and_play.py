@@ -19,13 +19,13 @@ from rigright.choice.case import Case
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, ServingWish
 from rigright.faces.cli.main import main
+from rigright.predict.speed import speed
 from rigright.report.pages.plan_next import next_commands
 from rigright.search.find import find
 from rigright.search.record import Plan
 from rigright.sim.tally import Targets, tally
 from rigright.verbs.plan import plan as planned
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.serving.speed import speed
 from rigright.verbs.simulate.frame import _made as made
 from rigright.verbs.simulate.frame import _place
 from rigright.verbs.simulate.play import play_case

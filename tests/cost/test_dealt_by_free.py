@@ -139,10 +139,11 @@ def test_parts_of_a_pass_are_a_whole_and_the_slowest_card_sets_a_pipeline(free, 
 
 def test_one_rule_deals_layers_in_every_verb():
     from rigright.demand import ServingWish
+    from rigright.predict.ranks import dealt_of
     from rigright.predict.room import mix_dealt
     from rigright.search.question import Way
     from rigright.search.single import single
-    from rigright.verbs.serving.cards import card_uses, dealt_of
+    from rigright.verbs.serving.cards import card_uses
 
     node = find_node("rtx 4090 (14 GiB free) + rtx 3060 12gb")
     case = single(

@@ -15,14 +15,14 @@ from rigright.base.words import tell
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
+from rigright.predict.limits import largest, largest_batch, largest_context
+from rigright.predict.ranks import worst
+from rigright.predict.timed import TimeParts
 from rigright.report.pages import explain as pages
 from rigright.report.pages.speed import speed_table
 from rigright.search.single import single
 from rigright.verbs.explain import explain
-from rigright.verbs.serving.cards import worst
 from rigright.verbs.serving.explained import PARTS
-from rigright.verbs.serving.limits import largest, largest_batch, largest_context
-from rigright.verbs.serving.timed import TimeParts
 
 
 def case_of(model, on, **wish):

@@ -188,7 +188,7 @@ def test_a_window_once_full_takes_no_more_room():
         for prompt in (512.0, 32768.0)
     ]
     asks = [read_served(row) for row in rows]
-    windows, plain = (group.limits.pool_tok for group in group_cases(asks))
+    windows, plain = (group.replicas.pool_tok for group in group_cases(asks))
     assert windows[1] > 2 * windows[0]
     assert plain[1] == pytest.approx(plain[0], rel=0.01)
 

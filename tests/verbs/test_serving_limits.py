@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from rigright.base.words import tell
 from rigright.demand import ServingWish
+from rigright.predict import ranks
+from rigright.predict.limits import largest, largest_alone
 from rigright.report.pages import explain as pages
 from rigright.report.pages import fit as fit_pages
 from rigright.verbs.explain import explain
 from rigright.verbs.fit import FitWish, fit
-from rigright.verbs.serving import cards
-from rigright.verbs.serving.limits import largest, largest_alone
 
 
 @given(st.integers(0, 10_000), st.integers(1, 10_000), st.floats(0.01, 3), st.integers(1, 500))
@@ -35,13 +35,13 @@ def test_the_largest_is_found_one_by_one_however_crooked_the_line(edge, most, be
     [("gemma-2-9b", "8x h100", "transformers"), ("llama-3.1-8b", "2x rtx 3090", "llama.cpp")],
 )
 def test_cards_handled_one_by_one_ask_the_law_a_few_dozen_times(monkeypatch, model, on, engine):
-    law, asked = cards.stage_memories, []
+    law, asked = ranks.stage_memories, []
 
     def counted(*told, **named):
         asked.append(told)
         return law(*told, **named)
 
-    monkeypatch.setattr(cards, "stage_memories", counted)
+    monkeypatch.setattr(ranks, "stage_memories", counted)
     assert explain(model, on, wish=ServingWish(engine=engine)).limits is not None
     assert len(asked) < 150  # bare cards and whole stages, for some 35 candidates
 

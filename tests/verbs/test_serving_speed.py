@@ -7,11 +7,11 @@ import pytest
 from rigright.arch.sources.open import open_model
 from rigright.demand import ServingWish, Traffic
 from rigright.facts.nodes import find_node
+from rigright.predict.speed import speed, traffic_of
+from rigright.predict.timed import TIME_PARTS
 from rigright.search.single import single
 from rigright.verbs.explain import explain
 from rigright.verbs.fit import FitWish, fit
-from rigright.verbs.serving.speed import speed, traffic_of
-from rigright.verbs.serving.timed import TIME_PARTS
 
 
 def case(model="llama-3.1-8b", on="rtx 4090", **wish):

@@ -1,4 +1,4 @@
-"""Serving under a load: the rates that cards reach, what a replica admits at once, and the law of both.
+"""Serving under a load: the rates that cards reach, what a replica admits at once, and what both come to.
 
 `explain`, every row of `plan`, and a row of a table of runs are predicted here, and nowhere else.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import dataclass
 from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.speed.apart import Apart, serve_apart
@@ -30,22 +31,62 @@ from rigright.predict.told import STREAMS
 DEFAULT_SEQS = 256  # of engines that set no number themselves
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
 MANY = 512  # kinds of engine, chip and format
+LEAST_TOK = 1.0  # of a cache, and of a pass
 NO_STREAMS: Mapping[str, Any] = {"engines": {}, "eras": {}}
 
 
-def served(
-    work: Work,
-    rates: Rates,
-    *,
-    layout: Layout,
-    traffic: Traffic,
-    limits: Limits,
-    prefill: Layout | None = None,
-) -> Service | Apart:
-    """What users see; `prefill`: workers of prompts alone."""
-    if prefill is None:
-        return serve(work, rates, layout=layout, traffic=traffic, limits=limits)
-    return serve_apart(work, rates, layout=layout, traffic=traffic, limits=limits, prefill=prefill)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicas:
+    """Replicas of one engine under a load: numbers, or arrays of one shape."""
+
+    engine: Engine
+    layout: Layout
+    traffic: Traffic
+    pool_tok: Numbers  # that the cache of a replica holds
+    slots: Numbers  # whole contexts that a rank has room for; endless where they share a cache
+    seqs: Numbers  # of a rank that the engine admits where nobody says
+    budget_tok: Numbers  # of a pass
+    max_seqs: Numbers = np.nan  # of a rank that somebody said; nan: nobody
+    prefill: Layout | None = None  # workers of prompts alone
+
+    @property
+    def ranks(self) -> Numbers:
+        """Of a replica, that have sequences of their own."""
+        return self.layout.tp if self.layout.attention_dp else 1
+
+    @property
+    def limits(self) -> Limits:
+        """What a replica admits."""
+        load = np.nan if self.traffic.concurrency is None else self.traffic.concurrency
+        own = most_seqs(
+            self.engine, seqs=self.seqs, slots=self.slots, load=load / self.layout.dp / self.ranks
+        )
+        return Limits(
+            pool_tok=np.maximum(self.pool_tok, LEAST_TOK),
+            max_seqs=np.where(np.isnan(self.max_seqs), own, self.max_seqs) * self.ranks,
+            budget_tok=np.maximum(self.budget_tok, LEAST_TOK),
+        )
+
+
+def served(replicas: Replicas, *, work: Work, rates: Rates) -> tuple[Service | Apart, Numbers]:
+    """What users see, and the sequences that a replica is set up for.
+
+    Where requests arrive by themselves, an engine that sets its cache aside is set up for those that come.
+    """
+    by_rate = replicas.traffic.rate_per_s is not None
+    found = _served(replicas, work=work, rates=rates)
+    held = set_up(found.running, ranks=replicas.ranks, slots=replicas.slots, by_rate=by_rate)
+    if by_rate and np.isfinite(replicas.slots).all():
+        found = _served(replace(replicas, slots=held), work=work, rates=rates)
+    return found, held * replicas.ranks
+
+
+def _served(replicas: Replicas, *, work: Work, rates: Rates) -> Service | Apart:
+    """The same of engines set up as they are."""
+    asked: Any = {"layout": replicas.layout, "traffic": replicas.traffic, "limits": replicas.limits}
+    if replicas.prefill is None:
+        return serve(work, rates, **asked)
+    return serve_apart(work, rates, prefill=replicas.prefill, **asked)
 
 
 def server_rates(
@@ -92,7 +133,7 @@ def most_seqs(engine: Engine, *, seqs: Numbers, slots: Numbers, load: Numbers) -
     """
     if engine.pool != "share":
         return np.minimum(DEFAULT_SEQS, slots)
-    return np.fmax(seqs or DEFAULT_SEQS, np.ceil(np.asarray(load, dtype=float)))
+    return np.fmax(seqs, np.ceil(np.asarray(load, dtype=float)))
 
 
 def started_for(case: Case, *, users: float | None) -> float:

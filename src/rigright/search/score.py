@@ -17,7 +17,6 @@ from rigright.choice.offload import in_ram
 from rigright.cost.known import known_of, ran
 from rigright.cost.memory_device import device_of
 from rigright.cost.speed.rates import Rates, beside
-from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.anchors import anchors, remembered
@@ -26,7 +25,7 @@ from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
 from rigright.predict.columns import at, joined, stacked
 from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, whole_rates
-from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates, set_up
+from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
 from rigright.predict.told import case_of, most_output
 from rigright.search.chunks import each_chunk
 from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
@@ -351,59 +350,44 @@ def _misfits(one: _Replicas) -> Misfits:
 
 
 def _served(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
-    """Service of every layout, timed with the sequences that each replica is set up for.
-
-    Unlike cards are dealt layers for as many.
-    """
-    asked: Any = {"work": work, "way": way}
-    slots, mix = np.floor(found.room.slots), question.kinds[way.kinds[0]].mix
-    ranks = np.where(found.points.attention_dp, found.points.tp, 1)
-    columns = _serve(question, found, rates=rates, slots=slots, **asked)
-    by_rate = question.wish.rate_per_s is not None
-    held = set_up(columns["running"], ranks=ranks, slots=slots, by_rate=by_rate)
-    sets_aside = by_rate and np.isfinite(slots).all()
-    groups = [held == count for count in np.unique(held)] if mix else [held > 0] if sets_aside else []
-    for mine in groups:
-        own = _rates(question, way, work=work, batch=int(held[mine].max())) if mix else rates
-        again = _serve(
-            question, found.take(mine), rates=own, slots=(held if sets_aside else slots)[mine], **asked
-        )
-        for name in SERVED:
-            columns[name][mine] = again[name]
-    return columns | {"held": held * ranks}
+    """Service of every layout; unlike cards are dealt layers for as many sequences as each is set up for."""
+    columns = _serve(question, found, work=work, rates=rates, way=way)
+    if question.kinds[way.kinds[0]].mix:
+        for count in np.unique(columns["held"]):
+            mine = columns["held"] == count
+            own = _rates(question, way, work=work, batch=int(count))
+            again = _serve(question, found.take(mine), work=work, rates=own, way=way)
+            for name in SERVED:
+                columns[name][mine] = again[name]
+    return columns
 
 
-def _serve(
-    question: Question, found: Scored, *, work: Work, rates: Rates, way: Way, slots: Numbers
-) -> dict[str, Numbers]:
+def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
     """Service of every layout, a chunk at a time."""
-    size = len(found.points)
-    columns = {name: np.empty(size) for name in SERVED}
-    _, seqs, _ = defaults(way.engine, question.kinds[way.kinds[0]])
-    is_mix = bool(question.kinds[way.kinds[0]].mix)
+    size, kind = len(found.points), question.kinds[way.kinds[0]]
+    columns = {name: np.empty(size) for name in (*SERVED, "held")}
+    _, seqs, _ = defaults(way.engine, kind)
     # points have room for layers dealt alike: nothing else is dealt to cards alike
-    gain = 1.0 if is_mix else piped(question.arch, way.engine, work=work, stages=found.points.pp)
+    gain = 1.0 if kind.mix else piped(question.arch, way.engine, work=work, stages=found.points.pp)
     gain = np.broadcast_to(gain, size)
 
     def task(chunk: slice) -> None:
         part = found.take(chunk)
         points = part.points
-        ranks = np.where(points.attention_dp, points.tp, 1)
-        load = points.load / points.dp / ranks
-        service = served(
-            work,
-            at_kinds(rates, points.row, piped=gain[chunk]),
+        replicas = Replicas(
+            engine=way.engine,
             layout=layout_of(points),
             traffic=traffic_of(question, points.load, way=way),
-            limits=Limits(
-                pool_tok=np.maximum(part.room.pool_tok, 1.0),
-                max_seqs=most_seqs(way.engine, seqs=seqs, slots=slots[chunk], load=load) * ranks,
-                budget_tok=_budget_tok(question, way),
-            ),
+            pool_tok=part.room.pool_tok,
+            slots=np.floor(part.room.slots),
+            seqs=seqs or DEFAULT_SEQS,
+            budget_tok=_budget_tok(question, way),
             prefill=prefill_of(points) if points.prefill_dp[0] > 0 else None,
         )
-        for name, column in columns.items():
-            column[chunk] = getattr(service, name)
+        service, held = served(replicas, work=work, rates=at_kinds(rates, points.row, piped=gain[chunk]))
+        columns["held"][chunk] = held
+        for name in SERVED:
+            columns[name][chunk] = getattr(service, name)
 
     each_chunk(size, task)
     return columns

@@ -94,9 +94,9 @@ def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:
     plan = found.plans[0] if found.plans else found.nearest
     if plan is None or not isinstance(plan.work, Serving) or takes_images(arch, thing.wish):
         return Contender(asked=thing.asked, plan=plan, fits=bool(found.plans), broken=found.broken)
+    from rigright.predict.speed import speed
     from rigright.search.planned_case import case_of, traffic_of
     from rigright.verbs.comparing.roof import roof_of
-    from rigright.verbs.serving.speed import speed
 
     load = traffic_of(plan, understood(arch, thing.wish, found=found), arch=arch)
     timed = speed(case_of(arch, plan), traffic=load)

@@ -10,15 +10,16 @@ from rigright.choice.case import Case
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
 from rigright.facts.backends import backend_label
+from rigright.predict.ranks import deal_notes, worst
 from rigright.predict.served import started_for
+from rigright.predict.speed import speed, traffic_of
 from rigright.search.single import single
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.serving.cards import card_uses, deal_notes, worst
+from rigright.verbs.serving.cards import card_uses
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
 from rigright.verbs.serving.limits import limits
 from rigright.verbs.serving.ram import ram_use
-from rigright.verbs.serving.speed import speed, traffic_of
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
 

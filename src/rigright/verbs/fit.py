@@ -26,13 +26,13 @@ from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import Node
+from rigright.predict.limits import context_limit
+from rigright.predict.ranks import worst
+from rigright.predict.speed import speed
 from rigright.search.single import single
 from rigright.verbs.fitted import Fitted, Fitting
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.serving.cards import worst
-from rigright.verbs.serving.limits import context_limit
 from rigright.verbs.serving.samples import sample_speed
-from rigright.verbs.serving.speed import speed
 
 SAMPLE_TOK = 512  # of a text that is read as a whole
 SHOWN = 20

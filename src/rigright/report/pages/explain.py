@@ -12,6 +12,7 @@ from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gi
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
+from rigright.predict.timed import Speed
 from rigright.report.pages.brief import (
     NAMES,
     again,
@@ -33,7 +34,6 @@ from rigright.report.pages.samples import (
 )
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.verbs.serving.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
-from rigright.verbs.serving.timed import Speed
 
 MOST_REMEDIES = 3
 NEAR = 2  # times the context: so near a limit on it is worth a word on line 1

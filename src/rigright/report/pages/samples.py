@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rigright.base.page import Column, Table
 from rigright.base.units import KILO, show_bytes, show_short
 from rigright.base.words import Sentence, say
+from rigright.predict.timed import SampleSpeed
 from rigright.report.pages.brief import images_rate
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
-from rigright.verbs.serving.timed import SampleSpeed
 
 STARTING = say("kernel launches")
 

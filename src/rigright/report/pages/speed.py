@@ -8,7 +8,7 @@ from rigright.base.page import Column, Line, Shown, Table
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.verbs.serving.timed import TIME_PARTS, Speed
+from rigright.predict.timed import TIME_PARTS, Speed
 
 TIME_NAMES = {
     "memory": say("memory bandwidth"),

@@ -9,8 +9,8 @@ from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.cost.lifetime import Payback
 from rigright.demand import PlanWish
+from rigright.predict.timed import Speed
 from rigright.search.record import Plan, Rejection
-from rigright.verbs.serving.timed import Speed
 
 LESS = (
     *("ttft_s", "tpot_s", "latency_s", "days", "usd", "usd_per_h", "usd_per_mtok"),

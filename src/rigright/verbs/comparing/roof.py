@@ -9,9 +9,9 @@ from rigright.arch.record import Arch
 from rigright.cost.memory_kv import lanes
 from rigright.demand import Serving
 from rigright.facts.chips import Chip
+from rigright.predict.timed import Speed
 from rigright.search.record import Plan
 from rigright.verbs.comparing.compared import Pass, Roof
-from rigright.verbs.serving.timed import Speed
 
 
 def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:

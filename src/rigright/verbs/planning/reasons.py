@@ -16,11 +16,11 @@ from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
+from rigright.predict.speed import speed
 from rigright.search.market import Market
 from rigright.search.planned_case import case_of, traffic_of
 from rigright.search.record import Plan
 from rigright.verbs.serving.explained import Reason
-from rigright.verbs.serving.speed import speed
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 
 MONEY = "data/money.toml"

@@ -1,174 +1,19 @@
-"""Memory card by card: stages of a pipeline, or layers dealt out to unlike cards."""
+"""What every card of a case holds, with its bands."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from rigright.arch.sources import zoo
-from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.memory_bands import Parts, away, band, parts_of, pool_band, widened
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_kv import is_generator
-from rigright.cost.memory_places import dealt_bounds, dealt_memories, usual_bounds
-from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
-from rigright.cost.shards import stage_bounds
-from rigright.cost.speed.work import work_of
-from rigright.demand import Numbers
+from rigright.cost.memory_serving import Bound, ServingMemory
 from rigright.facts.nodes import Card
+from rigright.predict.ranks import by_card
 from rigright.verbs.serving.explained import PARTS, CardUse
-
-if TYPE_CHECKING:
-    from rigright.cost.speed.dealt import Dealt
-
-Kind = tuple[str, float, float | None]  # chip, total and free bytes
 
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:
     """Every card in use, stage by stage."""
-    stages, bounds = _laid_out(case)
-    uses: list[CardUse] = []
-    for place, (cards, found) in enumerate(zip(stages, _memories(case, stages, bounds=bounds), strict=True)):
-        own = bounds[place] if len(bounds) > 1 else None
-        uses.extend(_use(case, card, found=found[_kind(card)], bound=own) for card in cards)
-    return tuple(uses)
-
-
-def worst(case: Case) -> ServingMemory:
-    """Memory of the rank with least to spare, on its own card."""
-    return min(memories(case), key=lambda memory: float(memory.spare_bytes))
-
-
-def memories(case: Case) -> tuple[ServingMemory, ...]:
-    """Memory of unlike ranks, each on its own card."""
-    stages = _stages(case)
-    if _deals(case, stages) and all(len(_unlike(cards)) == 1 for cards in stages):
-        devices = [device_of(cards[0], case.engine) for cards in stages]
-        asked: dict[str, Any] = {"serving": case.serving, "layout": case.layout, "devices": devices}
-        return dealt_memories(case.arch, case.weights, **asked)
-    bounds = _bounds(case, stages)
-    return tuple(memory for stage in _memories(case, stages, bounds=bounds) for memory in stage.values())
-
-
-def spare_bytes(case: Case, *, context_tok: Numbers, batch: Numbers) -> Numbers:
-    """Bytes to spare on the fullest rank, for arrays of contexts and batches; cards must be alike."""
-    device = device_of(smallest(case.cards), case.engine)
-    serving = case.over(context_tok=context_tok, batch=batch).serving
-    return serving_memory(
-        case.arch, case.weights, serving=serving, layout=case.layout, device=device, on_card=True
-    ).spare_bytes
-
-
-def is_even(case: Case) -> bool:
-    """Whether all cards are alike and the layers are cut without regard to their memory, or not at all."""
-    return len(case.cards) == 1 or (case.engine.split == "tensor" and len(_unlike(case.cards)) == 1)
-
-
-def dealt_of(case: Case) -> Dealt | None:
-    """What part of a pass each card does where layers are dealt out to them; else None."""
-    if case.engine.split != "layer":
-        return None
-    stages, bounds = _laid_out(case)
-    work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
-    from rigright.cost.speed.dealt import deal
-
-    return deal([cards[0].chip for cards in stages], work, bounds=bounds)
-
-
-def deal_notes(case: Case) -> tuple[Sentence, ...]:
-    """How to start an engine where layers fit only otherwise than it deals them when nobody says."""
-    stages, bounds = _laid_out(case)
-    devices = [device_of(smallest(cards), case.engine) for cards in stages]
-    flag = case.engine.split_flag
-    if flag is None or len(bounds) == 1 or bounds == usual_bounds(case.arch, devices):
-        return ()
-    counts = [last - first for first, last in bounds]
-    parts = ",".join(str(count) for count in (*counts[:-1], counts[-1] + 1))
-    return (
-        say(
-            "splitting layers by free memory would overfill one GPU: start {engine} with {flag} {parts}",
-            engine=case.engine.label,
-            flag=flag,
-            parts=parts,
-        ),
-    )
-
-
-def smallest(cards: Sequence[Card]) -> Card:
-    """The card with the least free memory."""
-    return min(cards, key=lambda card: card.total_bytes if card.free_bytes is None else card.free_bytes)
-
-
-def _kind(card: Card) -> Kind:
-    return card.chip.id, card.total_bytes, card.free_bytes
-
-
-def _unlike(cards: Sequence[Card]) -> list[Card]:
-    return list({_kind(card): card for card in cards}.values())
-
-
-def _laid_out(case: Case) -> tuple[list[list[Card]], tuple[Bound, ...]]:
-    stages = _stages(case)
-    return stages, _bounds(case, stages)
-
-
-def _stages(case: Case) -> list[list[Card]]:
-    """The cards of each stage, all replicas together."""
-    layout, cards = case.layout, case.cards
-    width = layout.tp * layout.cp
-    replica = width * layout.pp
-    return [
-        [
-            card
-            for copy in range(layout.dp)
-            for card in cards[copy * replica + stage * width : copy * replica + (stage + 1) * width]
-        ]
-        for stage in range(layout.pp)
-    ]
-
-
-def _deals(case: Case, stages: Sequence[Sequence[Card]]) -> bool:
-    """Whether layers go to cards by their memory."""
-    painted = is_generator(case.arch) and zoo.exact(case.arch.name) is not None
-    return case.engine.split != "tensor" and len(stages) > 1 and not painted
-
-
-def _bounds(case: Case, stages: Sequence[Sequence[Card]]) -> tuple[Bound, ...]:
-    """Layers of each stage: even in engines that cut tensors, by memory in those that deal out layers."""
-    if case.engine.split == "tensor" or len(stages) == 1:
-        return stage_bounds(len(case.arch.trunk.layers), len(stages))
-    devices = [device_of(smallest(cards), case.engine) for cards in stages]
-    return dealt_bounds(case.arch, case.weights, serving=case.serving, layout=case.layout, devices=devices)
-
-
-def _memories(
-    case: Case, stages: list[list[Card]], *, bounds: tuple[Bound, ...]
-) -> list[dict[Kind, ServingMemory]]:
-    """Memory of a rank of each stage on each kind of card the stage has; all stages in one call."""
-    unlike = [_unlike(cards) for cards in stages]
-    if is_generator(case.arch) and zoo.exact(case.arch.name) is not None:
-        return [{_kind(card): _painting(case, card) for card in cards} for cards in unlike]
-    found: list[dict[Kind, ServingMemory]] = [{} for _ in stages]
-    for turn in range(max(map(len, unlike))):
-        cards = [kinds[min(turn, len(kinds) - 1)] for kinds in unlike]
-        places = [(device_of(card, case.engine), bound) for card, bound in zip(cards, bounds, strict=True)]
-        memories = stage_memories(
-            case.arch, case.weights, serving=case.serving, layout=case.layout, places=places
-        )
-        for stage, card, memory in zip(found, cards, memories, strict=True):
-            stage[_kind(card)] = memory
-    return found
-
-
-def _painting(case: Case, card: Card) -> ServingMemory:
-    """Memory of a card that makes images, with what reads the prompt and what draws."""
-    from rigright.cost.images.networks import network_memory, network_of
-
-    each = max(-(-case.serving.batch // len(case.cards)), 1)
-    device = device_of(card, case.engine)
-    network = network_of(case.arch, image_px=case.image_px)
-    return network_memory(network, case.serving.weights, batch=each, device=device)
+    return tuple(_use(case, card, found=found, bound=bound) for card, found, bound in by_card(case))
 
 
 def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.demand import Layout, Serving
-from rigright.verbs.serving.timed import SampleSpeed, Speed
+from rigright.predict.timed import SampleSpeed, Speed
 
 PARTS = (
     "weights",

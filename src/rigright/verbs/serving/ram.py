@@ -10,8 +10,8 @@ from rigright.cost.speed.step import ALONE, Pass, step
 from rigright.cost.speed.work import parted, work_of
 from rigright.facts.hosts import host_chip
 from rigright.predict.served import server_rates
+from rigright.predict.speed import traffic_of
 from rigright.verbs.serving.explained import RamUse
-from rigright.verbs.serving.speed import traffic_of
 
 
 def ram_use(case: Case) -> RamUse | None:

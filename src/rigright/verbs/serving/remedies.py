@@ -18,10 +18,10 @@ from rigright.facts.formats import find_format
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Node
-from rigright.verbs.serving.cards import worst
+from rigright.predict.limits import largest_batch, largest_context
+from rigright.predict.ranks import worst
+from rigright.predict.speed import speed
 from rigright.verbs.serving.explained import Remedy
-from rigright.verbs.serving.limits import largest_batch, largest_context
-from rigright.verbs.serving.speed import speed
 
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97
 

@@ -23,7 +23,7 @@ from rigright.cost.images.networks import (
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
 from rigright.facts.chips import Chip
-from rigright.verbs.serving.timed import SampleSpeed
+from rigright.predict.timed import SampleSpeed
 
 PARTS = ("compute", "memory", "fixed")
 

@@ -14,8 +14,8 @@ from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
 from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.predict.served import server_rates
+from rigright.predict.timed import TIME_PARTS, Speed, TimeParts
 from rigright.predict.told import HYBRID, STREAMS, least_known, subject_of, tell
-from rigright.verbs.serving.timed import TIME_PARTS, Speed, TimeParts
 
 DIGITS = 6  # of a second: less is the noise of sums
 BANDED = {"TTFT": "ttft_s", "TPOT": "tpot_s", "tok/s": "output_tok_per_s"}

@@ -10,7 +10,7 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.unsaid import integrated, priors
 from rigright.demand import Traffic
-from rigright.verbs.serving.speed import speed, traffic_of
+from rigright.predict.speed import speed, traffic_of
 
 LENGTHS = ("prompt_tok", "output_tok")
 WORTH = 1.5  # most over least, from which a length is worth a word

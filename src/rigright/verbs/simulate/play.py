@@ -7,6 +7,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.choice.case import Case
 from rigright.demand import Serving, Traffic
+from rigright.predict.speed import speed
 from rigright.search.planned_case import case_of
 from rigright.search.record import Plan
 from rigright.sim.arrivals import CLOSED, Arrivals, made_load
@@ -14,7 +15,6 @@ from rigright.sim.fleet import Played, ReplicaFleet
 from rigright.sim.fleet import play as play_fleet
 from rigright.sim.load import Load
 from rigright.sim.tally import Tally, Targets, tally
-from rigright.verbs.serving.speed import speed
 from rigright.verbs.simulate.shops import fleet_of, shop_of
 from rigright.verbs.simulate.wish import ROUNDS, PlayWish
 

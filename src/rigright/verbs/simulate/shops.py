@@ -21,13 +21,13 @@ from rigright.cost.speed.work import work_of
 from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
+from rigright.predict.ranks import dealt_of, worst
 from rigright.predict.served import server_rates
+from rigright.predict.speed import replicas_of
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.law import law_of, pace_of
 from rigright.sim.load import Load
 from rigright.sim.server import Shop
-from rigright.verbs.serving.cards import dealt_of, worst
-from rigright.verbs.serving.speed import limits_of
 from rigright.verbs.simulate.wish import PlayWish
 
 POLICIES = "rigright.sim.policies"
@@ -50,7 +50,7 @@ def policy_of(engine: Engine, asked: str | None) -> str:
 def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
     """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
     policy = policy_of(case.engine, wish.policy)
-    limits = limits_of(case, _usual(load, machines=wish.replicas))
+    limits = replicas_of(case, _usual(load, machines=wish.replicas)).limits
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)

@@ -10,7 +10,7 @@ from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
 from rigright.cost.wires import wire_of
 from rigright.facts.nodes import Node
-from rigright.verbs.serving.timed import SampleSpeed
+from rigright.predict.timed import SampleSpeed
 from rigright.verbs.training.case import Case
 
 PARTS = ("compute", "memory", "fixed", "links")

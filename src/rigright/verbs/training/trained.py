@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from rigright.base.words import Sentence
 from rigright.demand import Layout, Training
+from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
 from rigright.verbs.serving.explained import Reason, Remedy
-from rigright.verbs.serving.timed import SampleSpeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,22 +14,21 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.power import Busy, draw_w
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT
-from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, pictured, work_of
 from rigright.cost.weights import has_experts
-from rigright.demand import Layout, Serving, Traffic
+from rigright.demand import Layout, Numbers, Serving, Traffic
 from rigright.facts.anchors import unmoved
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
 from rigright.predict.columns import at, stacked
 from rigright.predict.room import Asked, Room, room_of
-from rigright.predict.served import DEFAULT_SEQS, at_kinds, most_seqs, piped, served, server_rates, set_up
+from rigright.predict.served import DEFAULT_SEQS, LEAST_TOK, Replicas, at_kinds, piped, served, server_rates
 from rigright.predict.told import STREAMS
 from rigright.verbs.validate.served_asks import ServedAsk, WorkerSplit
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
-LEAST_TOK = 1.0
+ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 UTMOST = 0.97  # share of the memory that an engine is given at most
 RUNNING = "running"
 Figures = Mapping[str, np.ndarray]
@@ -44,12 +43,8 @@ class CaseGroup:
     engine: Engine
     chips: tuple[Chip, ...]
     chip_of: np.ndarray  # index into chips
-    layout: Layout
-    prefill: Layout | None  # workers of prompts, where they are apart
+    replicas: Replicas
     manner: str  # how the runs are tuned
-    traffic: Traffic
-    limits: Limits
-    slots: np.ndarray | None  # of a rank, where the engine sets its cache aside for as many as are at work
     row_of: np.ndarray  # index of the row a case is of
     fits: np.ndarray  # whether one sequence has room
 
@@ -139,7 +134,7 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
         accepted_tok=np.array([ask.drafts.accepted_tok for ask in asks]),
     )
     card_of = np.array([cards.index(ask.card) for ask in asks])
-    limits, slots = _limits_of_all(asks, layout=layout, traffic=traffic)
+    rooms = _rooms(asks, layout=layout, traffic=traffic)
     return CaseGroup(
         arch=first.arch,
         work=work,
@@ -147,13 +142,15 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
         engine=first.engine,
         chips=tuple(card.chip for card in cards),
         chip_of=card_of,
-        layout=layout,
-        prefill=layout_of(prefills) if prefills else None,
-        traffic=traffic,
-        limits=limits,
-        slots=slots if _sets_aside(first) else None,
+        replicas=Replicas(
+            engine=first.engine,
+            layout=layout,
+            traffic=traffic,
+            prefill=layout_of(prefills) if prefills else None,
+            **rooms,
+        ),
         row_of=np.array([index for index, _, _ in members]),
-        fits=limits.pool_tok >= traffic.prompt_tok,
+        fits=np.maximum(rooms["pool_tok"], LEAST_TOK) >= traffic.prompt_tok,
     )
 
 
@@ -173,29 +170,22 @@ def _metric(ask: ServedAsk) -> str:
     return "itl_ms" if ask.metric == "tpot_ms" and ask.sent.median else ask.metric
 
 
-def _limits_of_all(
-    asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic
-) -> tuple[Limits, np.ndarray]:
-    """What each replica admits, and the slots of each rank: engines started alike in one call."""
+def _rooms(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dict[str, np.ndarray]:
+    """What each replica has room for and is started with: engines started alike in one call."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for place, ask in enumerate(asks):
         alike.setdefault(_started(ask), []).append(place)
-    names = ("pool_tok", "max_seqs", "budget_tok")
-    columns = {name: np.empty(len(asks)) for name in (*names, "slots")}
+    columns = {name: np.empty(len(asks)) for name in ROOM}
     for places in alike.values():
         mine = np.array(places)
-        limits, slots = _limits(
-            [asks[place] for place in places], layout=at(layout, mine), traffic=at(traffic, mine)
-        )
-        for name in names:
-            columns[name][mine] = getattr(limits, name)
-        columns["slots"][mine] = slots
-    slots = columns.pop("slots")
-    return Limits(**columns), slots
+        own = _room([asks[place] for place in places], layout=at(layout, mine), traffic=at(traffic, mine))
+        for name in ROOM:
+            columns[name][mine] = own[name]
+    return columns
 
 
-def _limits(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> tuple[Limits, np.ndarray]:
-    """The same of engines started alike, by the room there is."""
+def _room(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dict[str, Numbers]:
+    """The same of engines started alike."""
     first = asks[0]
     cards = tuple(dict.fromkeys(ask.card for ask in asks))
     card_of = np.array([cards.index(ask.card) for ask in asks])
@@ -229,14 +219,13 @@ def _limits(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> t
     seqs, budget = (
         engine.default(steps, card.total_bytes, chip=chip) for steps in (engine.max_seqs, engine.budget_tok)
     )
-    slots = np.floor(found.slots)
-    most = first.max_seqs or most_seqs(engine, seqs=seqs, slots=slots, load=load)
-    limits = Limits(
-        pool_tok=np.maximum(pool_tok, LEAST_TOK),
-        max_seqs=most * ranks,
-        budget_tok=np.asarray(first.budget_tok or budget or asked.context_tok, dtype=float),
-    )
-    return limits, slots
+    return {
+        "pool_tok": pool_tok,
+        "slots": np.floor(found.slots) if _sets_aside(first) else np.inf,
+        "seqs": seqs or DEFAULT_SEQS,
+        "max_seqs": first.max_seqs or np.nan,
+        "budget_tok": first.budget_tok or budget or asked.context_tok,
+    }
 
 
 def figures(group: CaseGroup, *, tables: Mapping[str, Any] | None = None) -> Figures:
@@ -244,30 +233,24 @@ def figures(group: CaseGroup, *, tables: Mapping[str, Any] | None = None) -> Fig
     each = server_rates(
         group.chips, group.engine, weights=group.work.weights, manner=group.manner, tables=tables
     )
-    gain = piped(group.arch, group.engine, work=group.work, stages=group.layout.pp)
-    rates = at_kinds(each, group.chip_of, piped=gain)
-    asked: Any = {"layout": group.layout, "traffic": group.traffic, "prefill": group.prefill}
-    found = served(group.work, rates, limits=group.limits, **asked)
-    if group.slots is not None and group.traffic.rate_per_s is not None:
-        ranks = group.layout.tp if group.layout.attention_dp else 1.0
-        held = set_up(found.running, ranks=ranks, slots=group.slots, by_rate=True)
-        limits = replace(group.limits, max_seqs=np.minimum(held, DEFAULT_SEQS) * ranks)
-        found = served(group.work, rates, limits=limits, **asked)
+    replicas = group.replicas
+    gain = piped(group.arch, group.engine, work=group.work, stages=replicas.layout.pp)
+    found, _ = served(replicas, work=group.work, rates=at_kinds(each, group.chip_of, piped=gain))
     return _metrics(
         group,
         ttft_s=found.ttft_s,
         tpot_s=found.tpot_s,
         itl_s=found.itl_p50_s,
-        running=found.running * group.layout.dp,
+        running=found.running * replicas.layout.dp,
         per_s=found.requests_per_s,
-        prompt_s=found.prefill_s if group.prefill is None else found.ttft_s,
+        prompt_s=found.prefill_s if replicas.prefill is None else found.ttft_s,
         compute_busy=found.compute_busy,
         work_busy=found.work_busy,
     )
 
 
 def _metrics(group: CaseGroup, **of: np.ndarray) -> Figures:
-    prompts, outputs = group.traffic.prompt_tok, group.traffic.output_tok
+    prompts, outputs = group.replicas.traffic.prompt_tok, group.replicas.traffic.output_tok
     ttft_s, tpot_s, per_s = of["ttft_s"], of["tpot_s"], of["per_s"] * group.fits
     busy = Busy(compute=of["compute_busy"], work=of["work_busy"])
     return {
@@ -331,7 +314,9 @@ def _best(
     for group in groups:
         found = figures(group, tables=tables)
         each = found["requests_s_total"]
-        if group.traffic.tpot_p99_s is not None:  # of layouts at one rate, the one that would bear most
+        if (
+            group.replicas.traffic.tpot_p99_s is not None
+        ):  # of layouts at one rate, the one that would bear most
             each = found[RUNNING] / found["latency_ms"]
         for place, (row, per_s) in enumerate(zip(group.row_of, each, strict=True)):
             if per_s > most[row]:

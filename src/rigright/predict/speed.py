@@ -22,11 +22,11 @@ from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.hosts import CPU
 from rigright.predict.kept import TIMES, at_percentile, columns_of
+from rigright.predict.ranks import dealt_of, memories
 from rigright.predict.room import whole_rates
-from rigright.predict.served import served, server_rates, started_for
+from rigright.predict.served import Replicas, served, server_rates, started_for
+from rigright.predict.timed import Speed, TimeParts
 from rigright.predict.told import at, case_of, tell
-from rigright.verbs.serving.cards import dealt_of, memories
-from rigright.verbs.serving.timed import Speed, TimeParts
 
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
 OUTPUT_SHARE = 0.25  # and never more of it than this
@@ -53,7 +53,8 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     dealt = dealt_of(case)
     chips = tuple({card.chip.id: card.chip for card in case.cards}.values()) if dealt is None else dealt.chips
     work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
-    weights, limits = case.serving.weights, limits_of(case, traffic)
+    weights, replicas = case.serving.weights, replicas_of(case, traffic)
+    limits = replicas.limits
     rates = (
         server_rates(chips, case.engine, weights=weights)
         if dealt is None
@@ -63,7 +64,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     )
     work, rates = beside_cards(case, work, rates=rates, chips=chips)
     host = case.host if rates.host is not None or chips[0].vendor == CPU else None
-    found = served(work, rates, layout=case.layout, traffic=traffic, limits=limits)
+    found, _ = served(replicas, work=work, rates=rates)
     running = _least(found.running)
     prompt = _prompt_pass(work, rates, layout=case.layout, traffic=traffic, limits=limits)
     token = _token_pass(work, rates, layout=case.layout, traffic=traffic, running=running)
@@ -119,18 +120,23 @@ def _least(values: Numbers) -> float:
     return float(np.min(values))
 
 
-def limits_of(case: Case, traffic: Traffic) -> Limits:
-    """What a replica holds and does in a pass; its cache counts tokens of such requests as come."""
-    layout = case.layout
+def replicas_of(case: Case, traffic: Traffic) -> Replicas:
+    """What the replicas of a case are started with; a cache counts tokens of such requests as come."""
+    layout, budget_tok = case.layout, float(case.settings.budget_tok)
     tokens = int(traffic.prompt_tok + traffic.output_tok)
     usual = memories(case.over(context_tok=tokens, batch=int(layout.dp)))
-    ranks = layout.tp if layout.attention_dp else 1
     heads = head_bytes(case.arch, case.serving.weights, drafts=case.drafts) / (layout.tp * layout.pp)
     pool = min(float(pool_tok(one, tokens)) * left_beside(one, heads) for one in usual)
-    return Limits(
-        pool_tok=max(pool * ranks, 1.0),
-        max_seqs=started_for(case, users=traffic.concurrency) * ranks,
-        budget_tok=max(float(case.settings.budget_tok), 1.0),
+    seqs = started_for(case, users=traffic.concurrency)
+    return Replicas(
+        engine=case.engine,
+        layout=layout,
+        traffic=traffic,
+        pool_tok=pool * (layout.tp if layout.attention_dp else 1),
+        slots=np.inf,  # it is started for so many already
+        seqs=seqs,
+        max_seqs=seqs,
+        budget_tok=budget_tok,
     )
 
 

@@ -165,7 +165,7 @@ class Traffic:
     ttft_p99_s: Numbers = None
     cached_tok: Numbers = 0  # of each prompt, found in the prefix cache
     prompt_spread: Numbers = 0.0  # standard deviation of prompt lengths over their mean
-    output_spread: Numbers = 0.0
+    output_spread: Numbers = None  # of answers; None: of users that go on a little, else none
     drafted_tok: Numbers = 0  # tokens drafted for each pass of a sequence (speculative decoding, MTP)
     accepted_tok: Numbers = 0  # of them, those kept, on average
 

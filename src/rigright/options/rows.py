@@ -262,7 +262,7 @@ LOAD = (
          verbs="simulate", needs="concurrency", most=LONG_S),
     _row("prompt-spread", "N", read=spread, text=say("variation of prompt lengths (CV) (0)"),
          verbs="simulate", zero=True, most=1000),
-    _row("output-spread", "N", read=spread, text=say("variation of output lengths (CV) (0)"),
+    _row("output-spread", "N", read=spread, text=say("variation of output lengths (CV) (0; users 0.1)"),
          verbs="simulate", zero=True, most=1000),
     _row("seed", "N", read=parse_count, text=say("random seed (0)"), verbs="simulate", zero=True,
          most=2**64 - 1),

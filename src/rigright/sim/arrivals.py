@@ -14,6 +14,7 @@ DAY_SWING = 0.8  # of a day's rate, from its mean to its top
 CURVE_POINTS = 4096
 CLOSED = "closed"
 TOGETHER = "together"  # a closed loop whose users all start at the same moment, as benchmarks do
+UNLIKE = 0.1  # of lengths of answers to users that go on: were all alike, their prompts would fall into step
 LOOPS = frozenset({CLOSED, TOGETHER})
 
 
@@ -41,15 +42,24 @@ def made_load(traffic: Traffic, *, count: int, process: Arrivals, seed: int) -> 
     else:
         moments = PROCESSES[process.kind](dice, count, rate_per_s=float(traffic.rate_per_s), process=process)
         moments -= moments[0]
+    steady = users is not None and process.life_s > 0
+    spread = traffic.output_spread
+    if spread is None:
+        spread = UNLIKE if steady else 0.0
     prompt = lengths(dice, count, mean=traffic.prompt_tok, spread=traffic.prompt_spread)
     return Load(
         arrival_s=moments,
         prompt_tok=prompt,
-        output_tok=lengths(dice, count, mean=traffic.output_tok, spread=traffic.output_spread),
+        output_tok=lengths(
+            dice,
+            count,
+            mean=traffic.output_tok,
+            spread=spread,
+        ),
         cached_tok=np.minimum(np.full(count, int(traffic.cached_tok)), prompt - 1),
         users=users,
         think_s=process.think_s,
-        steady=users is not None and process.life_s > 0,
+        steady=steady,
     )
 
 

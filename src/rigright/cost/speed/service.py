@@ -211,7 +211,7 @@ def _load(
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
     met = np.minimum(others / outputs, prompts)
     tpot = token_s + rates.mixed * met * added_s
-    between = rates.ahead * decode_s
+    between = rates.ahead * np.minimum(np.maximum(running - 1, 0), 1) * decode_s
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
     held = np.maximum(running / apart, np.minimum(running, 1) / gain)

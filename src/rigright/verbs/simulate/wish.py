@@ -28,7 +28,7 @@ class PlayWish:
     output_tok: int = 256
     cached_share: float = 0.0  # of each prompt
     prompt_spread: float = 0.0  # standard deviation over mean
-    output_spread: float = 0.0
+    output_spread: float | None = None  # None: of users that go on a little, else none
     arrivals: str | None = None
     gap_spread: float = 2.0  # gamma
     burst: int = 10

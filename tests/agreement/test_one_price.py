@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from drawn_questions import THOROUGH, seeds
@@ -18,6 +20,7 @@ from rigright.cost.estimate import Estimate, scaled
 from rigright.cost.lifetime import MONTHS_PER_YEAR
 from rigright.cost.money import HOURS_PER_YEAR
 from rigright.demand import PlanWish
+from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.facts.nodes import find_node
 from rigright.facts.orders import orders, read_line
@@ -203,3 +206,31 @@ def test_lines_are_read_as_they_are_written():
     lines = {line for order in orders().values() for line in order}
     assert len(lines) > 50
     assert {read_line(line.written) for line in lines} == lines
+
+
+@pytest.mark.parametrize(
+    ("machine", "listed"),
+    [("2x rtx 4090", "4090,1111"), ("8x h100", "h100,17000"), ("m2 ultra 192gb", "m2 ultra 192gb,3000")],
+)
+def test_a_list_of_prices_counts_the_same_in_every_command(tmp_path, capsys, machine, listed):
+    """Also in what a command says beside its first line: a cost under a report, parts under a plan."""
+    file = tmp_path / "mine.csv"
+    file.write_text(f"chip,usd\n{listed}\n", encoding="utf-8")
+
+    def said(*words: str) -> dict[str, Any]:
+        assert main([*words, "--prices", str(file), "--json"]) in {0, 1}, words
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    model = "llama-3.1-8b"
+    made = next(one for one in said("build", machine)["variants"] if one["label"] == "recommended")
+    figures = {
+        "build": made["usd"]["value"] * made["machines"],
+        "cost": said("cost", machine)["ways"][0]["up_front_usd"]["value"],
+        "compare": said("compare", machine, OTHER, "--for", model)["things"][0]["plan"]["figures"]["usd"][
+            "value"
+        ],
+        "report": said("report", model, "--on", machine, "--buy")["cost"]["ways"][0]["up_front_usd"]["value"],
+    }
+    planned = said("plan", model, "--on", machine, "--buy")["plans"][0]["figures"]["usd"]["value"]
+    assert {name: round(usd) for name, usd in figures.items()} == dict.fromkeys(figures, round(planned))

@@ -17,6 +17,7 @@ from rigright.demand import PlanWish
 from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance, offers
 from rigright.facts.find import with_memory
+from rigright.facts.own_prices import use
 from rigright.facts.prices import Price, newest_prices, prices
 from rigright.search.counts import offers_of
 from rigright.search.find import find
@@ -130,7 +131,8 @@ def test_the_whole_cost_is_the_machine_and_the_power_of_all_years(llama8, market
 
 def test_the_prices_of_the_user_go_before_all(market):
     mine = Price(chip="rtx-3090", kind="own", typical=1.0, as_of="2026-11-21", source="x", confidence="high")
-    assert market_on(TODAY, own=[mine]).cards["rtx-3090"].usd == 1
+    with use(("mine", {mine.chip: (mine,)})):
+        assert market_on(TODAY).cards["rtx-3090"].usd == 1
     assert market.cards["rtx-3090"].usd > 1
 
 

@@ -13,16 +13,18 @@ from rigright.facts.chips import chips
 from rigright.report.pages import cost as pages
 from rigright.verbs.cost import cost as cost_verb
 from rigright.verbs.costed import API, BUY, OWN, RENT, REPLACE, RESERVED, SPOT
+from rigright.verbs.own_prices import use as use_prices
 from sampled_tables import THOROUGH, whole_when_thorough
 
 HOURS = 730.5  # of a month
 
 
-@pytest.fixture(scope="module")
-def own_prices(tmp_path_factory):
-    path = tmp_path_factory.mktemp("own") / "prices.csv"
+@pytest.fixture
+def own_prices(tmp_path):
+    path = tmp_path / "prices.csv"
     path.write_text("chip,usd\nrtx 4090,1500\nh100 sxm,25000\n")
-    return str(path)
+    with use_prices(str(path)):
+        yield str(path)
 
 
 @pytest.fixture(scope="module")

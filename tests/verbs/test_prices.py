@@ -18,6 +18,7 @@ from rigright.facts import own_prices
 from rigright.facts.chips import by_id, chips
 from rigright.facts.own_prices import examine, read_own
 from rigright.verbs.cost import cost as cost_verb
+from rigright.verbs.own_prices import use as use_prices
 from rigright.verbs.prices import check, prices
 from rigright.verbs.prices import prices as prices_verb
 
@@ -87,7 +88,7 @@ def test_a_list_that_is_kept_is_taken_by_every_command(home, capsys):
 def test_outside_of_a_command_nothing_is_in_force(home):
     own_prices.keep(read_own(put(home, GOOD), today=TODAY), today=TODAY)
     assert own_prices.in_force() == {}
-    with own_prices.use():
+    with use_prices():
         assert set(own_prices.in_force()) == {"rtx-4090"}
 
 
@@ -100,7 +101,7 @@ def test_what_is_kept_is_read_as_it_was(home):
     ]
     newer = read_own(put(home, "chip,usd\n4090,1800\n"), today=TODAY)
     assert own_prices.keep(newer, today=TODAY) == 2, "in the place of the older new one"
-    with own_prices.use():
+    with use_prices():
         assert {one.typical for one in own_prices.in_force()["rtx-4090"]} == {11000, 1800}
 
 
@@ -252,15 +253,16 @@ def test_it_is_a_function_too():
 def test_a_rent_of_your_own_is_what_renting_costs(home):
     """1.50 an hour of one, agreed with a cloud nobody knows: eight cost 12 an hour, whatever others ask."""
     file = put(home, "chip,condition,price,currency,as_of,provider\nh100 sxm,rent,1.5,USD,2026-11-22,acme\n")
-    found = cost_verb("8x h100 sxm", wish=PlanWish(prices_file=file))
+    with use_prices(file):
+        found = cost_verb("8x h100 sxm")
     rent = found.way("rent")
     assert rent.label == "acme"
     assert rent.ledger.terms[0].monthly["rent"].value == pytest.approx(12 * 730.5)
     assert found.way("buy") is not None, "the price to buy is still ours"
-    wish = PlanWish(prices_file=file, currency="CNY")
-    assert cost_verb("8x h100 sxm", wish=wish).way("rent").label == "acme"
+    with use_prices(file):
+        assert cost_verb("8x h100 sxm", wish=PlanWish(currency="CNY")).way("rent").label == "acme"
     assert main(["prices", "import", file]) == 0
-    with own_prices.use():
+    with use_prices():
         assert cost_verb("h100 sxm").way("rent").label == "acme"
     assert cost_verb("h100 sxm").way("rent").label != "acme"
 
@@ -269,7 +271,8 @@ def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home):
     """Bought at 20,000 each, rented at 2 an hour, both as they are today: one month, not a range."""
     rows = ("h100 sxm,new,20000,USD,2026-11-22", "h100 sxm,rent,2,USD,2026-11-22")
     file = put(home, "\n".join(["chip,condition,price,currency,as_of", *rows]))
-    found = cost_verb("8x h100 sxm", wish=PlanWish(prices_file=file))
+    with use_prices(file):
+        found = cost_verb("8x h100 sxm")
     assert found.cards.low == found.cards.high == 160_000
     rent = found.way("rent").ledger.terms[0].monthly["rent"]
     assert rent.low == rent.high == pytest.approx(16 * 730.5)

@@ -1,6 +1,7 @@
 """The user's own prices: a CSV or JSON list, checked row by row, and the list that `prices import` keeps.
 
-The list that is kept stands in the user's folder of settings; `use` puts it in force for a while.
+The list that is kept stands in the user's folder of settings; `use` puts it, and lists that somebody names,
+in force for a while.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ CONDITIONS = {
     "": OWN, "new": OWN, "全新": OWN, "used": OWN_USED, "二手": OWN_USED, "refurbished": OWN_USED,
     "rent": OWN_RENT, "rented": OWN_RENT, "租": OWN_RENT, "租用": OWN_RENT,
 }  # fmt: skip
-_IN_FORCE: ContextVar[Path | None] = ContextVar("own_prices", default=None)
+Listed = Mapping[str, tuple[Price, ...]]  # by chip
+NamedList = tuple[str, Listed | None]  # a file, and its prices; None: read where they are asked for
+_IN_FORCE: ContextVar[tuple[NamedList, ...]] = ContextVar("own_prices", default=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,34 +68,53 @@ def place() -> Path:
     return settings_folder() / "rigright" / FILE
 
 
-def used() -> Path | None:
-    """Where the list stands that is in force; None outside of `use`."""
+def used() -> tuple[NamedList, ...]:
+    """The lists that are in force, the first asked last; none outside of `use`."""
     return _IN_FORCE.get()
 
 
 @contextmanager
-def use(file: Path | None = None) -> Iterator[None]:
-    """Put the list that is kept in force, or another process's."""
-    before = _IN_FORCE.set(file or place())
+def use(*lists: NamedList) -> Iterator[None]:
+    """Put lists in force beside those that are: of a chip that more than one names the last counts."""
+    before = _IN_FORCE.set((*_IN_FORCE.get(), *lists))
     try:
         yield
     finally:
         _IN_FORCE.reset(before)
 
 
+def kept() -> NamedList:
+    """The list that `prices import` keeps; it is read where a price is asked for."""
+    return str(place()), None
+
+
+def listed(file: str | None, *, today: date) -> tuple[NamedList, ...]:
+    """A list that somebody named, read at once; none where it is in force already, or none is named."""
+    if file is None or any(name == file for name, _ in _IN_FORCE.get()):
+        return ()
+    return ((file, _grouped(read_own(file, today=today))),)
+
+
 def in_force() -> Mapping[str, tuple[Price, ...]]:
-    """The prices that are kept, by chip; none outside of `use`."""
-    path = _IN_FORCE.get()
-    if path is None or not is_file(path):
-        return {}
-    return _by_chip(path, path.stat().st_mtime_ns)
+    """The user's own prices that count, by chip; none outside of `use`."""
+    found: dict[str, tuple[Price, ...]] = {}
+    for name, prices in _IN_FORCE.get():
+        if prices is not None:
+            found |= prices
+        elif is_file(Path(name)):
+            found |= _kept(Path(name), Path(name).stat().st_mtime_ns)
+    return found
 
 
 @cache
-def _by_chip(path: Path, written_ns: int) -> Mapping[str, tuple[Price, ...]]:
+def _kept(path: Path, written_ns: int) -> Listed:
     written = datetime.fromtimestamp(written_ns / GIGA, tz=UTC).date()
+    return _grouped(read_own(path, today=written))
+
+
+def _grouped(prices: Iterable[Price]) -> Listed:
     found: dict[str, tuple[Price, ...]] = {}
-    for price in read_own(path, today=written):
+    for price in prices:
         found[price.chip] = (*found.get(price.chip, ()), price)
     return found
 

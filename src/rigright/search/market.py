@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import date
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
 from rigright.cost.machine_price import Ordered
-from rigright.cost.prices import GUESSED, Quote, newest_own, quote_of, quoted
+from rigright.cost.prices import GUESSED, Quote, quote_of
 from rigright.cost.renting import BOX
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
@@ -53,28 +53,21 @@ class Market:
         return known
 
 
-def market_on(today: date, *, own: Iterable[Price] = (), currency: str = "USD", used: bool = False) -> Market:
-    """The market of our tables for a buyer in some currency; prices of the user's own go before ours."""
+def market_on(today: date, *, currency: str = "USD", used: bool = False) -> Market:
+    """The market of our tables for a buyer in some currency; the user's own prices go before ours."""
     quotes = (quote_of(chip, today=today, currency=currency, used=used) for chip in chips())
     cards = {quote.chip: quote for quote in quotes if quote is not None and quote.mark != GUESSED}
     rented: dict[str, tuple[Offer, ...]] = {}
     for offer in map(_in_usd, offers()):
         if offer.chip is not None and offer.n_chips >= 1 and (offer.usd_per_h or offer.spot_usd_per_h):
             rented[offer.chip] = (*rented.get(offer.chip, ()), offer)
-    listed: dict[str, tuple[Price, ...]] = {}
-    for price in own:
-        listed[price.chip] = (*listed.get(price.chip, ()), price)
-    named = {
-        chip: quoted(newest_own(bought, used=used or by_id()[chip].ended is not None))
-        for chip, rows in listed.items()
-        if (bought := [row for row in rows if row.kind != OWN_RENT])
-    }
-    for chip, rows in {**in_force(), **listed}.items():
+    own = in_force()
+    for chip, rows in own.items():
         leases = tuple(_own_offer(row) for row in rows if row.kind == OWN_RENT)
         rented[chip] = (*leases, *rented.get(chip, ()))
-    kept = {chip for chip, rows in in_force().items() if any(row.kind != OWN_RENT for row in rows)}
+    bought = {chip for chip, rows in own.items() if any(row.kind != OWN_RENT for row in rows)}
     return Market(
-        today=today, cards=cards | named, offers=rented, own=frozenset({*named, *kept}), used=used,
+        today=today, cards=cards, offers=rented, own=frozenset(bought), used=used,
         currency=currency,
     )  # fmt: skip
 

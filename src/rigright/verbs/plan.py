@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rigright.cost.machine_price import Cards, Stored
     from rigright.facts.hosts import Host
     from rigright.facts.nodes import Node
-    from rigright.facts.prices import Price
     from rigright.search.market import Market
     from rigright.search.record import Found
 
@@ -73,14 +72,16 @@ def plans(model: str, *, wish: PlanWish) -> Planned:
 
 
 def _searched(model: str, wish: PlanWish, *, alone: bool) -> tuple[Arch, Market, Planned]:
+    from rigright.facts import own_prices
     from rigright.search.find import find
     from rigright.verbs.planning.checks import check
 
     arch = arch_of(model, wish)
     check(arch, wish)
     day = today()
-    market = market_of(wish, day=day)
-    found = find(arch, wish, market=market, alone=alone)
+    with own_prices.use(*own_prices.listed(wish.prices_file, today=day)):
+        market = market_of(wish, day=day)
+        found = find(arch, wish, market=market, alone=alone)
     planned = Planned(
         model=arch.name,
         params=params(arch),
@@ -133,15 +134,10 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
     from rigright.facts.own_prices import in_force
     from rigright.verbs.seen.here import looked_at
 
-    own: tuple[Price, ...] = ()
-    if wish.prices_file is not None:
-        from rigright.facts.own_prices import read_own
-
-        own = read_own(wish.prices_file, today=day)
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)
-    kept = tuple(in_force().items())
-    market = _market(day, own=own, currency=wish.currency, used=wish.used, kept=kept)
+    own = tuple(in_force().items())
+    market = _market(day, currency=wish.currency, used=wish.used, own=own)
     return replace(market, there=there, ordered=ordered)
 
 
@@ -155,12 +151,12 @@ def ordered(
 
 
 @lru_cache(maxsize=MARKETS)
-def _market(day: date, *, kept: object, own: tuple[Price, ...], currency: str, used: bool) -> Market:
-    """What is asked on a day, once for all questions; `kept`: the prices in force, which it reads."""
+def _market(day: date, *, own: object, currency: str, used: bool) -> Market:
+    """What is asked on a day, once for all questions; `own`: the prices in force, which it reads."""
     from rigright.search.market import market_on
 
-    del kept
-    return market_on(day, own=own, currency=currency, used=used)
+    del own
+    return market_on(day, currency=currency, used=used)
 
 
 def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:

@@ -69,9 +69,6 @@ def _meant(text: str) -> tuple[Chip, ...]:
 def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
     quote = market.quote(chip, guess=True)
     own = own_prices.in_force().get(chip.id, ())
-    if wish.prices_file is not None:
-        listed = own_prices.read_own(wish.prices_file, today=market.today)
-        own = tuple(price for price in listed if price.chip == chip.id) or own
     ours = [row for row in known_prices() if row.chip == chip.id and row.mem_bytes in {None, chip.mem_bytes}]
     own = tuple(price for price in own if price.kind != OWN_RENT)
     used = wish.used or chip.ended is not None

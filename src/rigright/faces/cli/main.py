@@ -111,7 +111,7 @@ def answering(verb: str, options: argparse.Namespace) -> Iterator[Answer]:
         if verb in PRICED:
             from rigright.verbs.own_prices import use as use_prices
 
-            stack.enter_context(use_prices())
+            stack.enter_context(use_prices(getattr(options, "prices", None)))
         if verb not in own_runs.VERBS:
             yield _plugged(answer(options))
             return

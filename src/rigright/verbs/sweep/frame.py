@@ -73,7 +73,7 @@ def _asked(
     return local.run(work, questions, workers=workers or os.cpu_count() or 1)
 
 
-def _priced(prices: Path | None, question: SweepQuestion) -> Answered:
+def _priced(prices: tuple[own_prices.NamedList, ...], question: SweepQuestion) -> Answered:
     """An answer with the user's own prices, also where another process gives it."""
-    with nullcontext() if prices is None else own_prices.use(prices):
+    with own_prices.use(*prices):
         return answer(question)

@@ -39,6 +39,7 @@ class Options:
     usd: Numbers  # to buy: cards and the rest of the machine; 0 where nothing is bought; nan unknown
     rent_usd_per_h: Numbers  # 0 where nothing is rented; nan unknown
     boxes: Numbers  # machines that hold the chips, as they are bought
+    idle: Numbers  # chips of them that do not work
 
     def take(self, index: Numbers) -> Options:
         """Some of them."""
@@ -48,6 +49,7 @@ class Options:
             usd=self.usd[index],
             rent_usd_per_h=self.rent_usd_per_h[index],
             boxes=self.boxes[index],
+            idle=self.idle[index],
         )
 
 
@@ -107,6 +109,7 @@ def options(
         usd=np.where(how == BUY, bought[index] + around, 0.0),
         rent_usd_per_h=np.where(how == RENT, rented[index], 0.0),
         boxes=boxes,
+        idle=np.maximum(np.where(here, prices.owned[kind], paid) - n_chips, 0)[index],
     )
 
 

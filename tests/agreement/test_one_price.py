@@ -244,3 +244,12 @@ def test_cards_that_are_paid_for_and_idle_draw_what_they_draw_at_rest(some, ever
     assert few.idle_w == pytest.approx(all_of_them.idle_w)
     if some != every:
         assert few.idle_w < few.power_w.value < all_of_them.power_w.value
+
+
+def test_idle_cards_of_a_board_draw_in_a_plan_too():
+    """Two of a board of eight: more than a plan of two alone could draw, less than all eight at work."""
+    few, most = (
+        plan("qwen3-32b", wish=PlanWish(on=f"{count}x mi300x", buy=True)).first.figures["power_w"].value
+        for count in (2, 8)
+    )
+    assert cost("2x mi300x").idle_w < few < most

@@ -55,7 +55,7 @@ SENT = (
 AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody told is as high as
 NO_MARKET = Market(today=date.min, cards={}, offers={})  # layouts are scored without prices
 COLUMNS = (*SERVED, "held", *EDGES, *OF_LAYOUTS)  # held: sequences that a replica is set up for
-CUTS = ("tp", "pp", "dp", "ep")
+CUTS = ("tp", "pp", "dp", "ep", "attention_dp")
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
     "ttft_s": "ttft", "ttft_p50_s": "ttft", "ttft_p95_s": "ttft", "ttft_p99_s": "ttft",
@@ -313,17 +313,14 @@ def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
 
 def _is_cut(question: Question) -> bool:
     """Whether somebody fixed how the model is cut."""
-    return any(getattr(question.cut, name) is not None for name in CUTS) or question.cut.attention_dp
+    return any(getattr(question.cut, name) is not None for name in CUTS)
 
 
 def _as_cut(one: _Replicas, points: Points) -> Numbers:
-    """Which points are cut as somebody asked; who cuts tensors and says no more leaves experts whole."""
-    cut = one.question.cut
-    if not _is_cut(one.question):
-        return np.ones(len(points), dtype=bool)
-    asked = {name: getattr(cut, name) for name in CUTS} | {"ep": cut.ep or (cut.tp and 1)}
-    told = [getattr(points, name) == count for name, count in asked.items() if count is not None]
-    return np.all([points.attention_dp.astype(bool) == cut.attention_dp, *told], axis=0)
+    """Which points are cut as somebody asked: what nobody told is open."""
+    asked = {name: getattr(one.question.cut, name) for name in CUTS}
+    told = [getattr(points, name) == value for name, value in asked.items() if value is not None]
+    return np.all([np.ones(len(points), dtype=bool), *told], axis=0)
 
 
 def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:

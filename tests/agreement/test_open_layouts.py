@@ -1,4 +1,4 @@
-"""A layout that is told in part: what is open of it is chosen once, whichever door asks, and said again as it is.
+"""A layout that is told in part: what is open is chosen once, whichever door asks, and said as it is.
 
 Experts and attention may be cut in three ways over the cards of a replica. Of a question that tells tensor
 parallel alone, or expert parallel too, the search takes what serves best; a row of a table gets the same.
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from drawn_questions import THOROUGH, arch_of, node_of, seeds
+from test_next_commands import asked
 
 from rigright.base.errors import RigError
 from rigright.cost.weights import has_experts
@@ -24,7 +25,6 @@ from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.plan import plan
 from rigright.verbs.validate.frame import validate
-from test_next_commands import asked
 
 COUNT = 60 if THOROUGH else 20
 MODELS = (
@@ -33,7 +33,11 @@ MODELS = (
 )
 ROUTED = tuple(model for model in MODELS if "MiniCPM" not in model and model != "qwen3-8b")
 MACHINES = {"8x h100": 8, "8x h200": 8, "4x rtx 4090": 4, "2x a100 80gb": 2}
-FIGURES = {"ttft_ms": ("ttft_s", 1e3), "tpot_ms": ("tpot_s", 1e3), "output_tok_s_total": ("output_tok_per_s", 1)}
+FIGURES = {
+    "ttft_ms": ("ttft_s", 1e3),
+    "tpot_ms": ("tpot_s", 1e3),
+    "output_tok_s_total": ("output_tok_per_s", 1),
+}
 CUTS = ("tp", "pp", "dp", "ep", "attention_dp")
 
 
@@ -172,7 +176,11 @@ def test_what_is_open_is_no_worse_than_any_way_to_tell_it(model, machine, users)
         return speed.output_tok_per_s.value, token_s
 
     free = figures()
-    ways = ({"ep": 1, "attention_dp": False}, {"ep": 8, "attention_dp": False}, {"ep": 8, "attention_dp": True})
+    ways = (
+        {"ep": 1, "attention_dp": False},
+        {"ep": 8, "attention_dp": False},
+        {"ep": 8, "attention_dp": True},
+    )
     told = [one for one in (figures(**way) for way in ways) if one is not None]
     if free is None:
         assert told == []

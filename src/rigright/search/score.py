@@ -16,13 +16,14 @@ from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import in_ram
 from rigright.cost.known import known_of, ran
 from rigright.cost.memory_device import device_of
-from rigright.cost.speed.rates import Rates, beside
+from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
+from rigright.predict.beside import beside_rates
 from rigright.predict.columns import at, joined, stacked
 from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, whole_rates
 from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
@@ -164,16 +165,14 @@ def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates
     Where a part lies in main memory, with the processor beside them.
     """
     kinds = [question.kinds[place] for place in way.kinds]
-    mix, chips = kinds[0].mix, [kind.chip for kind in kinds]
-    rates = (
-        _dealt_rates(question, way, mix=mix, work=replace(work, ram=None), batch=batch)
-        if mix
-        else server_rates(chips, way.engine, weights=way.weights)
-    )
-    if way.offload is None:
-        return rates
-    hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
-    return beside(rates, hosts, cards=chips, engine=way.engine, weights=way.weights)
+    mix = kinds[0].mix
+    if way.offload is not None:
+        machines = [[card.chip for card in kind.mix] or [kind.chip] for kind in kinds]
+        hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
+        return beside_rates(machines, hosts, engine=way.engine, weights=way.weights)
+    if mix:
+        return _dealt_rates(question, way, mix=mix, work=work, batch=batch)
+    return server_rates([kind.chip for kind in kinds], way.engine, weights=way.weights)
 
 
 def _anchored(

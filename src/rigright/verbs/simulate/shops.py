@@ -10,7 +10,6 @@ from rigright.base import shelf
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.case import Case
-from rigright.choice.offload import beside_cards
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.speed.dealt import Dealt
 from rigright.cost.speed.parts import ranks_of
@@ -21,6 +20,7 @@ from rigright.cost.speed.work import work_of
 from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
+from rigright.predict.beside import beside_cards
 from rigright.predict.ranks import dealt_of, worst
 from rigright.predict.served import server_rates
 from rigright.predict.speed import replicas_of
@@ -54,23 +54,26 @@ def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
-    dealt = dealt_of(case)
-    work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
-    rates = _rates(case, dealt)
-    if dealt is not None:
-        rates = dealt.evened(rates, work=work, chunk_tok=budget)
-    chips = tuple(card.chip for card in case.cards) if dealt is None else dealt.chips
-    work, rates = beside_cards(case, work, rates=rates, chips=chips)
+    shared = beside_cards(case)
+    dealt = None if shared else dealt_of(case)
+    if shared is None:
+        work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
+        rates = _rates(case, dealt)
+        rates = rates if dealt is None else dealt.evened(rates, work=work, chunk_tok=budget)
+    else:
+        work, rates = shared
     law = law_of(
         work,
         rates,
         layout=replace(case.layout, dp=1),
         shares=None if dealt is None else dealt.shares,
     )
+    # stages that take turns with one processor have all sequences in a pass
+    rounds = case.layout if shared is None else replace(case.layout, pp=1)
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
     return Shop(
         pace=pace_of(
-            law, layout=case.layout, max_seqs=max_seqs, budget_tok=budget,
+            law, layout=rounds, max_seqs=max_seqs, budget_tok=budget,
             context_tok=longest, overlap=float(np.min(overlap_of(work, rates))),
         ),
         manner=shelf.take(POLICIES, policy, bears="MANNER"),

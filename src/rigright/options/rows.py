@@ -199,7 +199,7 @@ TRAINING = (
          verbs=f"{PLANS} explain {RUNS}", works=frozenset({TRAIN})),
     _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"),
          verbs=f"{PLANS} {RUNS}", works=TRAINS, choices=lambda: METHODS),
-    _row("trainer", "NAME", read=str, text=say("framework: hf, fsdp, deepspeed, megatron ..."),
+    _row("trainer", "NAME", read=str, text=say("framework: hf, pytorch, deepspeed, megatron ..."),
          verbs=f"{PLANS} explain {RUNS}", works=TRAINS),
     _row("days", "TIME", read=days, text=say("deadline: 14, 36h"), works=TRAINS | SAMPLES, most=MEGA),
     _row("optimizer", "NAME", read=str, text=say("adamw, adamw-8bit, adafactor, lion, sgd, muon ..."),

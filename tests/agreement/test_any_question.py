@@ -1,4 +1,4 @@
-"""Whatever is asked of `plan` is answered or refused by name, on its page as in its JSON; no step breaks a limit."""
+"""Whatever is asked of `plan` is answered or refused by name, on its page as in its JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODELS = (
 )  # fmt: skip
 MACHINES = (
     "rtx 4090", "2x rtx 5090", "4x a6000", "8x l40s", "mi300x", "8x mi250x", "m4 pro 48gb", "2x dgx spark",
-    "rtx 4090 + 96gb", "t4", "4x v100 16gb", "gb200 nvl72", "2 nodes of 8x h200", "8x gaudi 3", "rtx 3060 12gb",
+    "rtx 4090 + 96gb", "t4", "4x v100 16gb", "gb200 nvl72", "2 nodes of 8x h200", "8x gaudi 3",
 )  # fmt: skip
 
 

@@ -174,3 +174,15 @@ def test_a_board_that_is_named_in_part_is_priced_whole():
 def test_more_than_a_board_is_not_asked_for_in_vain():
     code, _ = asked(["plan", "qwen3-8b", "--chips", "mi300x", "--buy", "--max-chips", "4"])
     assert code != 0
+
+
+SEVERAL = [chip for chip in chips() if chip.devices > 1]
+
+
+@pytest.mark.parametrize("chip", SEVERAL, ids=lambda chip: chip.id)
+@pytest.mark.parametrize("model", ["qwen3-0.6b", "gte-large", "resnet-18"])
+def test_a_card_of_several_devices_is_taken_whole(chip, model):
+    for machine in (f"1x {chip.id}", f"8x {chip.id}"):
+        code, said = asked(["plan", model, "--on", machine, "--json"])
+        plans = json.loads(said)["plans"] if not code else []
+        assert all(one["n_chips"] % chip.devices == 0 for one in plans), machine

@@ -21,7 +21,7 @@ from rigright.facts.chips import Chip
 from rigright.facts.running import how_runs
 from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
 
-METHODS = ("full", "lora", "qlora")
+TRIED = ("full", "lora", "qlora")  # methods, where nobody names one
 CUTTERS = ("megatron", "torchtitan")  # trainers that cut tensors and stages
 SEQ_TOK, STEP_TOK = 2048, 2**17  # of a fine-tuning: tokens of a sample, and of a step
 TUNED_TOK = 50_000 * SEQ_TOK  # of one tuning where nobody says
@@ -186,7 +186,7 @@ def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
 def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
     """Whole replicas, or divided ones; where none fits, states in 8 bit or on the host."""
     trainer = find_trainer(wish.trainer or ("megatron" if _cuts(wish) else "hf"))
-    for method in (wish.method,) if wish.method else METHODS:
+    for method in (wish.method,) if wish.method else TRIED:
         home = method != "full" and able.home
         for recompute in ("full",) if home else ("none", "full"):
             if trainer.id.startswith(CUTTERS):

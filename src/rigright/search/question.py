@@ -25,7 +25,7 @@ from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
-from rigright.facts.units import box_of, sold_count, units_of
+from rigright.facts.units import box_of, devices_of, sold_count, units_of
 from rigright.search.counts import counts_of
 from rigright.search.market import Market
 
@@ -228,10 +228,11 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...], market: Mar
         there = len(found) * node.n_nodes
         most = min(there, wish.most_chips or there)
         more = _beside(found[0].chip, wish, there=there, counts=counts, market=market)
+        each = min(devices_of(found[0].chip), most)  # a card is taken with all its devices
         some = (
-            range(1, most + 1)
+            range(each, most + 1, each)
             if most <= MOST_CHIPS
-            else (most, *(2**power for power in range(most.bit_length())))
+            else (most, *(2**power for power in range(each.bit_length() - 1, most.bit_length())))
         )
         yield Kind(
             card=min(found, key=lambda card: card.room_bytes),

@@ -11,10 +11,11 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
-from rigright.choice.training import METHODS, batch_of, seq_tok_of, tokens_of
+from rigright.choice.training import batch_of, seq_tok_of, tokens_of
 from rigright.choice.training_runs import box_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.money import usd_per_mtok
+from rigright.cost.training_setup import METHODS
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.predict.trained import TrainingCase

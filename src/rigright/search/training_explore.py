@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.choice.training import METHODS
+from rigright.cost.training_setup import METHODS
 from rigright.demand import Numbers, PlanWish, TrainingWish
 from rigright.predict.columns import grouped
 from rigright.predict.trained_memory import most_bytes
@@ -82,8 +82,7 @@ def preferred(question: Question, scored: TrainingScored, *, index: Numbers) -> 
     """Places in `index` worth taking: with room for the whole band, and micro-batches no larger than pay."""
     points = scored.points
     room = np.array([kind.card.room_bytes for kind in question.kinds])[points.kind[index]]
-    methods = np.array([METHODS.index(way.training.method) if way.training.method in METHODS else len(METHODS)
-                        for way in question.ways])[points.way[index]]  # fmt: skip
+    methods = np.array([METHODS.index(way.training.method) for way in question.ways])[points.way[index]]
     group = grouped(points.kind[index], points.n_chips[index], methods)
     speed = scored.timed["tok_per_s_per_chip"][index]
     tight = most_bytes(points.rank_bytes[index]) > room

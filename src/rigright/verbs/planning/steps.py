@@ -40,7 +40,7 @@ def steps(arch: Arch, wish: PlanWish, *, found: Found, market: Market) -> tuple[
     told = [*_memory(arch, wish, node=node, market=market), *_cards(arch, wish, node=node, market=market)]
     told += _rented(arch, wish, market=market)
     least = 0.0 if first is None else _rate(first) * FASTER
-    worth = [step for step in told if _rate(step.plan) >= least]
+    worth = [step for step in told if _rate(step.plan) >= least and _carries(step.plan)]
     return tuple(sorted(worth, key=lambda one: (one.is_slow, one.usd is None, one.usd and one.usd.value)))
 
 
@@ -52,12 +52,17 @@ def _rate(plan: Plan) -> float:
     return 1 / plan.figures["tpot_s"].value if "tpot_s" in plan.figures else 0.0
 
 
+def _carries(plan: Plan) -> bool:
+    """Whether requests are served as they arrive: of an overload no first token is told."""
+    return "ttft_s" in plan.figures
+
+
 def _best(arch: Arch, wish: PlanWish, *, market: Market) -> Plan | None:
     try:
         found = find(arch, wish, market=replace(market, there=None), alone=True)
     except RigError:
         return None
-    return found.plans[0] if found.plans else found.nearest
+    return found.plans[0] if found.plans else None
 
 
 def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market) -> Iterator[Addition]:

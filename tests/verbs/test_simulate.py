@@ -51,7 +51,7 @@ def test_with_the_pass_times_of_a_real_run_its_scheduler_is_replayed(name, files
         seen = pair_s * tok * content.prefill_seen_tok + key_s * seqs * content.decode_context_tok
         return worked + seen + prompt_s * (tok > 0)
 
-    monkeypatch.setattr("rigright.verbs.simulate.shops.law_of", lambda *_args, **_more: law)
+    monkeypatch.setattr("rigright.predict.passes.law_of", lambda *_args, **_more: law)
     found = simulate(load=PlayWish(**files(name))).against
     assert found.requests == 300
     assert abs(found.ttft_error) < 0.02

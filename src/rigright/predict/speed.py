@@ -16,14 +16,12 @@ from rigright.cost.memory_serving import ServingMemory, pool_tok
 from rigright.cost.speed.apart import Apart
 from rigright.cost.speed.service import Limits, Service, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime
-from rigright.cost.speed.work import work_of
 from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
-from rigright.predict.beside import beside_cards
 from rigright.predict.kept import TIMES, at_percentile, columns_of
-from rigright.predict.ranks import dealt_of, memories
-from rigright.predict.room import whole_rates
-from rigright.predict.served import Replicas, prompt_alone, served, server_rates, started_for, token_pass
+from rigright.predict.passes import reached
+from rigright.predict.ranks import memories
+from rigright.predict.served import Replicas, prompt_alone, served, started_for, token_pass
 from rigright.predict.timed import Speed, TimeParts
 from rigright.predict.told import at, case_of, tell
 
@@ -49,19 +47,10 @@ def _output_tok(context_tok: int) -> int:
 def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     """What users see of a case that fits, and where the time goes."""
     traffic = traffic or traffic_of(case)
-    weights, layout, replicas = case.serving.weights, case.layout, replicas_of(case, traffic)
+    layout, replicas = case.layout, replicas_of(case, traffic)
     limits = replicas.limits
-    work = work_of(case.arch, weights=weights, kv=case.serving.kv)
-    dealt = dealt_of(case)
-    chips = tuple({card.chip.id: card.chip for card in case.cards}.values()) if dealt is None else dealt.chips
-    shared = beside_cards(case)
-    if shared is not None:
-        work, rates = shared
-    elif dealt is None:
-        rates = server_rates(chips, case.engine, weights=weights)
-    else:
-        chunk_tok = _chunk_tok(traffic, limits)
-        rates = whole_rates(dealt, case.engine, weights=weights, work=work, chunk_tok=chunk_tok)
+    machine = reached(case, chunk_tok=_chunk_tok(traffic, limits))
+    work, rates, chips = machine.work, machine.whole, machine.chips
     host = case.host if rates.host is not None or chips[0].vendor == CPU else None
     found, _ = served(replicas, work=work, rates=rates)
     running = _least(found.running)
@@ -78,7 +67,7 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         "output_tok_per_s": _least(found.output_tok_per_s),
         "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s),
     }
-    asked = case_of(traffic, weights, chips=layout.tp * layout.pp * layout.dp)
+    asked = case_of(traffic, case.serving.weights, chips=layout.tp * layout.pp * layout.dp)
     told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=asked)
     if case.percentile is not None:
         told |= _late(found, told, percentile=case.percentile)

@@ -40,7 +40,7 @@ def read(verb: str, placed: Sequence[object] = (), *, named: Mapping[str, object
         if name not in known:
             raise unknown_option(name, tuple(known))
         if known[name].option_strings:
-            options += _flags(known[name], value)
+            options += _flags(_denied(known, name) if value is False else known[name], value)
         else:
             words += _words((value,))
     for word in words:
@@ -64,11 +64,16 @@ def _words(values: Sequence[object]) -> Iterator[str]:
             yield f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _flags(action: argparse.Action, value: Any) -> list[str]:
-    flag = action.option_strings[-1] if action.dest == "lang" else action.option_strings[0]
-    if value is None or value is False:
+def _denied(known: Mapping[str, argparse.Action], name: str) -> argparse.Action | None:
+    """The flag that says the opposite of one: `attention_dp=False` is `--no-attention-dp`."""
+    return known.get(f"no_{name}")
+
+
+def _flags(action: argparse.Action | None, value: Any) -> list[str]:
+    if value is None or action is None:
         return []
-    if value is True:
+    flag = action.option_strings[-1] if action.dest == "lang" else action.option_strings[0]
+    if isinstance(value, bool):
         return [flag]
     words = [*_words((value,))]
     if isinstance(action, argparse._AppendAction):  # noqa: SLF001 - argparse names it nowhere else

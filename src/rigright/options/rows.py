@@ -185,7 +185,7 @@ LAYOUT = (
          text=say("data-parallel attention inside tensor parallel"), verbs=f"{ONE} {RUNS}", works=TEXT,
          bars="no-attention-dp"),
     _row("no-attention-dp", "", read=flag(value=False),
-         text=say("attention cut over all GPUs of tensor parallel"), verbs=f"{ONE} {RUNS}", works=TEXT,
+         text=say("without data-parallel attention"), verbs=f"{ONE} {RUNS}", works=TEXT,
          fields="attention_dp"),
     _row("sequence-parallel", "", read=flag(value=True),
          text=say("sequence parallel on top of tensor parallel"), verbs="explain", works=TRAINS),

@@ -29,7 +29,13 @@ from rigright.verbs.validate.frame import validate
 COUNT = 60 if THOROUGH else 20
 MODELS = (
     *("Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V2-Lite", "deepseek-v3", "mixtral-8x7b", "gpt-oss-120b"),
-    *("gpt-oss-20b", "MiniMaxAI/MiniMax-M2", "zai-org/GLM-4.5-Air", "moonshotai/Kimi-Linear-48B-A3B-Instruct", "qwen3-8b"),
+    *(
+        "gpt-oss-20b",
+        "MiniMaxAI/MiniMax-M2",
+        "zai-org/GLM-4.5-Air",
+        "moonshotai/Kimi-Linear-48B-A3B-Instruct",
+        "qwen3-8b",
+    ),
 )
 ROUTED = tuple(model for model in MODELS if model != "qwen3-8b")
 MACHINES = {"8x h100": 8, "8x h200": 8, "4x rtx 4090": 4, "2x a100 80gb": 2}

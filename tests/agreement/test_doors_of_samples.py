@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from drawn_questions import THOROUGH, arch_of, node_of, seeds
-from rigright.verbs.serving.timed import SampleSpeed
+from rigright.predict.timed import SampleSpeed
 
 from rigright.base.errors import RigError
 from rigright.choice.case import Case

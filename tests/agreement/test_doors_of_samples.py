@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from drawn_questions import THOROUGH, arch_of, node_of, seeds
-from rigright.predict.timed import SampleSpeed
 
 from rigright.base.errors import RigError
 from rigright.choice.case import Case
 from rigright.cost.estimate import Estimate
 from rigright.demand import ServingWish, TrainingWish
+from rigright.predict.timed import SampleSpeed
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.explain_training import explain_training

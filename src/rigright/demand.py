@@ -194,7 +194,7 @@ class PlanWish:
     context_tok: int | None = None
     users: float | None = None  # requests in flight at once
     rate_per_s: float | None = None
-    cached_share: float = 0.0  # of prompts, found in the prefix cache
+    cached_share: float | None = None  # of prompts, found in the prefix cache; None: what is usual
     draft: float | None = None  # tokens may be drafted, of which each is kept with such a chance
     draft_tok: int | None = None  # drafted for each pass
     ttft_s: float | None = None

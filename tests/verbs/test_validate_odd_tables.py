@@ -198,3 +198,44 @@ def test_a_table_with_most_marks_is_told_the_column_that_it_lacks(tmp_path):
     path.write_text("id,arch,chip,seq_tok,method\nr1,gpt2,h100,1024,full\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"runs\.csv [^.]*micro_batch$"):
         validate(str(path))
+
+
+SERVED = {
+    "id": "s1", "source": "ours", "model": "qwen3-8b", "chip": "h100", "n_chips": "1", "engine": "vllm",
+    "engine_version": "0.11", "mode": "serve", "load": "8", "prompt_tok": "1024", "output_tok": "256",
+    "weights": "bf16", "kv": "16bit", "tp": "1", "pp": "1", "context_tok": "",
+    "gpu_memory_utilization": "", "metric": "output_tok_s_total", "value": "900",
+}  # fmt: skip
+CONTRADICTIONS = (  # cells that name several things, or cannot be beside the others; what is said
+    ({"weights": '"fp8,fp4"'}, "fp8,fp4"),
+    ({"weights": "awq or gptq"}, "awq or gptq"),
+    ({"weights": "fp64"}, "fp64"),
+    ({"kv": "fp8;fp4"}, "fp8;fp4"),
+    ({"engine": '"vLLM, SGLang"'}, "vLLM, SGLang"),
+    ({"chip": '"h100,h200"'}, "h100,h200"),
+    ({"chip": "h100 + a100"}, "h100 + a100"),
+    ({"chip": "2x h100"}, "n_chips says 1"),
+    ({"tp": "3"}, "needs 3 GPUs; there are 1"),
+    ({"pp": "1000"}, "needs 1000 GPUs; there are 1"),
+    ({"context_tok": "100"}, "1,280 tokens do not fit in a context of 100"),
+    ({"mode": "online"}, "online"),
+    ({"mode": "serve/batch"}, "serve/batch"),
+)
+
+
+@pytest.mark.parametrize(("cells", "said"), CONTRADICTIONS, ids=str)
+def test_a_row_that_contradicts_itself_is_one_row_without_an_answer(put, cells, said):
+    found = validate(put(table(SERVED, SERVED | cells, SERVED | {"id": "s3"})))
+    first, bad, third = (row.predictions[0] for row in found.rows)
+    assert bad.predicted is None
+    assert said in str(bad.why)
+    assert first.predicted is not None
+    assert first.predicted == third.predicted
+
+
+def test_a_mode_is_read_in_any_case_and_a_share_of_memory_is_at_most_all_of_it(put):
+    plain = last(validate(put(table(SERVED))))
+    assert last(validate(put(table(SERVED | {"mode": " Serve"})))).predicted == plain.predicted
+    for share in ("95", "1.5"):
+        one = last(validate(put(table(SERVED | {"gpu_memory_utilization": share}))))
+        assert f'"{share}"' in str(one.why)

@@ -90,7 +90,7 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     alone = name == SPEECH and any(chip.segment in ALONE for chip in chips)
     if not loaded and (more or not chips or name not in CARRIES or alone):
         users = None if usual.concurrency is None else float(usual.concurrency)
-    cached = wish.cached_share or (usual.cached_share if wish.prompt_tok is None else 0.0)
+    cached = (usual.cached_share or None) if wish.cached_share is None else wish.cached_share
     return replace(
         wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
         cached_share=cached,
@@ -109,7 +109,7 @@ def traffic_of(wish: PlanWish, load: Numbers, *, drafted_tok: float = 0, accepte
     return Traffic(
         prompt_tok=prompt,
         output_tok=wish.output_tok or 0,
-        cached_tok=wish.cached_share * prompt,
+        cached_tok=(wish.cached_share or 0.0) * prompt,
         concurrency=load if rate is None else None,
         rate_per_s=None if rate is None else rate * wish.growth,
         drafted_tok=drafted_tok,
@@ -139,9 +139,8 @@ def _lengths(wish: PlanWish, usual: Work, *, most: int | None) -> tuple[int, int
     if most is None or prompt + output <= most:
         return prompt, output
     if wish.prompt_tok is None and wish.output_tok is None:
-        return max(most * usual.prompt_tok // (prompt + output), 1), max(
-            most * output // (prompt + output), 1
-        )
+        output = max(most * output // (prompt + output), 1)
+        return max(most - output, 1), output
     if wish.output_tok is None:
         return prompt, max(min(output, most - prompt), 1)
     return (max(min(prompt, most - output), 1) if wish.prompt_tok is None else prompt), output
@@ -175,7 +174,7 @@ def assumed(arch: Arch, said: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
         parts.append(say("{context} context", context=f"{filled.context_tok:,}"))
     if said.users is None and filled.users is not None:
         parts.append(say("concurrency {users}", users=f"{filled.users:g}"))
-    if filled.cached_share and not said.cached_share:
+    if filled.cached_share and said.cached_share is None:
         parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
     told = with_commas(parts)
     line = () if told is None else (say("assumed: {parts}", parts=told),)

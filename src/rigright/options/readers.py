@@ -132,6 +132,11 @@ def part(text: str) -> float:
     return share
 
 
+def cached(text: str) -> float:
+    """A share of a prompt; none of it is 0, where some is usual."""
+    return part(text) if text.strip("0. %％") else 0.0
+
+
 def whole(text: str) -> int:
     """A number of things of which k is 1000: "8", "1k"."""
     found = parse_amount(text)

@@ -21,6 +21,7 @@ from rigright.base.units import (
 )
 from rigright.base.words import Sentence, say
 from rigright.options.readers import (
+    cached,
     currency,
     days,
     flag,
@@ -137,8 +138,8 @@ WORK = (
          fields="users concurrency", verbs=f"{PLANS} {ONE} {RUNS}", works=TEXT, bars="rate", most=GIGA),
     _row("rate", "R", read=parse_rate, text=say("request rate: 5/s, 300/min"), fields="rate_per_s",
          verbs=f"{PLANS} {ONE}", works=TEXT | SAMPLES, works_in=(("explain", TEXT),), most=FAR),
-    _row("cached", "SHARE", read=part, text=say("prefix cache hit rate, as a share of the prompt: 50%"),
-         fields="cached_share", verbs=f"{PLANS} {ONE}", works=PROMPTED),
+    _row("cached", "SHARE", read=cached, text=say("prefix cache hit rate, as a share of the prompt: 50%"),
+         fields="cached_share", verbs=f"{PLANS} {ONE}", works=PROMPTED, zero=True),
     _row("draft", "SHARE", read=part,
          text=say("speculative decoding: acceptance rate of drafted tokens: 70%"), verbs=f"{PLANS} explain",
          works=PROMPTED),

@@ -28,11 +28,8 @@ def traffic_of(question: Question, load: Numbers, *, way: Way) -> Traffic:
 
 def bounds_of(question: Question) -> dict[str, float]:
     """The limits of time that a free load is as high as: those that were named, else what everybody wants."""
-    wish, usual = question.wish, question.usual
-    named = {"ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s}
-    if usual.ttft_s is not None and wish.tok_per_s is None and not any(named.values()):
-        return {"ttft_s": usual.ttft_s, "tpot_s": 1 / question.pace_tok_per_s}
-    return {name: bound for name, bound in named.items() if bound is not None}
+    named = {"ttft_s": question.wish.ttft_s, "tpot_s": question.wish.tpot_s}
+    return question.comfort_s | {name: bound for name, bound in named.items() if bound is not None}
 
 
 def edges_at(question: Question, way: Way, *, points: Points) -> dict[str, Numbers]:

@@ -24,7 +24,6 @@ PHASES = {  # of the law of power, by work
     "image": "image", "rag": "serve", "agent": "serve", "rerank": "serve", "speech": "serve",
 }  # fmt: skip
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
-USUAL_TTFT_S = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,14 +143,8 @@ def later_params(question: Question, scored: Scored) -> Numbers:
 
 def usual_limits(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
     """What people want who name no limit: an answer that starts soon and is written as fast as it is read."""
-    wish, ttft = question.wish, question.usual.ttft_s
-    told = (wish.ttft_s, wish.tpot_s, wish.tok_per_s)
-    if ttft is None or any(one is not None for one in told):
-        return ()
-    return (
-        Limit(name="ttft_s", reached=figures["ttft_s"], bound=ttft),
-        Limit(name="tpot_s", reached=figures["tpot_s"], bound=1 / question.pace_tok_per_s),
-    )
+    wanted = question.comfort_s.items()
+    return tuple(Limit(name=name, reached=figures[name], bound=bound) for name, bound in wanted)
 
 
 def limits_of(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:

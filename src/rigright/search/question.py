@@ -119,10 +119,19 @@ class Question:
         return self.wish.users is not None or self.wish.rate_per_s is not None
 
     @property
+    def comfort_s(self) -> dict[str, float]:
+        """Limits of time that people want who do not name these; none where an output of all is asked for."""
+        wish, ttft = self.wish, self.usual.ttft_s
+        if ttft is None or wish.tok_per_s is not None:
+            return {}
+        usual = {"ttft_s": ttft, "tpot_s": 1 / self.pace_tok_per_s}
+        return {name: bound for name, bound in usual.items() if getattr(wish, name) is None}
+
+    @property
     def paces(self) -> tuple[Question, ...]:
         """The same for users who read, then for users who wait; where the load is given for the latter."""
         read = self.usual.enough_tok_per_s
-        if self.is_loaded or read <= USUAL_TOK_PER_S:
+        if self.is_loaded or read <= USUAL_TOK_PER_S or "tpot_s" not in self.comfort_s:
             return (self,)
         return (replace(self, pace_tok_per_s=read), self)
 

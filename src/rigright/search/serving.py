@@ -9,14 +9,14 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.offload import asked_offload
 from rigright.choice.work import USUAL_TOK_PER_S, assumed, settled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.licences import licence_of
 from rigright.facts.nodes import find_node
 from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of, least
-from rigright.search.figures import USUAL_TTFT_S, Limit, figures_of, limits_of, usual_limits
+from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of
@@ -164,19 +164,20 @@ def _found(table: Table, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...
 
 def _comfort(question: Question) -> Sentence:
     """What was wanted though nobody said so."""
-    rate = f"{question.pace_tok_per_s:g}"
-    bounds = say(
-        "TTFT <= {ttft} s, >= {rate} tok/s per user", ttft=question.usual.ttft_s or USUAL_TTFT_S, rate=rate
-    )
-    return say("assumed: {parts}", parts=bounds)
+    return say("assumed: {parts}", parts=_wanted(question))
 
 
 def _missed(question: Question) -> Sentence:
-    return say(
-        "nothing reaches TTFT <= {ttft} s and {rate} tok/s per user: these come closest",
-        ttft=question.usual.ttft_s or USUAL_TTFT_S,
-        rate=USUAL_TOK_PER_S,
-    )
+    slow = replace(question, pace_tok_per_s=USUAL_TOK_PER_S)
+    return say("nothing reaches {limits}: these come closest", limits=_wanted(slow))
+
+
+def _wanted(question: Question) -> Sentence | None:
+    told = {
+        "ttft_s": say("TTFT <= {ttft} s", ttft=f"{question.comfort_s.get('ttft_s', 0):g}"),
+        "tpot_s": say(">= {rate} tok/s per user", rate=f"{question.pace_tok_per_s:g}"),
+    }
+    return with_commas([told[name] for name in question.comfort_s])
 
 
 def _ordered(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> tuple[int, ...]:

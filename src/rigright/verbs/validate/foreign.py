@@ -27,6 +27,7 @@ _BPW = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)\s*bpw", re.IGNORECASE)
 _MARKS = re.compile(r"\((?:r|tm|c)\)|[\u00ae\u2122]", re.IGNORECASE)
 _ACCELERATOR = re.compile(r"(?:accelerator|card as given|gpu as named|gpu|chip)s?:\s*([^;|]+)", re.IGNORECASE)
 _SIZE = re.compile(r"\b\d+(?:\.\d+)?\s*gi?b\b.*", re.IGNORECASE)
+_LIST = re.compile(r"\w\s*[,;|]\s*\w|\bor\b")  # several things: none of them is what ran
 _NO_CARD = re.compile(r"none \(CPU:\s*([^;]+)\)\s*(?:;|\Z)")
 
 
@@ -51,7 +52,12 @@ def engine_of(asked: str) -> ReadAs:
     if asked.strip().lower() in corrections("speed_streams")["callings"] or _finds(find_engine, asked):
         return ReadAs(cell=asked)
     row = _row("engine", asked)
-    return ReadAs(cell=asked) if row is None else _read("engine", asked, row=row)
+    return ReadAs(cell=asked) if row is None or _several_engines(asked) else _read("engine", asked, row=row)
+
+
+def _several_engines(asked: str) -> bool:
+    rows = (_row("engine", part) for part in re.split(r"[,;|]", asked[:MOST_CHARS]))
+    return len({row["is"] for row in rows if row is not None}) > 1
 
 
 @cache
@@ -61,6 +67,8 @@ def weights_of(
     """A format of weights; tables of memory add the engine in brackets."""
     written, bracket, behind = asked.partition(" (")
     plain = written.strip().lower()
+    if _LIST.search(written):
+        return ReadAs(cell=asked)
     of_chip = _row("format", plain, vendor=vendor, by_chip=True)
     if (
         many and plain in WIDE and vendor in {"NVIDIA", "AMD"}
@@ -81,7 +89,7 @@ def _loose_weights(asked: str, *, model: str, row: dict[str, Any] | None, vendor
     plain = asked.strip().lower()
     if plain.startswith(("gguf", "ggml")) or _MAKERS_FORM.search(plain):
         return _gguf(asked, model)
-    parts = [part for part in re.split(r"[/+,;]| and ", plain) if part.strip()]
+    parts = [part for part in re.split(r"[/+]| and ", plain) if part.strip()]
     if len(parts) > 1:  # "BF16/F8_E4M3": the narrow one is of the matrices
         read = [weights_of(part, vendor=vendor) for part in parts]
         narrow = min(read, key=lambda one: (one.wider > 1.2, _narrowness(one.cell)))
@@ -100,7 +108,7 @@ def _narrowness(form: str) -> float:
 @cache
 def kv_of(asked: str) -> ReadAs:
     """A format of the cache."""
-    if _finds(find_kv_format, asked):
+    if _finds(find_kv_format, asked) or _LIST.search(asked):
         return ReadAs(cell=asked)
     for part in re.split(r"[/+,;\s]", asked):
         if part and _finds(find_kv_format, part):

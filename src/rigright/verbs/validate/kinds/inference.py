@@ -11,6 +11,7 @@ from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count
 from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
+from rigright.verbs.validate.refused import mode, refuse
 from rigright.verbs.validate.served_loads import is_loaded
 from rigright.verbs.validate.served_rows import predict_all_served, predict_served
 from rigright.verbs.validate.stream_rows import predict_all_streams, predict_stream, spills
@@ -32,13 +33,15 @@ COLUMNS: dict[str, CellReader] = {
     ),
     "load": lambda cell: None if NO_LOAD.search(cell) else figure(MOST_TOK)(cell),
     "value": figure(MOST_RATE),
+    "mode": mode,
     "backend": text,
     "attention_dp": yes,
     **dict.fromkeys(("scenario", "task"), text),
     **dict.fromkeys(
         ("context_tok", "max_num_seqs", "max_num_batched_tokens", "itl_p50_ms"), figure(MOST_TOK)
     ),
-    **dict.fromkeys(("scheduled_samples_per_s", "gpu_memory_utilization"), figure(MOST_RATE)),
+    "scheduled_samples_per_s": figure(MOST_RATE),
+    "gpu_memory_utilization": figure(1),
     "chip_name": text,
     **dict.fromkeys(
         ("fa", "prompt_left_out", "padding_skipped", "median_pass"), lambda cell: float(bool(number(cell)))
@@ -88,6 +91,7 @@ def together(rows: Sequence[Row]) -> list[Answer]:
 
 def _as_hybrid(row: Row) -> Row | None:
     """The row as one of a model that main memory holds a part of, or all; None: cards hold it."""
+    refuse(row)
     batch = row.get("batch") or row.get("load") or 1
     if row.get("cpu") and not row.get("chip"):
         return {**row, "gpu": None, "n_gpus": 0, "batch": batch}

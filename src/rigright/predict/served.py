@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import replace
 from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.speed.apart import Apart, serve_apart
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, Service, serve
@@ -26,6 +25,9 @@ from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
 from rigright.predict.columns import at
 from rigright.predict.told import STREAMS
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.apart import Apart
 
 DEFAULT_SEQS = 256  # of engines that set no number themselves
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
@@ -45,6 +47,8 @@ def served(
     """What users see; `prefill`: workers of prompts alone."""
     if prefill is None:
         return serve(work, rates, layout=layout, traffic=traffic, limits=limits)
+    from rigright.cost.speed.apart import serve_apart
+
     return serve_apart(work, rates, layout=layout, traffic=traffic, limits=limits, prefill=prefill)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from rigright.choice.work import work_of as work_named
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, pool_tok
-from rigright.cost.speed.apart import Apart
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.service import Limits, Service, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
@@ -27,6 +27,9 @@ from rigright.predict.served import served, server_rates, started_for
 from rigright.predict.told import at, case_of, tell
 from rigright.verbs.serving.cards import dealt_of, memories
 from rigright.verbs.serving.timed import Speed, TimeParts
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.apart import Apart
 
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
 OUTPUT_SHARE = 0.25  # and never more of it than this

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import replace
 from rigright.base.units import KILO
 from rigright.cost.memory_kv import entry_bytes, state_bytes
 from rigright.cost.speed.step import Pass

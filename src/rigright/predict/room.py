@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.memory_serving import (

@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.speed.apart import Apart, serve_apart
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, Service, serve
@@ -28,6 +26,9 @@ from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
 from rigright.predict.columns import at
 from rigright.predict.told import STREAMS
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.apart import Apart
 
 DEFAULT_SEQS = 256  # of engines that set no number themselves
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
@@ -87,6 +88,8 @@ def _served(replicas: Replicas, *, work: Work, rates: Rates) -> Service | Apart:
     asked: Any = {"layout": replicas.layout, "traffic": replicas.traffic, "limits": replicas.limits}
     if replicas.prefill is None:
         return serve(work, rates, **asked)
+    from rigright.cost.speed.apart import serve_apart
+
     return serve_apart(work, rates, prefill=replicas.prefill, **asked)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from rigright.choice.work import work_of as work_named
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, pool_tok
-from rigright.cost.speed.apart import Apart
 from rigright.cost.speed.service import Limits, Service, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime
 from rigright.demand import Numbers, Traffic
@@ -24,6 +24,9 @@ from rigright.predict.ranks import memories
 from rigright.predict.served import Replicas, prompt_alone, served, started_for, token_pass
 from rigright.predict.timed import Speed, TimeParts
 from rigright.predict.told import at, case_of, tell
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.apart import Apart
 
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
 OUTPUT_SHARE = 0.25  # and never more of it than this

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import replace
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import Known, known_of, ran
@@ -21,6 +22,7 @@ from rigright.facts.engines import Engine, engines
 from rigright.facts.hosts import CPU, Host, host_chip
 
 SERVING, STREAMS, HYBRID = "speed_serving", "speed_streams", "speed_hybrid"
+MANY = 512  # engines on chips
 UNSAID = {"cpu": 0.35, "transfers": 0.1, "channels": 0.0}  # of a host: how much wider a band is for it
 HOSTED = ("decode", "prefill", "tpot", "ttft", "output")
 Measured = tuple[str, bool]  # the figure that runs measured; whether ours is one over it
@@ -56,6 +58,7 @@ METRICS = {  # of run files -> as plans name them
 }
 
 
+@lru_cache(maxsize=MANY)
 def subject_of(engine: Engine, chip: Chip, *, alone: bool = False) -> str:
     """The corrections that time an engine on a chip: its own as a stream, else those of servers.
 

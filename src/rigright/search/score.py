@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from math import ceil
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import in_ram
 from rigright.cost.known import known_of, ran

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout

@@ -8,12 +8,11 @@ first round meets a queue of prompts.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, overlap_of, pipeline_gain, step

@@ -131,6 +131,16 @@ def test_laws_of_trainings_are_called_by_predict_alone():
     refuse("one prediction", offenders, "Ask predict/trained*.py: laws and bands of trainings meet there:")
 
 
+def test_laws_of_samples_are_called_by_predict_alone():
+    laws = ("images.law", "speed.encoder")
+    offenders = [
+        f"{module.path} -> {target}"
+        for module, target in edges()
+        if module.room not in {"cost", "predict"} and target.removeprefix("rigright.cost.") in laws
+    ]
+    refuse("one prediction", offenders, "Ask predict/samples.py, images.py or encoded.py: laws meet there:")
+
+
 def test_pages_read_records_and_ask_no_verb():
     offenders = [
         f"{module.path} -> {target}"

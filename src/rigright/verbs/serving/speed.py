@@ -19,7 +19,6 @@ from rigright.cost.speed.step import Pass, StepTime
 from rigright.cost.speed.work import work_of
 from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
-from rigright.predict.beside import beside_cards
 from rigright.predict.kept import TIMES, at_percentile, columns_of
 from rigright.predict.room import whole_rates
 from rigright.predict.served import prompt_alone, served, server_rates, started_for, token_pass
@@ -53,9 +52,10 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     work = work_of(case.arch, weights=weights, kv=case.serving.kv)
     dealt = dealt_of(case)
     chips = tuple({card.chip.id: card.chip for card in case.cards}.values()) if dealt is None else dealt.chips
-    shared = beside_cards(case)
-    if shared is not None:
-        work, rates = shared
+    if case.serving.offload is not None and case.host is not None:
+        from rigright.predict.beside import beside_cards
+
+        work, rates = beside_cards(case)
     elif dealt is None:
         rates = server_rates(chips, case.engine, weights=weights)
     else:

@@ -54,14 +54,14 @@ def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
-    shared = beside_cards(case)
-    dealt = None if shared else dealt_of(case)
-    if shared is None:
+    turns = case.serving.offload is not None and case.host is not None
+    dealt = None if turns else dealt_of(case)
+    if not turns:
         work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
         rates = _rates(case, dealt)
         rates = rates if dealt is None else dealt.evened(rates, work=work, chunk_tok=budget)
     else:
-        work, rates = shared
+        work, rates = beside_cards(case)
     law = law_of(
         work,
         rates,
@@ -69,7 +69,7 @@ def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
         shares=None if dealt is None else dealt.shares,
     )
     # stages that take turns with one processor have all sequences in a pass
-    rounds = case.layout if shared is None else replace(case.layout, pp=1)
+    rounds = replace(case.layout, pp=1) if turns else case.layout
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
     return Shop(
         pace=pace_of(

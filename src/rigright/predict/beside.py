@@ -100,11 +100,10 @@ def beside_rates(
     return beside(rates, processors, cards=slots, engine=engine, weights=weights, streams=tables)
 
 
-def beside_cards(case: Case) -> tuple[Work, Rates] | None:
-    """The work of a case and what its machine reaches with a part in main memory; None: none lies there."""
+def beside_cards(case: Case) -> tuple[Work, Rates]:
+    """The work of a case with a part in main memory, and what its machine reaches."""
     offload, host, weights = case.serving.offload, case.host, case.serving.weights
-    if offload is None or host is None:
-        return None
+    assert offload is not None and host is not None  # noqa: S101, PT018 - a part lies there
     work = work_of(case.arch, weights=weights, kv=case.serving.kv)
     cards = tuple(card.chip for card in case.cards)
     rates = beside_rates([cards], [host_chip(host)], engine=case.engine, weights=weights)
@@ -113,16 +112,13 @@ def beside_cards(case: Case) -> tuple[Work, Rates] | None:
 
 def token_parts(case: Case, *, seqs: float, context_tok: float) -> tuple[float, float]:
     """Seconds of a next token: what the processor takes for its part, and all of it."""
-    found = beside_cards(case)
-    if found is None or found[0].ram is None or found[1].host is None:
-        return 0.0, 0.0
-    work, rates = found
-    _, inside = parted(work, found[0].ram)
+    work, rates = beside_cards(case)
+    assert work.ram is not None and rates.host is not None  # noqa: S101, PT018 - a part lies there
+    _, inside = parted(work, work.ram)
     load = {"seqs": seqs, "context_tok": context_tok}
-    alone = token_pass(inside, found[1].host.rates, layout=Layout(), **load)
-    return float(np.max(alone.total_s)), float(
-        np.max(token_pass(work, rates, layout=case.layout, **load).total_s)
-    )
+    alone = token_pass(inside, rates.host.rates, layout=Layout(), **load)
+    whole = token_pass(work, rates, layout=case.layout, **load)
+    return float(np.max(alone.total_s)), float(np.max(whole.total_s))
 
 
 def beside_figures(case: BesideCase, tables: Mapping[str, Any] | None = None) -> dict[str, float]:

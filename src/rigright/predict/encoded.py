@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate, spread
 from rigright.cost.known import known_of_one, ran
@@ -32,35 +31,27 @@ def encoded_rates(
     return encoder_rates(chips, engine, precision=plain, tables=tables)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """A batch of one card."""
-
-    samples: Numbers
-    tok: Numbers  # of the longest
-    filled: Numbers = 1.0  # share of tokens that are no padding, where padding costs nothing
+def encoded_s(
+    arch: Arch, rates: EncoderRates, *, samples: Numbers, tok: Numbers, filled: Numbers = 1.0
+) -> Numbers:
+    """Seconds of a batch of one card; `tok`: of the longest, `filled`: the share that is no padding."""
+    return encode_s(arch, rates, samples=samples, length_tok=tok, filled=filled)
 
 
-def encoded_s(arch: Arch, rates: EncoderRates, *, texts: Texts) -> Numbers:
-    """Seconds of the batch."""
-    return encode_s(arch, rates, samples=texts.samples, length_tok=texts.tok, filled=texts.filled)
-
-
-def encoded_time(arch: Arch, rates: EncoderRates, *, texts: Texts) -> BatchTime:
+def encoded_time(arch: Arch, rates: EncoderRates, *, samples: Numbers, tok: Numbers) -> BatchTime:
     """The same by its parts: a part alone is what is left where the others cost nothing."""
-    free = {"act_s": 0.0, "score_s": 0.0, "layer_s": 0.0, "host_layer_s": 0.0}
+    still = {"layer_s": 0.0, "host_layer_s": 0.0}
     endless = {"flops_per_s": np.inf, "attention_flops_per_s": np.inf}
-    moving = {"layer_s": 0.0, "host_layer_s": 0.0}
-    starting = {"act_s": 0.0, "score_s": 0.0}
+    light = {"act_s": 0.0, "score_s": 0.0}
 
     def time(**changes: float) -> Numbers:
-        return encoded_s(arch, replace(rates, **changes), texts=texts)
+        return encoded_s(arch, replace(rates, **changes), samples=samples, tok=tok)
 
     return BatchTime(
         total_s=time(),
-        compute_s=time(**free),
-        memory_s=time(**endless, **moving),
-        fixed_s=time(**endless, **starting),
+        compute_s=time(**light, **still),
+        memory_s=time(**endless, **still),
+        fixed_s=time(**endless, **light),
     )
 
 

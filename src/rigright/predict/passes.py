@@ -14,7 +14,6 @@ from rigright.cost.speed.step import Pass, overlap_of, step
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers
 from rigright.facts.chips import Chip
-from rigright.predict.beside import beside_cards
 from rigright.predict.columns import blended
 from rigright.predict.ranks import dealt_of
 from rigright.predict.served import server_rates
@@ -51,9 +50,10 @@ class PassLaw:
 def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
     """What the cards of a case reach; unlike ones that layers are dealt to with prompts cut so."""
     chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
-    shared = beside_cards(case)
-    if shared is not None:
-        work, rates = shared
+    if case.serving.offload is not None and case.host is not None:
+        from rigright.predict.beside import beside_cards
+
+        work, rates = beside_cards(case)
         return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
     weights = case.serving.weights
     work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)

@@ -14,7 +14,7 @@ from rigright.cost.images.work import arch_kind, work_of_arch
 from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.predict.encoded import Texts, encoded_rates, encoded_time, texts_told
+from rigright.predict.encoded import encoded_rates, encoded_time, texts_told
 from rigright.predict.images import BatchTime, Learning, image_time, reached, samples_told
 from rigright.predict.painted import (
     paint_rates,
@@ -53,7 +53,7 @@ def network_rates(
 def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
     """From samples to what is made of them."""
     if network.does == READ:
-        return encoded_time(network.arch, rates.own, texts=Texts(samples=batch, tok=network.tok))
+        return encoded_time(network.arch, rates.own, samples=batch, tok=network.tok)
     if network.does == LOOK:
         return image_time(work_of_arch(network.arch, tok=network.tok), rates.own, batch=batch)
     if network.noise is None:

@@ -22,7 +22,6 @@ from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
-from rigright.predict.beside import beside_rates
 from rigright.predict.columns import at, joined, stacked
 from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, whole_rates
 from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
@@ -168,6 +167,8 @@ def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates
     if way.offload is not None:
         machines = [[card.chip for card in kind.mix] or [kind.chip] for kind in kinds]
         hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
+        from rigright.predict.beside import beside_rates
+
         return beside_rates(machines, hosts, engine=way.engine, weights=way.weights)
     if mix:
         return _dealt_rates(question, way, mix=mix, work=work, batch=batch)

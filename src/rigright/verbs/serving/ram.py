@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rigright.choice.case import Case
 from rigright.choice.offload import flags, ram_bytes, told_in_ram
-from rigright.predict.beside import token_parts
 from rigright.predict.speed import traffic_of
 from rigright.verbs.serving.explained import RamUse
 
@@ -14,6 +13,8 @@ def ram_use(case: Case) -> RamUse | None:
     offload, host, traffic = case.serving.offload, case.host, traffic_of(case)
     if offload is None or host is None:
         return None
+    from rigright.predict.beside import token_parts
+
     layers, batch = case.arch.trunk.layers, case.serving.budget_tok
     inside_s, token_s = token_parts(
         case, seqs=float(traffic.concurrency or 1), context_tok=traffic.prompt_tok + traffic.output_tok / 2

@@ -15,7 +15,7 @@ from rigright.base.units import KILO
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
-from rigright.predict.encoded import Texts, encoded_rates, encoded_s, texts_told
+from rigright.predict.encoded import encoded_rates, encoded_s, texts_told
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.record import Prediction
 
@@ -32,7 +32,9 @@ class EncoderAsk:
     arch: Arch
     precision: str
     cards: int  # that each read their part of the batch
-    texts: Texts  # of one
+    samples: float  # of one
+    tok: float
+    filled: float
     assumed: tuple[Sentence, ...]
 
 
@@ -58,11 +60,9 @@ def read_encoder(row: Row) -> EncoderAsk:
         arch=arch,
         precision=(row.get("weights") or "fp16").strip().lower(),
         cards=cards,
-        texts=Texts(
-            samples=float(ceil((row.get("load") or 1) / cards)),
-            tok=float(length or USUAL_TOK),
-            filled=FILLED if skips else 1.0,
-        ),
+        samples=float(ceil((row.get("load") or 1) / cards)),
+        tok=float(length or USUAL_TOK),
+        filled=FILLED if skips else 1.0,
         assumed=tuple(assumed),
     )
 
@@ -70,14 +70,17 @@ def read_encoder(row: Row) -> EncoderAsk:
 def encoder_figures(asks: Sequence[EncoderAsk], tables: Mapping[str, Any] | None = None) -> np.ndarray:
     """Milliseconds of each."""
     rates = [encoded_rates((ask.chip,), ask.engine, precision=ask.precision, tables=tables) for ask in asks]
-    seconds = [encoded_s(ask.arch, rate, texts=ask.texts)[0] for ask, rate in zip(asks, rates, strict=True)]
+    seconds = [
+        encoded_s(ask.arch, rate, samples=ask.samples, tok=ask.tok, filled=ask.filled)[0]
+        for ask, rate in zip(asks, rates, strict=True)
+    ]
     return np.array(seconds, dtype=float) * KILO
 
 
 def predict_encoder(row: Row) -> Prediction:
     """The latency of a batch."""
     ask = read_encoder(row)
-    texts = float(ask.texts.samples) * ask.cards * KILO
+    texts = float(ask.samples) * ask.cards * KILO
     rate = texts / float(encoder_figures([ask])[0])
     found = texts_told(rate, arch=ask.arch, engine=ask.engine, chip=ask.chip, source=row.get("source") or "")
     return Prediction(

@@ -1,4 +1,4 @@
-"""A layout that is told in part: what is open is chosen once, whichever door asks, and said as it is.
+"""A layout that is told in part: what is open is chosen once, whichever door asks, and said again as it is.
 
 Experts and attention may be cut in three ways over the cards of a replica. Of a question that tells tensor
 parallel alone, or expert parallel too, the search takes what serves best; a row of a table gets the same.
@@ -20,11 +20,14 @@ from test_next_commands import asked
 from rigright.base.errors import RigError
 from rigright.cost.weights import has_experts
 from rigright.demand import PlanWish, ServingWish
+from rigright.faces.tools import call
 from rigright.report.pages.plan_next import explain_flags, next_commands
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.plan import plan
+from rigright.verbs.runs.setup import setup_of
 from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.served_open import filled
 
 COUNT = 60 if THOROUGH else 20
 MODELS = (
@@ -207,3 +210,31 @@ def test_attention_that_is_whole_is_told_apart_from_attention_that_is_open():
     ]
     assert [one.attention_dp for one in layouts[1:]] == [True, False]
     assert layouts[0] in layouts[1:]
+
+
+@pytest.mark.parametrize("told", [None, True, False])
+def test_every_door_takes_all_three(told):
+    """The command line, an agent, and the settings of a run that somebody measured."""
+    flags = {None: [], True: ["--attention-dp"], False: ["--no-attention-dp"]}[told]
+    words = ["mixtral-8x7b", "--on", "8x h100", "--tp", "8", "--ep", "8", *flags]
+    typed = json.loads(asked(["explain", *words, "--json"])[1])["layout"]
+    played = json.loads(asked(["simulate", *words, "--rate", "1", "--requests", "9", "--json"])[1])["layout"]
+    said = {"model": "mixtral-8x7b", "on": "8x h100", "tp": 8, "ep": 8, "attention_dp": told}
+    agent = call("explain", said | {"detail": "full"}, root=None).data["layout"]
+    wish = ServingWish(tp=8, ep=8, attention_dp=told)
+    wanted = single(arch_of("mixtral-8x7b"), node_of("8x h100"), wish=wish).case.layout
+    assert [one["attention_dp"] for one in (typed, agent)] == [wanted.attention_dp] * 2
+    assert told is None or played["attention_dp"] is told
+    cell = setup_of("validate", {flag.removeprefix("--"): "yes" for flag in flags}).cells("inference")
+    assert cell == ({} if told is None else {"attention_dp": "yes" if told else "no"})
+
+
+def test_what_a_run_leaves_out_is_what_its_engine_does():
+    """Expert parallel that nobody turned on was off in a run, and is open in a question."""
+    row = {"arch": "mixtral-8x7b", "chip": "h100", "n_chips": 8, "tp": 8, "mode": "serve", "load": 64.0}
+    asks = filled(row, arch_of("mixtral-8x7b"))[0]
+    ran = filled(row | {"value": 1000.0}, arch_of("mixtral-8x7b"))[0]
+    free = single(arch_of("mixtral-8x7b"), node_of("8x h100"), wish=ServingWish(tp=8, users=64.0)).case.layout
+    assert free.ep == 8
+    assert (asks["ep"], asks["attention_dp"]) == (free.ep, free.attention_dp)
+    assert (ran["ep"], ran["attention_dp"]) == (1, False)

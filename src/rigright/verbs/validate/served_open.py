@@ -54,7 +54,7 @@ def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
 
 
 def _open_cuts(wish: ServingWish, arch: Arch, *, cards: int) -> list[str]:
-    """What of a layout is open and may be this or that; all of it, by its first column, if none is told."""
+    """What is open of a layout and may be this or that; all of it goes by its first column."""
     if wish.tp is None:
         return ["tp"] if cards > 1 else []
     of_cards = ("pp", "dp") if wish.tp * (wish.pp or 1) * (wish.dp or 1) < cards else ()

@@ -84,3 +84,31 @@ def test_what_would_make_it_fit_serves_the_load_and_keeps_every_limit(words):
             bound = getattr(found.wish, name)
             assert bound is None or step.plan.figures[name].value <= bound, (step.label, name)
         assert "ttft_s" in step.plan.figures, step.label
+
+
+APART = (  # two things that cannot both be; each word is named in the refusal
+    ("plan qwen3-8b --on 'rtx 4090' --vendor amd", "--on", "--vendor"),
+    ("plan qwen3-8b --on 'rtx 4090' --chips h100", "--on", "--chips"),
+    ("plan qwen3-8b --rent --used", "--used", "--rent"),
+    ("plan qwen3-8b --spot --used", "--used", "--spot"),
+    ("plan qwen3-8b --weights fp8 --quality bf16", "fp8", "--quality bf16"),
+    ("plan qwen3-8b --weights q4_k_m --quality fp8", "q4_k_m", "--quality fp8"),
+    ("plan gte-large --image-size 256 --on 'rtx 4090'", "--image-size", "gte-large"),
+    ("explain gte-large --image-size 256 --on 'rtx 4090'", "--image-size", "gte-large"),
+    ("explain qwen3-8b --on '8x h100' --ep 4", "Qwen3-8B", "--ep"),
+    ("explain qwen3-8b --on '8x h100' --ep 4 --train", "ep 4", "0 experts"),
+)
+
+
+@pytest.mark.parametrize(("typed", "one", "other"), APART)
+def test_what_cannot_both_be_is_refused_by_both_names(typed, one, other):
+    code, told = asked(shlex.split(typed))
+    assert code == 2, told
+    assert one in told
+    assert other in told
+
+
+@pytest.mark.parametrize("words", ["--weights fp8 --quality fp8", "--weights q4 --quality q4_k_m"])
+def test_a_format_as_good_as_was_allowed_is_taken(words):
+    code, told = asked(["plan", "qwen3-8b", "--on", "rtx 4090", *words.split()])
+    assert code == 0, told

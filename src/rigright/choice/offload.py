@@ -43,7 +43,7 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
     experts = sum(routed[layers : wish.cpu_moe or 0])
     if wish.cpu_moe and not any(routed):
         raise AskError(
-            say("{model} has no experts: --cpu-moe does not apply", model=arch.name),
+            say("{model} has no experts: {option} does not apply", model=arch.name, option="--cpu-moe"),
             hint=say("use --gpu-layers to set how many layers stay on the GPU"),
         )
     return Offload(layers=layers, experts=experts)

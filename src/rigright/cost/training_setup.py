@@ -19,7 +19,7 @@ from rigright.facts.training import (
     find_trainer,
 )
 
-METHODS = ("full", "dora", "lora", "qlora")  # that of the best quality first
+METHODS = ("full", "lora", "qlora", "dora")
 RECOMPUTES = ("none", "selective", "full")
 SCHEDULES = ("1f1b", "gpipe", "interleaved", "zero-bubble")
 SHARDINGS = ("none", "zero1", "zero2", "zero3", "fsdp", "hsdp")

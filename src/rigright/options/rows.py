@@ -110,7 +110,7 @@ def _row(
 MACHINE = (
     _row("on", "MACHINE", read=str,
          text=say('the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file from `probe --save`'),
-         verbs=f"plan cost {ONE} fit {RUNS}", bars="own chips plan"),
+         verbs=f"plan cost {ONE} fit {RUNS}", bars="own chips vendor plan"),
     _row("own", "MACHINE", read=str, text=say("GPUs you own: only power is paid for"), verbs="plan cost",
          fields="owned"),
     _row("chips", "NAMES", read=names, text=say('only these GPUs: "h100, mi300x"'), verbs="plan cost"),
@@ -322,7 +322,8 @@ MONEY = (
          most=1000),
     _row("duty", "SHARE", read=part, text=say("share of the time the machine is in use: 40%"),
          aliases="utilisation utilization"),
-    _row("used", "", read=flag(value=True), text=say("buy used cards where a used price is known")),
+    _row("used", "", read=flag(value=True), text=say("buy used cards where a used price is known"),
+         bars="rent spot"),
     _row("currency", "CODE", read=currency, text=say("show money in this currency: CNY, EUR")),
     _row("cooling", "SHARE", read=parse_share, text=say("cooling, as a share of the machine's power: 30%"),
          verbs="cost", bars="pue", most=10),

@@ -37,6 +37,8 @@ def check(arch: Arch, wish: PlanWish) -> None:
         check_format(form)
     if wish.quality is not None:
         find_format(wish.quality)
+    for wrong in _lossy(wish):
+        raise wrong
     for form in wish.kv:
         find_kv_format(form)
     for name in (wish.on, wish.owned, *wish.chips):
@@ -56,11 +58,32 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
     else:
         written = SPEECH if transcribes(arch) else SERVE
         kind = written if generates(arch) else EMBED if arch.task == "embed" else IMAGE
+    routed = any(layer.ffn and layer.ffn.experts for layer in arch.trunk.layers)
+    if not trains and not routed and (wish.ep or 1) > 1:
+        raise AskError(
+            say("{model} has no experts: {option} does not apply", model=arch.name, option="--ep"),
+            hint=say("remove {option}", option="--ep"),
+        )
     for option in idle(wish, "explain", kind=kind):
         raise AskError(
             say("{option} does not apply to {work}", option=option.flag, work=arch.name),
             hint=say("remove {option}", option=option.flag),
         )
+
+
+def _lossy(wish: PlanWish) -> Iterator[AskError]:
+    """Formats that were named and lose more than was allowed."""
+    floor = None if wish.quality is None else find_format(wish.quality).loss_rank
+    for form in wish.weights if floor is not None else ():
+        try:
+            lossy = find_format(form).loss_rank > (floor or 0)
+        except AskError:  # a word that each engine means otherwise
+            continue
+        if lossy:
+            yield AskError(
+                say("{format} loses more than --quality {quality}", format=form, quality=wish.quality),
+                hint=say("remove one of them"),
+            )
 
 
 def _headless(arch: Arch, draft: float | None) -> Iterator[AskError]:

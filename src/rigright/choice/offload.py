@@ -15,7 +15,6 @@ from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import lanes, mixers_of, token_bytes
-from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.speed.work import InRam
 from rigright.cost.weights import on_cards, weigh
@@ -90,6 +89,8 @@ def memories_with(
     engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
     devices = [device_of(card, engine) for card in cards]
     layout = Layout(pp=len(cards))
+    from rigright.cost.memory_places import dealt_bounds
+
     bounds = dealt_bounds(arch, weights, serving=asked, layout=layout, devices=devices)
     places = list(zip(devices, bounds, strict=True))
     return stage_memories(arch, weights, serving=asked, layout=layout, places=places)

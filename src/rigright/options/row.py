@@ -1,11 +1,9 @@
-"""What one option is: a flag, how it is read, which field of a wish it fills, and when it applies."""
+"""What one argument of a verb is: flag or place, how it is read, which field it fills, when it applies."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rigright.base.errors import AskError, unknown
@@ -28,14 +26,14 @@ _NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatev
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option of the planning verbs."""
+    """One option, or one argument that stands by its place."""
 
     name: str  # as typed behind --
     metavar: str  # of its value; "": a flag without one
     read: Callable[[str], Any]
-    help: Sentence
-    verbs: frozenset[str]
-    fields: tuple[str, ...]  # of wishes: the first that a wish has is filled
+    help: Sentence | None  # None: the words that are offered
+    verbs: frozenset[str]  # that read it with the rest of a wish; none: it is read by itself, see `ROWS`
+    fields: tuple[str, ...]  # of wishes: the first that a wish has is filled; of what was typed: the first
     works: frozenset[str] = ALL  # what it says something about; elsewhere it is refused
     works_in: tuple[tuple[str, frozenset[str]], ...] = ()  # the same by verb, where it differs there
     aliases: tuple[str, ...] = ()
@@ -43,16 +41,40 @@ class Option:
     bars: tuple[str, ...] = ()  # none of these is said too
     choices: Callable[[], tuple[str, ...]] | None = None  # all there are
     bare: str | None = None  # what it means with no value behind it
+    least: float = LEAST  # but 0
     most: float = MOST
     zero: bool = False  # 0 may be said
+    default: str | None = None  # as it would be typed
+    placed: bool = False  # known by its place: it has no flag
+    count: str = ""  # how many words; "?": one or none, "*": any, "+": some, "--": a command behind "--"
+    repeated: bool = False  # each time it is typed adds a value
+    required: bool = False  # though it is an option
+    short: str = ""  # letter behind a single dash
+    offered: str = ""  # the list of words a shell completes, where others may stand, too
+    group: Sentence | None = None  # heading in help
 
     @property
     def flag(self) -> str:
         """As it is typed."""
         return f"--{self.name}"
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Every way to type it, the shortest first."""
+        short = (f"-{self.short}",) if self.short else ()
+        return (*short, self.flag, *(f"--{alias}" for alias in self.aliases))
+
+    @property
+    def dest(self) -> str:
+        """Under which name what was typed is kept."""
+        return self.name.replace("-", "_") if self.verbs else self.fields[0]
+
     def of(self, verb: str) -> Option:
         """The option as a verb has it."""
+        if not self.works_in:
+            return self
+        from dataclasses import replace
+
         return replace(self, works=dict(self.works_in).get(verb, self.works))
 
     def value(self, text: str) -> Any:
@@ -80,6 +102,8 @@ class Option:
             return ", ".join(map(str, value))
         if not isinstance(value, int | float):
             return str(value)
+        from decimal import Decimal
+
         unit = "s" if self.read is parse_seconds else UNITS.get(self.metavar, "")
         number = value * (100 if self.metavar == "P" else 1)
         return f"{Decimal(f'{number:.12g}'):f}{unit}"
@@ -94,13 +118,56 @@ class Option:
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
                 hint=say("it must be 0 or more") if self.zero else say("it must be above zero"),
             )
-        if 0 < value < LEAST:
+        if 0 < value < self.least:
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
-                hint=say("the minimum is {least}", least=f"{LEAST:g}"),
+                hint=say(
+                    "the minimum is {least}",
+                    least=f"{LEAST:g}" if self.least == LEAST else self.written(self.least),
+                ),
             )
         if value > self.most:
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
                 hint=say("the maximum is {most}", most=f"{self.most:,.12g}"),
             )
+
+    def beside(self, said: Mapping[str, Any]) -> Iterator[AskError]:
+        """Why it cannot stand beside the others that were said, by their names."""
+        for other in self.bars:
+            if other in said:
+                yield AskError(
+                    say("{first} and {second} cannot be combined", first=self.flag, second=f"--{other}"),
+                    hint=say("remove one of them"),
+                )
+        needed = [one.partition("=") for one in self.needs]
+        met = any(name in said and (not mark or said[name] == value) for name, mark, value in needed)
+        if needed and not met:
+            others = " | ".join(f"--{name} {value}".rstrip() for name, _, value in needed)
+            yield AskError(
+                say("{option} needs {others}", option=self.flag, others=others),
+                hint=say("add {others}, or remove {option}", option=self.flag, others=others),
+            )
+
+
+def row(
+    name: str,
+    metavar: str,
+    *,
+    text: Sentence | None,
+    read: Callable[[str], Any] = str,
+    fields: str = "",
+    **more: Any,
+) -> Option:
+    """One row of a table; several names are written as one text."""
+    for listed in ("aliases", "needs", "bars"):
+        more[listed] = tuple(more.get(listed, "").split())
+    return Option(
+        name=name,
+        metavar=metavar,
+        read=read,
+        help=text,
+        verbs=frozenset(more.pop("verbs", "").split()),
+        fields=tuple(fields.split()) or (name.replace("-", "_"),),
+        **more,
+    )

@@ -65,6 +65,11 @@ class Option:
         return (*short, self.flag, *(f"--{alias}" for alias in self.aliases))
 
     @property
+    def is_flag(self) -> bool:
+        """Whether it is typed without a value."""
+        return not self.metavar and not self.placed
+
+    @property
     def dest(self) -> str:
         """Under which name what was typed is kept."""
         return self.name.replace("-", "_") if self.verbs else self.fields[0]

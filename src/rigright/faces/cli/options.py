@@ -91,7 +91,7 @@ def add(parser: argparse.ArgumentParser, taken: Sequence[Group]) -> None:
 
 def _excludes(one: Option) -> bool:
     """Whether it is a flag that fills the same place as those it bars."""
-    return bool(one.bars and one.bare and not one.metavar)
+    return bool(one.bars and one.bare and one.is_flag)
 
 
 def _typed(one: Option) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -108,7 +108,7 @@ def _typed(one: Option) -> tuple[tuple[str, ...], dict[str, Any]]:
     if one.name in _OWN:
         return one.flags, told | _OWN[one.name]
     told["dest"] = one.dest
-    if not one.metavar:
+    if one.is_flag:
         return one.flags, told | _flag(one)
     if one.repeated:
         told |= {"action": "append", "default": []}

@@ -22,7 +22,7 @@ def answer(options: argparse.Namespace) -> Answer:
     for verb in verbs():
         taken = [one for one in rows(verb) if one.count != BEHIND]
         grammar[verb] = {
-            flag: words(one) if one.metavar else None for one in taken if not one.placed for flag in one.flags
+            flag: None if one.is_flag else words(one) for one in taken if not one.placed for flag in one.flags
         }
         first = next((words(one) for one in taken if one.placed), ())
         grammar[verb] |= {verb: first} if first else {}

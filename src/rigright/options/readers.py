@@ -173,10 +173,8 @@ def words(text: str) -> tuple[str, ...]:
 
     try:
         return tuple(shlex.split(text))
-    except ValueError as error:
-        raise AskError(
-            say('cannot read "{text}": {why}', text=text, why=error), hint=say("close every quote")
-        ) from None
+    except ValueError:
+        raise unreadable(text, say("words of a command line"), example="-p 2222 -i key") from None
 
 
 def port(text: str) -> int:

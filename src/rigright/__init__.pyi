@@ -200,6 +200,7 @@ class CompareReply(Reply[Compared], Compared): ...
 def compare(
     *things: Texts,
     for_: Texts | None = None,
+    anchors: Texts | None = None,
     buy: bool | None = None,
     rent: bool | None = None,
     spot: bool | None = None,
@@ -254,7 +255,6 @@ def compare(
     currency: Texts | None = None,
     prices: Texts | None = None,
     aim: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -381,6 +381,7 @@ class ExplainReply(Reply[Explained | Trained]):
 def explain(
     model: Texts,
     *,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     prompt: Texts | None = None,
     output: Texts | None = None,
@@ -436,7 +437,6 @@ def explain(
     compiled: bool | None = None,
     requests: Texts | None = None,
     percentile: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -527,6 +527,7 @@ class FitReply(Reply[Fitted], Fitted): ...
 def fit(
     machine: Texts | None = None,
     *,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     task: Texts | None = None,
     family: Texts | None = None,
@@ -538,7 +539,6 @@ def fit(
     licence: Texts | None = None,
     license: Texts | None = None,
     limit: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -647,6 +647,7 @@ class PlanReply(Reply[Planned], Planned): ...
 def plan(
     model: Texts,
     *,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     own: Texts | None = None,
     chips: Texts | None = None,
@@ -707,7 +708,6 @@ def plan(
     prices: Texts | None = None,
     aim: Texts | None = None,
     plans: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -907,6 +907,7 @@ class ValidateReply(Reply[Validation], Validation): ...
 def validate(
     *files: Texts,
     predictions: Texts | None = None,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     model: Texts | None = None,
     plan: Texts | None = None,
@@ -938,7 +939,6 @@ def validate(
     micro_batch: Texts | None = None,
     recompute: Texts | None = None,
     sharding: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
 ) -> ValidateReply: ...

@@ -5,8 +5,7 @@ from __future__ import annotations
 from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.options.readers import currency, port
-from rigright.options.row import Option, row
-from rigright.options.shared_rows import ANCHORS
+from rigright.options.row import ANCHORS, Option, row
 
 PRICE_LISTS = ("show", "import", "check", "forget")
 PLANNED = frozenset({"calibrate", "validate"})  # have planning options, too

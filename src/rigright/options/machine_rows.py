@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from rigright.base.units import parse_amount, parse_count, parse_seconds
 from rigright.base.words import say
-from rigright.options.readers import ago, money, words
-from rigright.options.row import Option, row
-from rigright.options.shared_rows import BASELINE, FROM
+from rigright.options.readers import ago, money, names, words
+from rigright.options.row import BASELINE, FROM, Option, row
 
 AUTO = "auto"  # a way to nodes whose value is left out
 PRINTED = "-"  # a file that goes to the screen
@@ -102,11 +101,11 @@ ROWS: dict[str, tuple[Option, ...]] = {
             text=say("from the logs of rigright pods, with kubectl; optional: their label selector")),
         row("from", "FOLDER", fields="from_folder",
             text=say("from files collected otherwise: one file or folder per node")),
-        row("only", "CHECKS", text=say("doctor: only these checks or groups, comma-separated")),
+        row("only", "CHECKS", read=names, text=say("doctor: only these checks or groups, comma-separated")),
         row("for", "PLAN", fields="plan",
             text=say('doctor: check for a plan.json, or GPUs: "8x h100"')),
         BASELINE,
-        row("parts", "PARTS", text=say("bench: only these parts, comma-separated: gemm,ram")),
+        row("parts", "PARTS", read=names, text=say("bench: only these parts, comma-separated: gemm,ram")),
         row("full", "", text=say("bench: full instead of quick")),
         row("accept", "FOLDER",
             text=say("bench: pass or fail each node; FOLDER keeps the results, the same command resumes")),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rigright.base.units import parse_count
 from rigright.base.words import say
-from rigright.options.row import Option, row
-from rigright.options.shared_rows import ANCHORS, MODEL
+from rigright.options.row import ANCHORS, MODEL, Option, row
 
 PLANNED = frozenset(
     {*("build", "compare", "cost", "explain"), *("fit", "plan", "report", "simulate")}

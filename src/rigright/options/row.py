@@ -1,4 +1,4 @@
-"""What one argument of a verb is: flag or place, how it is read, which field it fills, when it applies."""
+"""What one argument of a verb is, how it is read and when it applies; and those that several verbs share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
 from rigright.base.units import parse_seconds
-from rigright.base.words import Sentence, say
+from rigright.base.words import LANGUAGES, Sentence, say
+from rigright.options.readers import cells
 
 SERVE, SPEECH, EMBED, IMAGE = "serve", "speech", "embed", "image"
 TRAIN, LEARN = "train", "learn"  # learn: to train on images
@@ -88,7 +89,8 @@ class Option:
         if self.choices is not None:
             known = self.choices()
             if text.lower() not in known:
-                raise unknown(say("{text}", text=self.name), text, known=known)
+                name = self.metavar if self.placed else self.name
+                raise unknown(say("{text}", text=name), text, known=known)
             text = text.lower()
         if not text:
             raise AskError(
@@ -176,3 +178,39 @@ def row(
         fields=tuple(fields.split()) or (name.replace("-", "_"),),
         **more,
     )
+
+
+FORMS = ("json", "markdown", "html", "csv")
+MODEL = say("a name, a config.json, a folder, a GGUF file, a hub id")
+
+ANCHORS = row("anchors", "FILE", text=say("your own runs, saved by `calibrate --from`; none: ignore them"))
+BASELINE = row("baseline", "FILE", text=say("compare with the baseline from `rigright baseline --save`"))
+FROM = row(
+    "from", "FILE", fields="from_file",
+    text=say("another machine: file, folder, tar, zip or gzip of tool output (nvidia-smi, dmesg, "
+             "amd-smi, a bug report, several in one file), or of `probe --save`; - is stdin"),
+)  # fmt: skip
+HELP = row("help", "", text=say("show this help"), short="h")
+VERSION = row("version", "", text=say("show the version"))
+WHY = row("why", "", text=say("show formulas, facts and their sources"))
+DETAILS = row("details", "", text=say("show everything: all options, every part, all assumptions"))
+
+
+def _form(name: str, *, text: Sentence) -> Option:
+    others = " ".join(form for form in FORMS if form != name)
+    return row(name, "", text=text, fields="form", bare=name, default="text", bars=others)
+
+
+SHOWING = (
+    _form("json", text=say("print JSON for scripts")),
+    _form("markdown", text=say("print Markdown")),
+    _form("html", text=say("print one self-contained HTML page")),
+    _form("csv", text=say("print the first table as CSV")),
+    WHY,
+    DETAILS,
+    row("lang", "en|zh", text=say("language; default: from the locale"), choices=lambda: LANGUAGES),
+    row("color", "auto|always|never", default="auto", choices=lambda: ("auto", "always", "never"),
+        text=say("colours; auto: only on a terminal, and not if NO_COLOR is set")),
+    row("width", "CELLS", read=cells, text=say("output width in columns; default: the terminal's"),
+        zero=True),
+)  # fmt: skip

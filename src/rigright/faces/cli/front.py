@@ -10,7 +10,7 @@ from rigright.base import shelf, telling
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.options.shared_rows import DETAILS, FORMS, HELP, SHOWING, VERSION
+from rigright.options.row import DETAILS, FORMS, HELP, SHOWING, VERSION
 
 if TYPE_CHECKING:
     from rigright.base.page import Page, Shown, Table

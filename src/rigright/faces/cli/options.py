@@ -11,8 +11,7 @@ from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.faces.cli import front
-from rigright.options.row import Option
-from rigright.options.shared_rows import DETAILS, HELP, SHOWING, VERSION, WHY
+from rigright.options.row import DETAILS, HELP, SHOWING, VERSION, WHY, Option
 
 Group = tuple[Sentence, tuple[Option, ...]]  # a heading of help, and what stands below it
 

@@ -57,7 +57,7 @@ def _accept(options: argparse.Namespace) -> Answer:
         folder=options.accept,
         burn_s=BURN_S if options.burn is None else options.burn,
         disk=options.disk,
-        parts=_listed(options.parts),
+        parts=options.parts or (),
         baseline=options.baseline,
     )
     result = accept(
@@ -83,7 +83,7 @@ def _health(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import health as pages
     from rigright.verbs.fleet.health import health
 
-    found = health(only=_listed(options.only), drain=options.drain, node=options.node)
+    found = health(only=options.only or (), drain=options.drain, node=options.node)
     done, reason = found.done, found.reason
     return Answer(
         page=lambda: pages.page(found.node, found.examined, done=done, reason=reason),
@@ -120,10 +120,10 @@ def _wish(options: argparse.Namespace) -> Any:
     return FleetWish(
         over=_WAYS[way],
         where="" if getattr(options, way) == AUTO else getattr(options, way),
-        only=_listed(options.only),
+        only=options.only or (),
         plan=options.plan,
         baseline=options.baseline,
-        bench=bench_of(_listed(options.parts), full=options.full, python=options.python),
+        bench=bench_of(options.parts or (), full=options.full, python=options.python),
         patience_s=options.timeout,
         parallel=PARALLEL if options.parallel is None else options.parallel,
         python=options.python,
@@ -131,10 +131,6 @@ def _wish(options: argparse.Namespace) -> Any:
         options=options.options or (),
         save=options.save,
     )
-
-
-def _listed(text: str | None) -> tuple[str, ...]:
-    return tuple(text.split(",")) if text else ()
 
 
 def _way(options: argparse.Namespace) -> str:

@@ -81,7 +81,7 @@ def run(tmp_path, monkeypatch, capsys):
     for module in (front, main):
         monkeypatch.setattr(module, "ASKS", package)
     for verb, rows in TYPED.items():
-        monkeypatch.setitem(plan_rows.ROWS, verb, rows)
+        monkeypatch.setitem(plan_rows.ROWS, verb, lambda rows=rows: rows)
     for name in ("LC_ALL", "LC_MESSAGES", "LANG", "COLUMNS", "NO_COLOR", "RIGRIGHT_DEBUG"):
         monkeypatch.delenv(name, raising=False)
 

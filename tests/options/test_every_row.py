@@ -133,8 +133,8 @@ def test_an_option_that_is_added_is_everywhere(monkeypatch, script):
     count = row(
         "spots", "N", text=say("print JSON for scripts"), read=lambda text: int(text) * 2, default="3"
     )
-    told = machine_rows.ROWS["doctor"]
-    monkeypatch.setitem(machine_rows.ROWS, "doctor", (*told, new, count))
+    told = machine_rows.ROWS["doctor"]()
+    monkeypatch.setitem(machine_rows.ROWS, "doctor", lambda: (*told, new, count))
     assert "  --depth {shallow,steep}" in helped("doctor", "en")
     assert "  --spots N" in helped("doctor", "zh")
     completed = printed("completion", "bash")

@@ -5,22 +5,22 @@ from __future__ import annotations
 from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.options.readers import currency, port
-from rigright.options.row import ANCHORS, Option, row
+from rigright.options.row import ANCHORS, Rows, row
 
 PRICE_LISTS = ("show", "import", "check", "forget")
 PLANNED = frozenset({"calibrate", "validate"})  # have planning options, too
-ROWS: dict[str, tuple[Option, ...]] = {
-    "calibrate": (
+ROWS: dict[str, Rows] = {
+    "calibrate": lambda: (
         row("from", "FILE", fields="own", count="+", required=True,
             text=say("your own runs: a table, benchmark output, a log or a folder")),
         row("out", "FILE", text=say("where to keep your runs; default: your settings folder")),
     ),
-    "completion": (
+    "completion": lambda: (
         row("shell", "SHELL", placed=True, offered="shells",
             text=say("bash, zsh, fish or powershell; in bash: source <(rigright completion bash); "
                      "in PowerShell: rigright completion powershell | Out-String | Invoke-Expression")),
     ),
-    "look-up": (
+    "look-up": lambda: (
         row("kind", "", placed=True, count="?", offered="kinds",
             text=say("chips, cpus, clouds, ...; other words are searched in all kinds")),
         row("words", "", placed=True, count="*",
@@ -43,14 +43,14 @@ ROWS: dict[str, tuple[Option, ...]] = {
         row("limit", "N", read=parse_count, text=say("maximum rows; 0: all"), zero=True),
         row("sources", "", text=say("show the source of each row")),
     ),
-    "mcp": (
+    "mcp": lambda: (
         row("http", "PORT", read=port, text=say("listen on http://127.0.0.1:PORT/mcp; default: stdio")),
         row("root", "FOLDER",
             text=say("folder that tools may read from: runs for validate, saved machines for probe and "
                      "doctor")),
         row("list", "", text=say("list the tools and their arguments")),
     ),
-    "prices": (
+    "prices": lambda: (
         row("what", "WHAT", placed=True, choices=lambda: PRICE_LISTS,
             text=say("show, import, check or forget")),
         row("names", "NAME", placed=True, count="*",
@@ -60,13 +60,13 @@ ROWS: dict[str, tuple[Option, ...]] = {
         row("currency", "CODE", read=currency, text=say("show money in this currency: CNY, EUR")),
         row("prices", "FILE", text=say("use the prices in this file")),
     ),
-    "validate": (
+    "validate": lambda: (
         row("files", "FILE", placed=True, count="+",
             text=say("a table of runs; output of vLLM, SGLang, llama-bench ...; a folder; - is stdin")),
         row("predictions", "OUT.csv", text=say("write every prediction as CSV; - is stdout")),
         ANCHORS,
     ),
-    "web": (
+    "web": lambda: (
         row("serve", "[HOST:]PORT", default="9479", text=say("listen address; default: 127.0.0.1:9479")),
         row("token", "FILE", text=say("require the token in this file; mandatory beyond 127.0.0.1")),
         row("hub", "", text=say("allow looking up models on the hub; default: offline")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rigright.base.units import parse_amount, parse_count, parse_seconds
 from rigright.base.words import say
 from rigright.options.readers import ago, money, names, words
-from rigright.options.row import BASELINE, FROM, Option, row
+from rigright.options.row import BASELINE, FROM, Rows, row
 
 AUTO = "auto"  # a way to nodes whose value is left out
 PRINTED = "-"  # a file that goes to the screen
@@ -14,15 +14,15 @@ FLEET_ASKS = ("probe", "doctor", "bench", "health", "files")
 LAUNCHED, MONITORING = say("an existing plan"), say("monitoring")
 WRITTEN = say("output")
 PLANNED = frozenset({"export"})  # has planning options, too
-ROWS: dict[str, tuple[Option, ...]] = {
-    "baseline": (
+ROWS: dict[str, Rows] = {
+    "baseline": lambda: (
         row("save", "FILE", text=say("save GPUs, links, ports, firmware, clocks and benchmarks")),
         row("check", "FILE", text=say("compare with a saved baseline")),
         row("bench", "FILE",
             text=say("results of `bench --save`; default: the latest in this machine's history")),
         FROM,
     ),
-    "bench": (
+    "bench": lambda: (
         row("parts", "PART", placed=True, count="*", text=say("only these parts; --list shows them")),
         row("quick", "", text=say("under half a minute, less precise")),
         row("time", "TIME", read=parse_seconds, text=say("total time limit: 20min"), least=1),
@@ -43,7 +43,7 @@ ROWS: dict[str, tuple[Option, ...]] = {
         BASELINE,
         row("list", "", text=say("available parts")),
     ),
-    "diagnose": (
+    "diagnose": lambda: (
         row("for", "TIME", read=parse_seconds, fields="live",
             text=say("sample now for this long: 30s; 20s without a history")),
         row("since", "TIME", read=parse_seconds,
@@ -51,7 +51,7 @@ ROWS: dict[str, tuple[Option, ...]] = {
         row("history", "FILE", text=say("use this history instead of your own")),
         FROM,
     ),
-    "doctor": (
+    "doctor": lambda: (
         row("only", "CHECK,...", repeated=True,
             text=say("only these checks or groups: ecc, links, nvlink_down; `look-up checks` lists them")),
         FROM,
@@ -65,7 +65,7 @@ ROWS: dict[str, tuple[Option, ...]] = {
         row("fix-script", "FILE",
             text=say("write the fixes as a script, with every command commented out")),
     ),
-    "export": (
+    "export": lambda: (
         row("target", "TARGET", placed=True, offered="targets", text=None),
         row("model", "", placed=True, count="?",
             text=say("a model to plan for, with the options of `plan`; or --from")),
@@ -87,7 +87,7 @@ ROWS: dict[str, tuple[Option, ...]] = {
         row("every", "TIME", read=parse_seconds, least=1, group=MONITORING,
             text=say("scrape interval; default 15s")),
     ),
-    "fleet": (
+    "fleet": lambda: (
         row("what", "WHAT", placed=True, choices=lambda: FLEET_ASKS,
             text=say("probe, doctor or bench: every node; health: this node, for a scheduler; files: "
                      "files for Slurm or Kubernetes")),
@@ -126,7 +126,7 @@ ROWS: dict[str, tuple[Option, ...]] = {
         row("metrics", "", text=say("files: Prometheus metrics instead of a probe")),
         row("nodes", "N", read=parse_count, text=say("files: number of nodes for the Job")),
     ),
-    "history": (
+    "history": lambda: (
         row("since", "TIME", read=ago, default="1h",
             text=say('how far back: 10min, 1h, 7d; or "all"')),
         row("until", "TIME", read=parse_seconds, zero=True,
@@ -137,7 +137,7 @@ ROWS: dict[str, tuple[Option, ...]] = {
             text=say("with --csv or --json: also the samples, at most one per this interval; 1s: all")),
         row("file", "FILE", text=say("use this history file")),
     ),
-    "measure": (
+    "measure": lambda: (
         row("plan", "FILE", text=say("compare with this plan: output of `plan --json`")),
         row("read", "FILE", repeated=True, needs="plan",
             text=say("a file the command writes, such as benchmark JSON: also compared with the plan")),
@@ -149,14 +149,14 @@ ROWS: dict[str, tuple[Option, ...]] = {
             text=say("save: all as JSON, or append a run to NAME.csv for `calibrate --from`")),
         row("command", "COMMAND ...", placed=True, count="--", text=None),
     ),
-    "probe": (
+    "probe": lambda: (
         FROM,
         row("save", "FILE", text=say("save the record, for --from and --on")),
         row("bundle", "FILE.tar.gz",
             text=say("save everything that was read, without serials, addresses and names, for sharing")),
         row("all", "", text=say("show every disk, port and sensor")),
     ),
-    "setup": (
+    "setup": lambda: (
         row("for", "PLAN", fields="wanted", text=say("`plan --json` output, or an engine: vllm")),
         row("on", "MACHINE", bars="from", text=say('the GPUs: "8x h100"; default: this machine')),
         FROM,
@@ -168,14 +168,14 @@ ROWS: dict[str, tuple[Option, ...]] = {
         row("docker", "FILE", bare=PRINTED, text=say("a Dockerfile")),
         row("requirements", "FILE", bare=PRINTED, text=say("a requirements file for pip")),
     ),
-    "upgrade": (
+    "upgrade": lambda: (
         row("bound", "SHARES",
             text=say('the bottleneck, if you know it: "disk=60%,compute=40%"; else it is diagnosed')),
         row("machines", "N", read=parse_count, default="1", text=say("number of machines to upgrade")),
         row("budget", "MONEY", read=money(), text=say("total budget: 8000usd, 5万")),
         FROM,
     ),
-    "watch": (
+    "watch": lambda: (
         row("every", "TIME", read=parse_seconds, default="1s",
             text=say("sampling interval: 1s, 500ms, 10s")),
         row("for", "TIME", read=parse_seconds, fields="for_s", text=say("stop after: 10min")),

@@ -157,6 +157,9 @@ class Option:
             )
 
 
+Rows = Callable[[], tuple[Option, ...]]  # of one verb: those of others are not made
+
+
 def row(
     name: str,
     metavar: str,

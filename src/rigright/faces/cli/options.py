@@ -53,7 +53,7 @@ def groups(verb: str | None) -> tuple[Group, ...]:
     if verb is None:
         return (OPTIONS, (HELP, VERSION)), (OUTPUT, tuple(one for one in SHOWING if one is not DETAILS))
     stage = shelf.take(front.ASKS, verb.replace("-", "_"), bears="STAGE")
-    told = shelf.take("rigright.options", f"{stage}_rows", bears="ROWS")[verb]
+    told = shelf.take("rigright.options", f"{stage}_rows", bears="ROWS")[verb]()
     headed: dict[Sentence, list[Option]] = {ARGUMENTS: [], OPTIONS: [HELP]}
     for one in told:
         title = one.group or (ARGUMENTS if one.placed else OPTIONS)

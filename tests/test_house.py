@@ -73,7 +73,7 @@ EXTRAS = {  # only inside functions
 }
 
 SHELVES = {
-    "faces/cli/asks": {"STAGE", "SUMMARY", "add", "answer"},
+    "faces/cli/asks": {"STAGE", "SUMMARY", "answer"},
     "arch/families": {"MATCHES", "read"},
     "report/formats": {"render"},
     "export/targets": {"NAME", "export"},

@@ -201,6 +201,7 @@ class CompareReply(Reply[Compared], Compared): ...
 def compare(
     *things: Texts,
     for_: Texts | None = None,
+    anchors: Texts | None = None,
     buy: bool | None = None,
     rent: bool | None = None,
     spot: bool | None = None,
@@ -255,7 +256,6 @@ def compare(
     currency: Texts | None = None,
     prices: Texts | None = None,
     aim: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -382,6 +382,7 @@ class ExplainReply(Reply[Explained | Trained]):
 def explain(
     model: Texts,
     *,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     prompt: Texts | None = None,
     output: Texts | None = None,
@@ -438,7 +439,6 @@ def explain(
     compiled: bool | None = None,
     requests: Texts | None = None,
     percentile: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -529,6 +529,7 @@ class FitReply(Reply[Fitted], Fitted): ...
 def fit(
     machine: Texts | None = None,
     *,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     task: Texts | None = None,
     family: Texts | None = None,
@@ -540,7 +541,6 @@ def fit(
     licence: Texts | None = None,
     license: Texts | None = None,
     limit: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -649,6 +649,7 @@ class PlanReply(Reply[Planned], Planned): ...
 def plan(
     model: Texts,
     *,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     own: Texts | None = None,
     chips: Texts | None = None,
@@ -709,7 +710,6 @@ def plan(
     prices: Texts | None = None,
     aim: Texts | None = None,
     plans: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     details: bool | None = None,
     lang: Texts | None = None,
@@ -910,6 +910,7 @@ class ValidateReply(Reply[Validation], Validation): ...
 def validate(
     *files: Texts,
     predictions: Texts | None = None,
+    anchors: Texts | None = None,
     on: Texts | None = None,
     model: Texts | None = None,
     plan: Texts | None = None,
@@ -942,7 +943,6 @@ def validate(
     micro_batch: Texts | None = None,
     recompute: Texts | None = None,
     sharding: Texts | None = None,
-    anchors: Texts | None = None,
     why: bool | None = None,
     lang: Texts | None = None,
 ) -> ValidateReply: ...

@@ -133,6 +133,11 @@ def test_a_plan_is_held_against_the_machine(capsys, saved, tmp_path):
     assert wanted_of("8x h100").chips == ("h100-sxm5-80gb",) * 8
 
 
+def test_a_word_longer_than_a_file_name_is_no_file():
+    with pytest.raises(AskError):
+        wanted_of("9" * 300)
+
+
 def test_a_real_plan_is_one(tmp_path, capsys):
     assert main(["plan", "qwen3-8b", "--on", "2x rtx 4090", "--users", "4", "--json"]) == 0
     file = tmp_path / "plan.json"

@@ -23,7 +23,7 @@ def wanted_of(plan: str) -> Wanted:
     """The plan in a file; else cards such as "8x h100"."""
     path = Path(plan)
     names_file = path.suffix == ".json" or "/" in plan
-    if path.is_file() or (names_file and is_there(path)):
+    if is_there(path) and (names_file or path.is_file()):
         # the best plan of an answer of `plan --json`, or one plan of it on its own
         data = _json(path)
         plans = data.get("plans") if isinstance(data, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +10,9 @@ from rigright.base.page import Commands, Line, Table
 from rigright.base.words import CHINESE, ENGLISH, tell
 from rigright.faces.cli.front import front_page, verbs
 from rigright.faces.cli.main import verb_parser
+from rigright.faces.cli.options import BEHIND, groups, meaning
 from rigright.faces.cli.parser import translate
+from rigright.options.row import Option
 
 FOLDERS = {ENGLISH: "man1", CHINESE: "zh_CN/man1"}
 MADE = '.\\" made by scripts/docs; do not edit'
@@ -61,13 +62,12 @@ def _verb(verb: str, language: str) -> str:
         *_head(f"rigright-{verb}", parser.description or "", language),
         *(_section(heads["synopsis"]), f".B rigright {_text(verb)}", _text(" ".join(usage[1:]))),
     ]
-    for group in parser._action_groups:  # noqa: SLF001 - argparse has no other list of them
+    for title, rows in groups(verb):
         entries = [
-            (_signature(action), translate(action.help or "", language))
-            for action in group._group_actions  # noqa: SLF001 - the same
+            (_signature(one), translate(meaning(one), language)) for one in rows if one.count != BEHIND
         ]
         if entries:
-            lines += [_section(translate(group.title or "", language)), *_list(entries)]
+            lines += [_section(tell(title, language)), *_list(entries)]
     return "\n".join([*lines, *_see(heads["see"], ["rigright"])])
 
 
@@ -101,14 +101,11 @@ def _shown(lines: Iterable[object]) -> list[str]:
     return [".nf", *(_text(str(line)) for line in lines), ".fi"]
 
 
-def _signature(action: argparse.Action) -> str:
+def _signature(one: Option) -> str:
     """An argument as help writes it."""
-    value = str(action.metavar or action.dest.upper())
-    if action.choices and not action.metavar:
-        value = "|".join(map(str, action.choices))
-    return ", ".join(
-        name if action.nargs == 0 else f"{name} {value}" for name in action.option_strings or [""]
-    ).strip()
+    if one.placed:
+        return one.metavar or one.name.upper()
+    return ", ".join(f"{name} {one.metavar}".rstrip() for name in one.flags)
 
 
 def _cells(table: Table, language: str) -> list[Entry]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
-from rigright.cost.diffusion import diffusion_rates, diffusion_time
 from rigright.facts.classes import class_of
+from rigright.predict.painted import painted_rates, painted_time
 from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
 
 LATENCY = "latency_s"
@@ -30,14 +30,11 @@ def prepare(rows: Sequence[Row]) -> tuple[DiffusionAsk, ...]:
 
 def predict(asks: tuple[DiffusionAsk, ...], tables: Tables) -> np.ndarray:
     """Seconds of each."""
-    return np.concatenate(
-        [
-            diffusion_time(
-                ask.net, diffusion_rates([ask.chip], tables=tables), run=ask.run, tables=tables
-            ).total_s
-            for ask in asks
-        ]
-    )
+    rates = [painted_rates([ask.chip], tables=tables) for ask in asks]
+    times = [
+        painted_time(ask.net, rate, run=ask.run, tables=tables) for ask, rate in zip(asks, rates, strict=True)
+    ]
+    return np.concatenate([time.total_s for time in times])
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:

@@ -14,8 +14,9 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.facts.classes import class_of
 from rigright.facts.hosts import host_chip
-from rigright.verbs.validate.hybrid_asks import HybridAsk, read_hybrid
-from rigright.verbs.validate.hybrid_cases import hybrid_figure
+from rigright.predict.beside import BesideCase, beside_figures
+from rigright.predict.told import METRICS
+from rigright.verbs.validate.hybrid_asks import read_hybrid
 
 CPU, IK, KT = ("llama.cpp cpu", "ik_llama.cpp cpu", "ktransformers cpu")
 DIALS = (  # table, section, term
@@ -27,20 +28,20 @@ DIALS = (  # table, section, term
     (CPU, "all", "attention"), (IK, "all", "attention"), (CPU, "all", "bus"), (IK, "all", "bus"),
     (KT, "cpu-numa", "memory"), (KT, "all", "format_compute"),
 )  # fmt: skip
-METRICS = frozenset({"decode_tok_s_per_user", "prefill_tok_s"})
+TAUGHT = frozenset({"decode_tok_s_per_user", "prefill_tok_s"})
 UNSAID = "flags in thread"  # an offload that nobody can read
 
 
-def prepare(rows: Sequence[Row]) -> tuple[HybridAsk, ...]:
+def prepare(rows: Sequence[Row]) -> tuple[tuple[str, BesideCase], ...]:
     """Read every row once; one without a format says too little to learn from."""
     if any(row.get("weights") in {None, "gguf"} for row in rows):
         raise AskError(say("weights not stated"))
-    return tuple(read_hybrid(row) for row in rows)
+    return tuple((METRICS[row["metric"]], read_hybrid(row).case) for row in rows)
 
 
-def predict(ready: Sequence[HybridAsk], tables: Tables) -> np.ndarray:
+def predict(ready: Sequence[tuple[str, BesideCase]], tables: Tables) -> np.ndarray:
     """The figure of each row, in its unit."""
-    return np.array([hybrid_figure(ask, tables) for ask in ready])
+    return np.array([beside_figures(case, tables)[figure] for figure, case in ready])
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
@@ -58,7 +59,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by: no term is of one processor, only of classes."""
-    ask = read_hybrid(row)
+    ask = read_hybrid(row).case
     chip = host_chip(ask.host)
     return {
         "source": row.get("source") or "",
@@ -77,7 +78,7 @@ SUBJECT = Subject(
     table="speed_streams",
     kind="hybrid",
     teaches=lambda row: (
-        row.get("metric") in METRICS and bool(row.get("value")) and UNSAID not in (row.get("offload") or "")
+        row.get("metric") in TAUGHT and bool(row.get("value")) and UNSAID not in (row.get("offload") or "")
     ),
     measured=lambda row: float(row["value"]),
     prepare=prepare,

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
+from rigright.facts.chips import Chip
 from rigright.facts.classes import class_of
-from rigright.verbs.validate.image_cases import ImageCases, cases, samples_per_s
-from rigright.verbs.validate.image_rows import ImageAsk, read_image
+from rigright.predict.images import ImageCase, ImageCases
+from rigright.verbs.validate.image_rows import read_image
 
 SPEED = "samples_per_s"
 KIND_TERMS = ("compute", "traffic", "fused", "reorder", "back_compute", "back_traffic", "back_last")
@@ -27,17 +28,17 @@ CPU = "cpu"
 CPU_TERMS = {"compute": 0.65, "memory": 0.7, "kernel_s": 4.5e-5}  # from physics, before any run
 CPU_SPREAD = 0.4
 
-Chain = Callable[[ImageAsk], tuple[str, ...]]
+Chain = Callable[[ImageCase], tuple[str, ...]]
 
 
 def prepare(rows: Sequence[Row]) -> ImageCases:
     """Rows side by side."""
-    return cases([read_image(row) for row in rows])
+    return ImageCases.of([read_image(row).case for row in rows])
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Terms that some row moves."""
-    asks = [read_image(row) for row in rows]
+    asks = [read_image(row).case for row in rows]
     found = [
         Dial(path=("run", name), prior=tables["run"][name], spread=0.7, low=low, high=high)
         for name, (low, high) in LIMITS.items()
@@ -50,7 +51,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 
 
 def _hung(
-    asks: Sequence[ImageAsk], tables: Tables, *, section: str, name: str, chain: Chain
+    asks: Sequence[ImageCase], tables: Tables, *, section: str, name: str, chain: Chain
 ) -> Iterator[Dial]:
     """One term of everybody, and below it of each narrower group that some ask is in."""
     groups: dict[tuple[int, str, str], list[int]] = {}
@@ -58,13 +59,13 @@ def _hung(
         # whether a term matters to an ask
         wide = ask.run.precision in {"fp32", "tf32"}
         matters = {
-            "chips compute32": wide and ask.chip is not None,
-            "chips kernel_s": ask.chip is None,
+            "chips compute32": wide and isinstance(ask.place, Chip),
+            "chips kernel_s": not isinstance(ask.place, Chip),
             "kinds fused": ask.run.compiled,
             "kinds reorder": not wide and not ask.run.channels_last,
-            "kinds back_compute": ask.train,
-            "kinds back_traffic": ask.train,
-            "kinds back_last": ask.train and ask.run.channels_last,
+            "kinds back_compute": ask.trains,
+            "kinds back_traffic": ask.trains,
+            "kinds back_last": ask.trains and ask.run.channels_last,
         }
         if matters.get(f"{section} {name}", True):
             names = chain(ask)
@@ -83,29 +84,29 @@ def _hung(
             )
 
 
-def _kind_chain(ask: ImageAsk) -> tuple[str, ...]:
+def _kind_chain(ask: ImageCase) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("all", ask.kind.kin, ask.kind.id)))
 
 
-def _chip_chain(ask: ImageAsk) -> tuple[str, ...]:
-    if ask.chip is None:
+def _chip_chain(ask: ImageCase) -> tuple[str, ...]:
+    if not isinstance(ask.place, Chip):
         return ("all", CPU)
-    kind = class_of(ask.chip)
-    return tuple(dict.fromkeys(("all", kind.kin, kind.id, ask.chip.id)))
+    kind = class_of(ask.place)
+    return tuple(dict.fromkeys(("all", kind.kin, kind.id, ask.place.id)))
 
 
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by."""
-    ask = read_image(row)
+    ask = read_image(row).case
     return {
         "source": row["source"] or "",
         "chip": _chip_chain(ask)[-1],
         "model": row["model"] or "",
         "metric": SPEED,
-        "part": f"{ask.kind.id} {_chip_chain(ask)[-1]} {ask.train}",
-        "class": class_of(ask.chip).id if ask.chip is not None else CPU,
+        "part": f"{ask.kind.id} {_chip_chain(ask)[-1]} {ask.trains}",
+        "class": class_of(ask.place).id if isinstance(ask.place, Chip) else CPU,
         "kind": ask.kind.kin,
-        "band": "samples, training" if ask.train else "samples",
+        "band": "samples, training" if ask.trains else "samples",
     }
 
 
@@ -115,7 +116,7 @@ SUBJECT = Subject(
     teaches=lambda row: bool(row.get(SPEED)) and "habana" not in (row.get("framework") or ""),
     measured=lambda row: float(row[SPEED]),
     prepare=prepare,
-    predict=samples_per_s,
+    predict=ImageCases.samples_per_s,
     dials=dials,
     keys=keys,
 )

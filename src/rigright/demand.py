@@ -67,7 +67,7 @@ class ServingWish:
     dp: int | None = None
     ep: int | None = None
     cp: int | None = None
-    attention_dp: bool = False
+    attention_dp: bool | None = None  # None: the way that serves best
     image_size: int | None = None  # pixels of a side
     steps: int | None = None  # of a generator, for an image
     compiled: bool = False  # cheap operations fused by torch.compile

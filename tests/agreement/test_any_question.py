@@ -15,7 +15,7 @@ from rigright.faces.cli.main import main
 from rigright.options.rows import METHODS
 from rigright.verbs.plan import plan
 
-COUNT = 60 if THOROUGH else 5
+COUNT = 60 if THOROUGH else 3
 BUG = 70
 MODELS = (
     "qwen3-0.6b", "mistral-nemo", "gemma-2-9b", "phi-3-mini", "llama-3.3-70b", "llama-3.1-405b", "kimi-k2",

@@ -234,3 +234,22 @@ def test_a_list_of_prices_counts_the_same_in_every_command(tmp_path, capsys, mac
     }
     planned = said("plan", model, "--on", machine, "--buy")["plans"][0]["figures"]["usd"]["value"]
     assert {name: round(usd) for name, usd in figures.items()} == dict.fromkeys(figures, round(planned))
+
+
+@pytest.mark.parametrize(
+    ("some", "every"), [("2x mi300x", "8x mi300x"), ("5x h100", "8x h100"), ("2x l4", "2x l4")]
+)
+def test_cards_that_are_paid_for_and_idle_draw_what_they_draw_at_rest(some, every):
+    few, all_of_them = cost(some), cost(every)
+    assert few.idle_w == pytest.approx(all_of_them.idle_w)
+    if some != every:
+        assert few.idle_w < few.power_w.value < all_of_them.power_w.value
+
+
+def test_idle_cards_of_a_board_draw_in_a_plan_too():
+    """Two of a board of eight: more than a plan of two alone could draw, less than all eight at work."""
+    few, most = (
+        plan("qwen3-32b", wish=PlanWish(on=f"{count}x mi300x", buy=True)).first.figures["power_w"].value
+        for count in (2, 8)
+    )
+    assert cost("2x mi300x").idle_w < few < most

@@ -153,9 +153,15 @@ def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
     assert different == []
 
 
-IN_RAM = (  # models, and machines of at most one card around which a host is told, as a table writes it
-    ("qwen3-30b-a3b", "llama-3.1-8b", "llama-3.3-70b", "gpt-oss-20b", "mixtral-8x7b", "zai-org/GLM-4.5-Air"),
-    ("", "rtx 4060", "rtx 4090", "rtx a6000"),
+IN_RAM = (  # models, cards, and machines around them, as a table writes them
+    (
+        *("qwen3-30b-a3b", "llama-3.1-8b", "llama-3.3-70b", "gpt-oss-20b", "gpt-oss-120b", "mixtral-8x7b"),
+        *("zai-org/GLM-4.5-Air", "qwen3-235b-a22b"),
+    ),
+    (
+        *("", "rtx 4060", "rtx 4090", "rtx a6000"),
+        *("2x l4", "4x l4", "2x rtx 3090", "4x rtx 4060", "rtx 4090 + rtx 3090"),
+    ),
     (
         ("AMD Ryzen 9 7950X", "DDR5", 2, 6000),
         ("Intel Core i9-13900K", "DDR5", 2, 5600),
@@ -163,11 +169,17 @@ IN_RAM = (  # models, and machines of at most one card around which a host is to
         ("AMD Ryzen 7 5800X", "DDR4", 2, 3200),
     ),
 )
+KEPT = ({}, {}, {"cpu_moe": 8}, {"gpu_layers": 12}, {"gpu_layers": 20, "cpu_moe": 30}, {"budget_tok": 4096})
+READ_AGAIN = 0.85  # of main memory, beyond which a row is taken to read its disk
+ONE_USER = {**STREAMED, **{name: SERVED[name] for name in ("ttft_ms", "tpot_ms", "output_tok_s_total")}}
 
 
 @pytest.mark.parametrize("seed", seeds(8, quick=1))
 def test_a_part_in_main_memory_is_predicted_as_it_is_explained(seed, tmp_path):
-    """By the flags that `explain` prints: -ngl and --n-cpu-moe mean the same layers behind both doors."""
+    """By the flags that `explain` prints: -ngl and --n-cpu-moe mean the same layers behind both doors.
+
+    With several cards, alike or not, and to the first token of a server, as with one.
+    """
     dice = random.Random(seed)  # noqa: S311 - a draw of questions
     rows, expected = [], []
     for _ in range(COUNT // 2):
@@ -176,7 +188,8 @@ def test_a_part_in_main_memory_is_predicted_as_it_is_explained(seed, tmp_path):
         machine = " + ".join(filter(None, (card, cpu, f"{gb}gb {kind}-{mts} {channels}ch")))
         wish = ServingWish(
             users=1, engine="llama.cpp", weights=dice.choice(("q4_k_m", "q8_0")),
-            prompt_tok=dice.choice((128, 512, 2000)), output_tok=dice.choice((64, 300)),
+            prompt_tok=dice.choice((128, 512, 2000, 5000)), output_tok=dice.choice((64, 300)),
+            **(dice.choice(KEPT) if card else {}),
         )  # fmt: skip
         try:
             case = single(arch_of(model), node_of(machine), wish=wish).case
@@ -185,17 +198,20 @@ def test_a_part_in_main_memory_is_predicted_as_it_is_explained(seed, tmp_path):
         answer = explain_case(case, machine=machine)
         if answer.speed is None or (card and answer.ram is None):
             continue
+        if answer.ram and answer.ram.used_bytes > READ_AGAIN * answer.ram.total_bytes:
+            continue  # flags that main memory has no room for
         row = {
             "engine": "llama.cpp", "engine_version": case.engine.version, "arch": model,
-            "weights": case.serving.weights, "kv": case.serving.kv, "gpu": card, "n_gpus": int(bool(card)),
+            "weights": case.serving.weights, "kv": case.serving.kv, "gpu": card.replace(" + ", "+"),
+            "n_gpus": len(case.cards) if card else 0,
             "cpu": cpu, "ram_gb": gb, "ram_type": kind, "ram_channels": channels, "ram_mts": mts,
             "offload": answer.ram.flags if answer.ram else "", "batch": 1,
             "prompt_tok": wish.prompt_tok, "output_tok": wish.output_tok,
         }  # fmt: skip
-        for metric, (name, _) in STREAMED.items():
-            figure = getattr(answer.speed, name)
+        for metric, (name, scale) in ONE_USER.items():
+            figure, times = getattr(answer.speed, name), scale or 1
             rows.append({"id": len(rows), "metric": metric, **row})
-            expected.append((figure.value, figure.low, figure.high))
+            expected.append((figure.value * times, figure.low * times, figure.high * times))
     assert len(rows) > COUNT // 4
     path = tmp_path / "rows.csv"
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 NAMES = ["left", "right", "label", "rest"]
 
@@ -108,6 +108,17 @@ def test_replace_and_asdict_work():
     assert dataclasses.replace(Version(1, 2), minor=3) == Version(1, 3)
 
 
+def test_our_replace_is_the_standard_one():
+    ours, theirs = two()
+    for one in (ours(left=1, rest=[1]), theirs(left=1, rest=[1])):
+        assert replace(one, right=5, label="y") == dataclasses.replace(one, right=5, label="y")
+        assert replace(one) == one
+        with pytest.raises(TypeError):
+            replace(one, other=1)
+    first = Kept(name="a")
+    assert hash(first) != hash(replace(first, name="b")) == hash(Kept(name="b"))
+
+
 def test_records_are_frozen_and_closed():
     one = Kept(name="a")
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'name'"):
@@ -161,6 +172,8 @@ def test_what_runs_after_init_runs():
     assert Checked(size=1).size == 1
     with pytest.raises(ValueError, match="-1"):
         Checked(size=-1)
+    with pytest.raises(ValueError, match="-2"):
+        replace(Checked(size=1), size=-2)
 
 
 def test_a_record_is_frozen_slotted_and_inherits_from_none():

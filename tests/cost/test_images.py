@@ -15,13 +15,14 @@ from rigright.arch.image_kinds import OTHER, kind_of
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import painter, painter_of
 from rigright.cost.images.law import forward, train
-from rigright.cost.images.networks import batch_time, network_of, network_rates
+from rigright.cost.images.networks import network_of
 from rigright.cost.images.rates import ImageRates, ImageRun, cpu_place, image_rates, place_of
 from rigright.cost.images.work import ImageWork, arch_kind, work_of_arch, work_of_counts
 from rigright.cost.wires import wire_of
 from rigright.facts.chips import by_id, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.cpu_rates import find_cpu
+from rigright.predict.samples import batch_time, network_rates
 
 SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0#unet"

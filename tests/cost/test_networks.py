@@ -22,13 +22,9 @@ from rigright.cost.images.networks import (
     PRECISIONS,
     READ,
     WIDTHS,
-    batch_time,
     beside_bytes,
     network_memory,
     network_of,
-    network_rates,
-    network_speed,
-    train_time,
 )
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.images.work import work_of_arch
@@ -38,6 +34,8 @@ from rigright.cost.wires import wire_of
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
+from rigright.predict.images import Learning
+from rigright.predict.samples import batch_time, network_rates, network_speed, train_time
 from rigright.verbs.validate.kinds.diffusion import predict
 
 NAMES = ("resnet50", "vit-base", "sd 1.5", "sdxl", "sd3", "flux.1-schnell", "bge-large-en-v1.5")
@@ -131,9 +129,13 @@ def test_looking_is_one_forward_pass():
 @given(ranks=st.sampled_from([1, 2, 4, 8]), batch=st.integers(1, 256))
 def test_learning_takes_longer_than_looking_and_more_ranks_never_less(ranks, batch):
     network, chip = NETWORKS["resnet50"], by_id()["h100-sxm5-80gb"]
-    rates = network_rates(network, [chip], run=ImageRun())
+    rates = network_rates(network, [chip], run=ImageRun(), trains=True)
     alone, many = (
-        float(train_time(network, rates, batch=batch, ranks=count, wire=wire_of([chip])).total_s[0])
+        float(
+            train_time(
+                network, rates, batch=batch, learning=Learning(ranks=count, wire=wire_of([chip]))
+            ).total_s[0]
+        )
         for count in (1, ranks)
     )
     assert total_s(network, "h100-sxm5-80gb", batch=batch) < alone <= many * (1 + 1e-9)

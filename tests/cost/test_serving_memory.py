@@ -21,10 +21,12 @@ from rigright.cost.weights import weigh
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.nodes import find_node
+from rigright.predict.columns import stacked
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 GEMMA = zoo.arch("google/gemma-3-27b-it")
 DEEPSEEK = zoo.arch("deepseek-ai/DeepSeek-V3")
+GPT_OSS = zoo.arch("openai/gpt-oss-120b")
 POOLED = [name for name, engine in engines().items() if engine.pool == "share"]
 
 
@@ -264,3 +266,23 @@ def test_what_lies_beside_a_pool_makes_its_band():
     assert low < here.pool_bytes < high
     least, _ = pool_band(memory(engine="vllm 0.19", card="h100", max_seqs=4096))
     assert here.pool_bytes - low < memory(engine="vllm 0.19", card="h100", max_seqs=4096).pool_bytes - least
+
+
+def test_cards_that_start_alike_are_each_as_if_alone():
+    """An engine's defaults hang on the memory of a card and on its kind: both are of one card."""
+    engine = find_engine("vllm")
+    serving = Serving(engine=engine.asked, weights="mxfp4", context_tok=4096)
+    devices = [device_of(find_node(card).cards[0], engine) for card in ("rtx 4090", "a100 80gb")]
+    starts = [
+        (engine.default(engine.budget_tok, one.total_bytes, chip=one.chip), one.capability) for one in devices
+    ]
+    assert starts[0] == starts[1]
+
+    def room(each, tp):
+        return serving_memory(
+            GPT_OSS, weigh(GPT_OSS, "mxfp4"), serving=serving, layout=Layout(tp=tp), device=each
+        ).pool_bytes
+
+    alone = [float(room(one, tp)) for one, tp in zip(devices, (4.0, 2.0), strict=True)]
+    assert room(stacked(devices), np.array([4.0, 2.0])) == pytest.approx(alone)
+    assert room(stacked(devices[::-1]), np.array([2.0, 4.0])) == pytest.approx(alone[::-1])

@@ -15,7 +15,7 @@ from rigright.arch.classifiers import classifier
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import painter
 from rigright.cost.images.law import forward, train
-from rigright.cost.images.networks import batch_time, network_of, network_rates
+from rigright.cost.images.networks import network_of
 from rigright.cost.images.rates import ImageRun, image_rates, place_of
 from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
 from rigright.cost.memory_kv import takes_samples
@@ -26,6 +26,7 @@ from rigright.cost.wires import wire_of
 from rigright.demand import Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
+from rigright.predict.samples import batch_time, network_rates
 
 SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0#unet"
@@ -140,8 +141,8 @@ def test_a_picture_is_its_steps_and_then_its_pixels(name, steps, batch):
     assert takes_samples(network.arch)
     reached = network_rates(network, [chip], run=ImageRun())
     found = batch_time(network, reached, batch=batch)
-    step = one(forward(work_of_arch(drawn.denoiser), reached.own, batch=batch * drawn.passes).total_s)
-    pixels = one(forward(work_of_tower(drawn.decoder), reached.draw, batch=batch).total_s)
+    step = one(forward(work_of_arch(drawn.denoiser), reached.own.step, batch=batch * drawn.passes).total_s)
+    pixels = one(forward(work_of_tower(drawn.decoder), reached.own.draw, batch=batch).total_s)
     assert one(found.total_s) == pytest.approx(steps * step + pixels)
     assert max(map(one, (found.compute_s, found.memory_s, found.fixed_s))) <= one(found.total_s) * (1 + 1e-9)
 

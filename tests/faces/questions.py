@@ -136,8 +136,8 @@ def named(line: str) -> tuple[str, dict[str, object]]:
     """The verb of a line that was typed, and what it says by the names of arguments."""
     verb, *words = shlex.split(line)
     verb = verb.replace("-", "_")
-    known = question.arguments_of(parser(verb))
-    flags = {name: action for name, action in known.items() if action.option_strings}
+    known = question.arguments_of(verb)
+    flags = {name: one for name, one in known.items() if not one.placed}
     said: dict[str, object] = {}
     placed: list[str] = []
     while words:
@@ -146,15 +146,14 @@ def named(line: str) -> tuple[str, dict[str, object]]:
             placed.append(word)
             continue
         flag, equals, value = word[2:].partition("=")
-        action = flags[name := flag.replace("-", "_")]
-        bare = action.nargs == 0 or (action.nargs == "?" and not equals and (not words or words[0][0] == "-"))
+        one = flags[name := flag.replace("-", "_")]
+        bare = one.is_flag or (one.bare and not equals and (not words or words[0][0] == "-"))
         value = True if bare else value if equals else words.pop(0)
-        many = type(action).__name__ == "_AppendAction"
-        said[name] = [*said.get(name, []), value] if many else value
-    for name, action in known.items():
-        if not action.option_strings and placed:
-            count = len(placed) if action.nargs in {"*", "+"} else 1
-            said[name], placed = (placed if action.nargs in {"*", "+"} else placed[0]), placed[count:]
+        said[name] = [*said.get(name, []), value] if one.repeated else value
+    for name, one in known.items():
+        if one.placed and placed:
+            count = len(placed) if one.count in {"*", "+"} else 1
+            said[name], placed = (placed if one.count in {"*", "+"} else placed[0]), placed[count:]
     assert not placed, line
     return verb, said
 

@@ -25,7 +25,7 @@ from rigright.base.errors import AskError
 from rigright.base.tables import DATA
 from rigright.base.words import LANGUAGES, tell
 from rigright.faces import tools
-from rigright.faces.cli.main import DETAILED
+from rigright.faces.cli.options import DETAILED
 from rigright.faces.page import ASKED
 from rigright.faces.reply import reply
 from rigright.faces.short import SHORT, TEXT, shortened

@@ -11,8 +11,11 @@ import sys
 import pytest
 
 from rigright import __version__
+from rigright.base.units import parse_count
 from rigright.base.words import LANGUAGES, say, tell
 from rigright.faces.cli import front, main
+from rigright.options import plan_rows
+from rigright.options.row import row
 
 COUNT = itertools.count()
 TOLD = tell(say("no such file: {file}", file="greeting"), "en")  # the one sentence of the made verb
@@ -24,12 +27,6 @@ from rigright.base.page import Line, Page
 
 STAGE = "plan"
 SUMMARY = say("no such file: {file}", file="greeting")
-
-def add(parser):
-    parser.add_argument("name", help=str(say("show this help")))
-    parser.add_argument("--times", type=int, default=1)
-    parser.add_argument("--pair", nargs=2)
-    parser.add_argument("--fast", action="store_true")
 
 def answer(options):
     page = Page(title="Hello " + options.name, parts=(Line(said=SUMMARY, tone="good"),))
@@ -47,9 +44,6 @@ from rigright.base.errors import AskError, DataError, MissingError
 STAGE = "plan"
 SUMMARY = say("usage: ")
 
-def add(parser):
-    parser.add_argument("how")
-
 def answer(options):
     raise {
         "ask": AskError(say("no such file: {file}", file="\\x1b[2J")),
@@ -65,6 +59,16 @@ def answer(options):
     }[options.how]
 '''
 
+HELPED = say("show this help")
+TYPED = {
+    "greet-all": (
+        row("name", "", placed=True, text=HELPED),
+        row("times", "N", read=parse_count, default="1", text=HELPED),
+        row("fast", "", text=HELPED),
+    ),
+    "fail": (row("how", "", placed=True, text=HELPED),),
+}
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
@@ -76,6 +80,8 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(tmp_path))
     for module in (front, main):
         monkeypatch.setattr(module, "ASKS", package)
+    for verb, rows in TYPED.items():
+        monkeypatch.setitem(plan_rows.ROWS, verb, lambda rows=rows: rows)
     for name in ("LC_ALL", "LC_MESSAGES", "LANG", "COLUMNS", "NO_COLOR", "RIGRIGHT_DEBUG"):
         monkeypatch.delenv(name, raising=False)
 
@@ -168,8 +174,7 @@ REFUSED = [  # and what its sentence and its hint name; how they read is in gold
     ("greet-all A --xyzzy", "--xyzzy", "--help"),
     ("greet-all A B", "B", ""),
     ("greet-all A --times", "--times", ""),
-    ("greet-all A --times x", "--times", ""),
-    ("greet-all A --pair x", "--pair", ""),
+    ("greet-all A --times odd9", "odd9", "32k"),
     ("greet-all A --fast=1", "--fast", ""),
     ("greet-all A --json --html", "--html", ""),
     ("greet-all A --color pink", "pink", "auto"),

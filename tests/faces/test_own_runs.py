@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from rigright.faces.cli import own_runs
 from rigright.faces.cli.main import main, verb_parser
 from rigright.verbs.own_runs import sentence
 
@@ -105,7 +104,7 @@ def test_a_file_of_own_runs_that_is_not_there_is_said(settings, capsys):
     assert "none.toml" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("verb", sorted(own_runs.VERBS))
+@pytest.mark.parametrize("verb", ["compare", "explain", "fit", "plan", "validate"])
 def test_verbs_that_tell_speeds_know_the_option(verb):
     assert "--anchors" in verb_parser(verb, "en").format_help()
 

@@ -36,6 +36,9 @@ SAME = {  # as typed -> the same from Python, in its own types; in words: test_e
     "explain llama-3.1-8b --on 4090 --context 2048": lambda: rig.explain(
         "llama-3.1-8b", on="4090", context=2048, kv=None
     ),
+    "explain qwen3-30b-a3b --on 8xh100 --tp 8 --ep 8 --no-attention-dp": lambda: rig.explain(
+        "qwen3-30b-a3b", on="8xh100", tp=8, ep=8, attention_dp=False
+    ),
     "explain llama-2-7b --on 8xh100 --train": lambda: rig.explain("llama-2-7b", on="8xh100", train=True),
     "compare 4090 5090 --for llama-3.1-8b --users 8": lambda: rig.compare(
         ["4090", "5090"], for_="llama-3.1-8b", users=8

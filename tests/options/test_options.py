@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import AskError, RigError
 from rigright.demand import CostWish, PlanWish, ServingWish, TrainingWish
-from rigright.options.read import command, fill, read_wish, values_in, values_of
+from rigright.options.read import command, fill, read_wish, typed, values_in, values_of
 from rigright.options.row import ALL
 from rigright.options.rows import GROUPS, options_of
 from rigright.verbs.fit import FitWish
@@ -232,6 +232,22 @@ def test_names_are_said_once_and_lead_where_they_stand():
             beside = {*option.bars, *(one.partition("=")[0] for one in option.needs)}
             known = {one.name for _, rows in GROUPS for one in rows}
             assert beside <= known, option
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ({}, None),
+        ({"attention-dp": "yes"}, True),
+        ({"attention-dp": "no"}, False),
+        ({"no-attention-dp": "yes"}, False),
+    ],
+)
+def test_what_may_be_open_is_told_or_denied(said, wanted):
+    wish = fill(ServingWish, "explain", values=values_of("explain", said))
+    assert wish.attention_dp is wanted
+    flags = {None: [], True: ["--attention-dp"], False: ["--no-attention-dp"]}
+    assert typed("explain", {"attention_dp": wanted}) == flags[wanted]
 
 
 def test_one_flag_has_one_meaning():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.base.plain import dumps
+from rigright.base.plain import _STEERS, dumps, settle
 from rigright.base.words import say, tell
 
 DATA = st.recursive(
@@ -32,6 +32,13 @@ def refuse(name):
 @given(DATA)
 def test_it_is_always_json_that_any_reader_takes(data):
     json.loads(dumps(data, "en"), parse_constant=refuse)
+
+
+@given(DATA)
+def test_it_is_laid_out_as_the_standard_encoder_does(data):
+    standard = json.dumps(settle(data, "en"), ensure_ascii=False, indent=2)
+    steers = {place: f"\\u{place:04x}" for place in map(ord, _STEERS.findall(standard))}
+    assert dumps(data, "en") == standard.translate(steers)
 
 
 @given(st.lists(st.text(max_size=4), unique=True, max_size=6))

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.cost.images.networks import batch_time, network_of, network_rates
+from rigright.cost.images.networks import network_of
 from rigright.cost.images.rates import ImageRun
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.units import sold_count
+from rigright.predict.samples import batch_time, network_rates
 from rigright.search.find import find
 from rigright.verbs.explain import explain
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-
 import pytest
 
 from rigright.arch.count import params
 from rigright.choice.training import LARGE_PARAMS
 from rigright.demand import PlanWish, Training, TrainingWish
-from rigright.faces.cli.asks import explain as asks
+from rigright.faces.cli.main import verb_parser
 from rigright.faces.cli.options import said_in
 from rigright.options.read import fill, values_of
 from rigright.options.row import TRAINS
@@ -30,9 +28,7 @@ QUESTIONS = [
 
 
 def explained(model, plan):
-    parser = argparse.ArgumentParser()
-    asks.add(parser)
-    options = parser.parse_args([model, *explain_flags(plan, wish=PlanWish())])
+    options = verb_parser("explain", "en").read([model, *explain_flags(plan, wish=PlanWish())])
     values = values_of("explain", said_in(options, "explain"), kinds=TRAINS)
     wish = fill(TrainingWish, "explain", values=values)
     return explain_training(model, options.on, wish=wish)

@@ -19,9 +19,10 @@ from rigright.cost.speed.work import work_of
 from rigright.demand import Layout, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
+from rigright.predict.passes import law_of
 from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import ReplicaFleet, play
-from rigright.sim.law import law_of, pace_of
+from rigright.sim.pace import pace_of
 from rigright.sim.tally import Targets, moments_of, spread, tally
 
 SHOPS = {policy: make_shop(policy, blocks=1 << 20, seats=8, budget=512) for policy in POLICIES}
@@ -158,7 +159,7 @@ def machine(model, on, layout):
     told = rates_of([find_node(on).cards[0].chip], find_engine("vllm"), weights="bf16")
     bare = replace(told, request_s=np.zeros(1), ahead=np.zeros(1), mixed=np.ones(1))
     law = law_of(work, bare, layout=layout)
-    pace = pace_of(law, layout=layout, max_seqs=64, budget_tok=8192, context_tok=16_384)
+    pace = pace_of(law, max_seqs=64, budget_tok=8192, context_tok=16_384, rounds=int(layout.pp))
     return work, bare, layout, pace
 
 

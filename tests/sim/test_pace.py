@@ -17,8 +17,8 @@ from rigright.cost.speed.work import work_of
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
-from rigright.sim.law import law_of, pace_of
-from rigright.sim.pace import FINE, Pace, grid
+from rigright.predict.passes import law_of
+from rigright.sim.pace import FINE, Pace, grid, pace_of
 
 TOY = Pace(law, most_seqs=64, most_tok=2048, most_context=16384)
 
@@ -29,7 +29,7 @@ def real(request):
     work = work_of(open_model(model), weights="bf16", kv="16bit")
     rates = rates_of([find_node(machine).cards[0].chip], find_engine("vllm"), weights="bf16")
     found = law_of(work, rates, layout=Layout(tp=tp))
-    return found, pace_of(found, layout=Layout(tp=tp), max_seqs=256, budget_tok=2048, context_tok=8192)
+    return found, pace_of(found, max_seqs=256, budget_tok=2048, context_tok=8192)
 
 
 def one(found, **content):

@@ -12,8 +12,8 @@ from lab.subjects.speed_images import SUBJECT
 from rigright.base.errors import AskError
 from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
+from rigright.predict.images import ImageCases
 from rigright.verbs.validate.cells import side
-from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image, work_of_row
 from rigright.verbs.validate.kinds.vision import KIND, predict
 from rigright.verbs.validate.notes import noted
@@ -48,7 +48,7 @@ def rows(shared):
 
 
 def test_every_published_row_is_answered_and_half_of_each_source_within_fifteen_per_cent(rows):
-    predicted = samples_per_s(cases([read_image(row) for row in rows]))
+    predicted = ImageCases.of([read_image(row).case for row in rows]).samples_per_s()
     errors = {}
     for row, one in zip(rows, predicted, strict=True):
         errors.setdefault(row["source"], []).append(abs(one / row["samples_per_s"] - 1))
@@ -257,4 +257,4 @@ def test_sides_and_processors_as_others_write_them():
     assert side("936x624") == 764
     assert side("224") == side("224x224") == 224
     row = {"gpu": "CPU Intel Xeon 6787P", "model": "resnet50"}
-    assert read_image(row).cpu.mem_bytes_per_s > 4e11
+    assert read_image(row).case.place.mem_bytes_per_s > 4e11

@@ -51,7 +51,7 @@ def test_with_the_pass_times_of_a_real_run_its_scheduler_is_replayed(name, files
         seen = pair_s * tok * content.prefill_seen_tok + key_s * seqs * content.decode_context_tok
         return worked + seen + prompt_s * (tok > 0)
 
-    monkeypatch.setattr("rigright.verbs.simulate.shops.law_of", lambda *_args, **_more: law)
+    monkeypatch.setattr("rigright.predict.passes.law_of", lambda *_args, **_more: law)
     found = simulate(load=PlayWish(**files(name))).against
     assert found.requests == 300
     assert abs(found.ttft_error) < 0.02
@@ -274,3 +274,15 @@ def test_a_policy_is_known_by_its_loose_name():
         policy_of(engine, "nothing")
     with pytest.raises(MissingError):
         simulate(load=PlayWish(trace="nowhere.csv", setup="nowhere.json"))
+
+
+def test_a_setup_of_a_run_turns_nothing_on_that_it_does_not_name(tmp_path):
+    """A trace was recorded on it: expert parallel and ranks of attention are not ours to choose."""
+    file = tmp_path / "s.json"
+    told = {"chip": "h100", "arch": "mixtral-8x7b"}
+    file.write_text(json.dumps(told | {"tp": 8}), encoding="utf-8")
+    wish = read_setup(str(file)).wish
+    assert (wish.tp, wish.ep, wish.attention_dp) == (8, 1, False)
+    file.write_text(json.dumps(told | {"n_chips": 8}), encoding="utf-8")
+    wish = read_setup(str(file)).wish
+    assert (wish.tp, wish.ep, wish.attention_dp) == (None, None, None)

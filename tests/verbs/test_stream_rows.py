@@ -17,7 +17,8 @@ from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.step import overlap_of
 from rigright.demand import Layout, Traffic
-from rigright.sim.law import law_of, pace_of
+from rigright.predict.passes import law_of
+from rigright.sim.pace import pace_of
 from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.kinds.inference import KIND, predict
 from rigright.verbs.validate.notes import filled
@@ -205,7 +206,7 @@ def _served_s(ask: StreamAsk) -> float:
 def _played_s(ask: StreamAsk) -> float:
     rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.cards)
     pace = pace_of(
-        law_of(ask.work, rates, layout=layout), layout=layout, max_seqs=1, budget_tok=UBATCH_TOK,
+        law_of(ask.work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.cards,
         context_tok=int(ask.prompt_tok), overlap=float(np.min(overlap_of(ask.work, rates))),
     )  # fmt: skip
     spent, seen = 0.0, 0

@@ -7,12 +7,11 @@ a norm, GELU or SiLU) keeps it; ReLU keeps its output; a sum keeps nothing. A ma
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from rigright.arch.config import Config
 from rigright.arch.record import Ffn, Layer, Mixer, Weight
 from rigright.base.errors import DataError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 
 MOST = 1000  # layers of one stage; the deepest networks have a few hundred

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear, vector
 from rigright.arch.vision import sides
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 TIME = 256  # numbers a time step is first written as
 
@@ -87,7 +86,7 @@ class Scene:
             steers=4,
             tok=self.tok,
         )
-        return replace(base, **more)  # type: ignore[arg-type]
+        return replace(base, **more)
 
     def layers(self, stack: Stack, *, factors: int = 6, key: str = "num_layers") -> tuple[Layer, ...]:
         """As many as the config says, each with its factors; a text answers from its own places."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from rigright.arch.blocks import matrix, norm
 from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Weight
 from rigright.base.errors import DataError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 
 

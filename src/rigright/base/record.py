@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from dataclasses import dataclass
 
-__all__ = ["dataclass", "kept"]
+__all__ = ["dataclass", "kept", "replace"]
 
 R = TypeVar("R")
 P = ParamSpec("P")
@@ -64,6 +64,16 @@ def kept(law: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
     return cast("Callable[Concatenate[R, P], T]", asked)
 
 
+def replace(record: T, /, **changes: Any) -> T:
+    """The same with other values in some fields, as `dataclasses` has it, at a third of the price."""
+    copy = getattr(record, "__replace__", None)
+    if copy is None:
+        import dataclasses
+
+        return cast("T", dataclasses.replace(cast("Any", record), **changes))
+    return cast("T", copy(**changes))
+
+
 def _record(
     *, frozen: bool, slots: bool, kw_only: bool = False, order: bool = False
 ) -> Callable[[type], type]:
@@ -106,8 +116,9 @@ def _record(
             "__signature__": _Asked(signature),
             "__init__": _init(names, given, compiled=compiled, at_once="__post_init__" in space),
         }
+        methods = _methods(names, order=order, ready=space.get("__post_init__"))
         bases = tuple(base for base in plain.__bases__ if base is not object)
-        made = type(plain.__name__, (*bases, _Kept), own | _methods(names, order=order) | space)
+        made = type(plain.__name__, (*bases, _Kept), own | methods | space)
         return made
 
     return lay
@@ -158,7 +169,9 @@ def _defaults(given: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, Ca
     return plain | valued, made
 
 
-def _methods(names: tuple[str, ...], *, order: bool) -> dict[str, object]:
+def _methods(
+    names: tuple[str, ...], *, order: bool, ready: Callable[[object], None] | None
+) -> dict[str, object]:
     """What a record does by the values of its fields."""
     values: Callable[[object], Any] = (
         operator.attrgetter(*names)
@@ -194,11 +207,31 @@ def _methods(names: tuple[str, ...], *, order: bool) -> dict[str, object]:
         **{f"__{by.__name__}__": compare(by) for by in (operator.eq, *orders)},
         "__hash__": hashed,
         "__repr__": shown,
+        "__replace__": _replacing(names, values, ready=ready),
         "__getstate__": lambda self: [getattr(self, name) for name in names],
         "__setstate__": restore,
         "__setattr__": _refuse_to_set,
         "__delattr__": _refuse_to_delete,
     }
+
+
+def _replacing(
+    names: tuple[str, ...],
+    values: Callable[[object], Any],
+    *,
+    ready: Callable[[object], None] | None,
+) -> Callable[..., object]:
+    def replaced(self: object, **changes: object) -> object:
+        made = object.__new__(self.__class__)
+        for name, held in zip(names, values(self), strict=True):
+            _put(made, name, changes.pop(name) if name in changes else held)
+        if changes:
+            raise TypeError(f"{self.__class__.__name__}: no field {next(iter(changes))!r}")
+        if ready is not None:
+            ready(made)
+        return made
+
+    return replaced
 
 
 def _refuse_to_set(_: object, name: str, *_held: object) -> NoReturn:

@@ -173,6 +173,8 @@ def read(said: str) -> tuple[Key, ...]:
 
 def _found(thing: Any, way: tuple[str, ...]) -> Any:
     """What lies at the end of the way; of a list, what lies there for each."""
+    if len(way) == 1 and way[0] and is_record(thing):  # as most are
+        return getattr(thing, way[0])
     for place, name in enumerate(way):
         if not name:
             continue

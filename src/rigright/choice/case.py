@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.choice.drafts import NONE, Drafts
 from rigright.choice.layout import usual_layout
@@ -17,7 +15,6 @@ from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine
-from rigright.facts.features import features_of
 from rigright.facts.hosts import Host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
@@ -52,7 +49,7 @@ class Case:
 
     def over(self, **changes: object) -> Case:
         """The same with some of its serving changed."""
-        serving = replace(self.serving, **changes)  # type: ignore[arg-type]
+        serving = replace(self.serving, **changes)
         weights = weigh(self.arch, serving.weights) if "weights" in changes else self.weights
         return replace(self, serving=serving, weights=weights)
 
@@ -160,6 +157,8 @@ def taken_for_bf16(case: Case, asked: str | None) -> tuple[Sentence, ...]:
     """That weights asked for in bf16 are run in fp16, on chips without bf16."""
     if asked is None or case.serving.weights != "fp16" or format_of(asked, engine=case.engine) != "bf16":
         return ()
+    from rigright.facts.features import features_of
+
     known = {card.chip.name: features_of(card.chip.isa) for card in case.cards}
     lacking = [name for name, found in known.items() if found is not None and found.bf16.startswith("n")]
     return (say("{chip} has no bf16: using fp16, the same size", chip=", ".join(lacking)),)

@@ -30,7 +30,7 @@ def usual_layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -
         dp=wish.dp or 1,
         ep=wish.ep or 1,
         cp=wish.cp or 1,
-        attention_dp=wish.attention_dp,
+        attention_dp=bool(wish.attention_dp),
     )
     check_layout(arch, node, layout=layout)
     return layout

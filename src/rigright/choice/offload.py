@@ -10,21 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-import numpy as np
-
 from rigright.arch.record import Arch, Cut
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.choice.case import Case
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import lanes, mixers_of, token_bytes
-from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.memory_serving import ServingMemory, stage_memories
-from rigright.cost.speed.rates import Rates, beside
-from rigright.cost.speed.work import InRam, Work
+from rigright.cost.speed.work import InRam
 from rigright.cost.weights import on_cards, weigh
 from rigright.demand import Layout, Offload, Serving, ServingWish
-from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.kv_formats import find_kv_format
@@ -95,6 +89,8 @@ def memories_with(
     engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
     devices = [device_of(card, engine) for card in cards]
     layout = Layout(pp=len(cards))
+    from rigright.cost.memory_places import dealt_bounds
+
     bounds = dealt_bounds(arch, weights, serving=asked, layout=layout, devices=devices)
     places = list(zip(devices, bounds, strict=True))
     return stage_memories(arch, weights, serving=asked, layout=layout, places=places)
@@ -125,25 +121,6 @@ def in_ram(arch: Arch, offload: Offload) -> InRam:
     inside = sum(routed[: offload.layers]) + offload.experts
     whole = offload.layers / len(layers)
     return InRam(experts=inside / max(sum(routed), 1), ffn=whole, attn=whole, kv=kept_share(arch, offload))
-
-
-def beside_cards(case: Case, work: Work, *, rates: Rates, chips: Sequence[Chip]) -> tuple[Work, Rates]:
-    """The work of a case and what its chips reach, with what lies in main memory, where anything does.
-
-    Unlike cards that count as one by now have the first one's slot.
-    """
-    offload, host = case.serving.offload, case.host
-    if offload is None or host is None:
-        return work, rates
-    processors = (host_chip(host),) * np.size(rates.layer_s)
-    full = beside(
-        rates,
-        processors,
-        cards=tuple(chips)[: len(processors)],
-        engine=case.engine,
-        weights=case.serving.weights,
-    )
-    return replace(work, ram=in_ram(case.arch, offload)), full
 
 
 def told_in_ram(arch: Arch, offload: Offload, *, engine: Engine, batch_tok: int | None = None) -> Sentence:

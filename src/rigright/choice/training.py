@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import product
 from typing import Any
 
 from rigright.arch.count import params
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.cost.training_setup import mixed_of
 from rigright.cost.training_towers import trunk_of

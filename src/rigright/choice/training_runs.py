@@ -6,13 +6,12 @@ What is said is kept; `training.py` has what we would choose ourselves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from rigright.arch.config import MAX_LAYERS
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.cost.training_towers import trunk_of
 from rigright.cost.unsaid import priors

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say, with_commas
 from rigright.cost.memory_kv import generates, transcribes

@@ -84,7 +84,7 @@ def estimate(subject: str, metric: str, *, value: float, known: Known) -> Estima
 
 def mark(subject: str, metric: str, *, known: Known) -> str:
     """How a figure is known: by the user's own runs, by terms fitted on the like, or by physics alone."""
-    if np.any(_of(known.narrow, metric) < 1):
+    if known.narrow and np.any(_of(known.narrow, metric) < 1):
         return "measured"
     return "fitted" if bands_of(subject) and np.all(known.chip > NOTHING) else "physics"
 
@@ -94,15 +94,15 @@ def deviation(terms: Mapping[str, float], *, known: Known) -> Numbers:
     missing = {
         "within": True,
         "source": np.logical_not(known.source),
-        "chip": np.asarray(known.chip) < CHIP,
-        "class": np.asarray(known.chip) < CLASS,
-        "kin": np.asarray(known.chip) < KIN,
-        "elsewhere": np.asarray(known.engine) < TRAVELLED,
-        "engine": np.asarray(known.engine) < ELSEWHERE,
+        "chip": known.chip < CHIP,
+        "class": known.chip < CLASS,
+        "kin": known.chip < KIN,
+        "elsewhere": known.engine < TRAVELLED,
+        "engine": known.engine < ELSEWHERE,
         "model": np.logical_not(known.model),
         "kind": np.logical_not(known.kind),
     }
-    return np.sqrt(sum(np.where(missing[name], terms[name] ** 2, 0.0) for name in LEVELS))
+    return np.sqrt(sum(missing[name] * terms[name] ** 2 for name in LEVELS))
 
 
 def beyond(subject: str, metric: str, *, edges: tuple[float, float], known: Known) -> tuple[float, float]:
@@ -129,4 +129,4 @@ def terms_in(bands: Mapping[str, Mapping[str, float]], figure: str) -> Mapping[s
 
 
 def _of(told: Mapping[str, Numbers], metric: str) -> Numbers:
-    return told.get(figure_of(metric).partition(",")[0], 1.0)
+    return told.get(figure_of(metric).partition(",")[0], 1.0) if told else 1.0

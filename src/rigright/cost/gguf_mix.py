@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.facts.formats import GGUF, GgufMix, Rule, fused_families, ggml_types, mixes
 
 SEVENTY_B_LAYERS = 80

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch, Mix
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA
 from rigright.cost.memory_kv import unlike_layers
 from rigright.demand import Numbers
@@ -159,11 +159,12 @@ def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:
 
 
 def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
-    own, kins = class_of(chip), {kin_of(name) for name in seen.get("classes", ())}
-    alike = chip.vendor == CPU and own.id in seen.get("classes", ())  # no term is of one processor alone
-    if alike or chip.id in seen.get("chips", ()):
+    own, classes = class_of(chip), seen.get("classes", ())
+    known = own.id in classes
+    # no term is of one processor alone
+    if (known and chip.vendor == CPU) or chip.id in seen.get("chips", ()):
         return CHIP
-    return CLASS if own.id in seen.get("classes", ()) else KIN if own.kin in kins else NOTHING
+    return CLASS if known else KIN if own.kin in map(kin_of, classes) else NOTHING
 
 
 def _engine_level(chip: Chip, what: Ran, *, seen: Mapping[str, Any]) -> int:
@@ -172,5 +173,7 @@ def _engine_level(chip: Chip, what: Ran, *, seen: Mapping[str, Any]) -> int:
     if ran and chip.vendor == CPU:
         return TRAVELLED  # of processors there are too many to list: it ran on each class of them
     every = by_id()
+    if not engine or (chip.id in ran and chip.id in every):
+        return TRAVELLED
     kins = {name: class_of(every[name]).kin for name in ran if name in every}
-    return engine_level(chip.id, class_of(chip).kin, ran=kins) if engine else TRAVELLED
+    return engine_level(chip.id, class_of(chip).kin, ran=kins)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rigright.base.record import dataclass
 from rigright.base.units import TERA
@@ -22,8 +22,10 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpus import cpus
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.orders import OrderLine, orders
-from rigright.facts.parts import PartKind, parts
 from rigright.facts.units import devices_of
+
+if TYPE_CHECKING:
+    from rigright.facts.parts import PartKind
 
 SIZES_TB = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _STATE_BYTES, _KEPT, _TOKEN_BYTES = 14.0, 3, 2.0  # of a parameter in a checkpoint; checkpoints; of a token
@@ -94,6 +96,8 @@ def disk_of(size_tb: float) -> OrderLine:
 
 def network_of(n_cards: int) -> PartKind:
     """What joins desks that work as one."""
+    from rigright.facts.parts import parts
+
     return next(one for one in parts("nic") if one.id == ("nic-100g" if n_cards >= 2 else "nic-25g"))
 
 

@@ -12,7 +12,6 @@ from dataclasses import field
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.cost.anchored import moved
 from rigright.demand import Numbers, Training
 from rigright.facts.anchors import RunCase, anchors
 
@@ -39,6 +38,8 @@ def own_memory(subject: str, *, engine: str, chip: str, model: str, case: RunCas
     ]
     if not own:
         return NONE
+    from rigright.cost.anchored import moved
+
     placed = {
         name: moved([one for one in own if one.figure == name], model=model, asked=case)
         for name in sorted({one.figure for one in own})

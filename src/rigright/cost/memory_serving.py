@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import reduce
 
 import numpy as np
 
 from rigright.arch.record import Arch, Cut
-from rigright.base.record import dataclass, kept
+from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import MIB
 from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, SERVING, STEP, OwnMemory, largest, own_memory
 from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers

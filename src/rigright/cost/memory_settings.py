@@ -45,7 +45,7 @@ class Settings:
 
 def settle(engine: Engine, serving: Serving, *, layout: Layout, device: Device) -> Settings:
     """Fill what was not said with the engine's defaults on this device."""
-    total = float(np.max(device.total_bytes))
+    total = float(np.ravel(device.total_bytes)[0])  # the first's, as `chip` is: all start alike
     budget = engine.default(engine.budget_tok, total, chip=device.chip)
     seqs = engine.default(engine.max_seqs, total, chip=device.chip)
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)  # each with sequences of its own

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from rigright.arch.record import Arch, Ffn, Layer, Mix, Mixer, Tower
-from rigright.arch.samples import peak_map_elems
 from rigright.base.record import kept
 from rigright.cost.memory_kv import lanes, unlike_layers
 from rigright.cost.shards import attention_share
@@ -20,6 +19,8 @@ MATRIX = 2  # dimensions
 
 def samples_bytes(tower: Tower, samples: Numbers, *, element_bytes: float) -> Numbers:
     """Feature maps alive at once while so many pictures go through a tower."""
+    from rigright.arch.samples import peak_map_elems
+
     return np.asarray(samples, dtype=float) * peak_map_elems(tower) * element_bytes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from rigright.facts.cpus import cpus
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.part_prices import Need, hosts
 from rigright.facts.prices import host_around
-from rigright.facts.tariffs import KwhPrice, find_place, tariff_at
+
+if TYPE_CHECKING:
+    from rigright.facts.tariffs import KwhPrice
 
 HOURS_PER_YEAR = 365.25 * 24
 SECONDS_PER_H = 3600
@@ -64,6 +67,8 @@ def local_tariff(
     place: str, segment: str, *, customer: str | None = None
 ) -> tuple[KwhPrice, Sentence | None] | None:
     """What a kWh costs at a place, for a home or for a company as such cards stand in one."""
+    from rigright.facts.tariffs import find_place, tariff_at
+
     stands = customer or assumptions()["places"].get(segment, "datacenter")
     return tariff_at(find_place(place), company=stands != "home")
 

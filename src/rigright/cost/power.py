@@ -33,6 +33,9 @@ class Busy:
     duty: Numbers = 1.0  # share of the time that the chip works at all
 
 
+AT_REST = Busy(compute=0.0, work=0.0, duty=0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
     """Watts with the band that four of five measured runs should lie in."""
@@ -71,30 +74,35 @@ def band_of(chip: Chip) -> tuple[float, float]:
 
 
 def machine_w(
-    chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, boxes: Numbers = 1, at: Numbers | None = None
+    chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, idle: Numbers = 0, boxes: Numbers = 1,
+    at: Numbers | None = None,
+) -> Draw:  # fmt: skip
+    """Watts at the wall of machines that hold `count` chips of a kind, and `idle` ones, in `boxes` boxes."""
+    cards = _together(drawn, draw_w(chips, AT_REST, at=at), count=count, idle=idle)
+    return _around([_host(chip) for chip in chips], cards, boxes=boxes, at=at)
+
+
+def rented_w(
+    chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, idle: Numbers = 0, at: Numbers | None = None
 ) -> Draw:
-    """Watts at the wall of machines that hold `count` chips of a kind in `boxes` boxes."""
-    return _around([_host(chip) for chip in chips], drawn, count=count, boxes=boxes, at=at)
-
-
-def rented_w(chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, at: Numbers | None = None) -> Draw:
     """The same of cards that are rented: their share of a full server, and no machine of their own."""
     hosts = [_host(chip, served=True) for chip in chips]
-    cards = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in chips])
-    boxes = count / (cards if at is None else cards[at])
-    return _around(hosts, drawn, count=count, boxes=boxes, at=at)
+    held = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in chips])
+    boxes = (count + idle) / (held if at is None else held[at])
+    cards = _together(drawn, draw_w(chips, AT_REST, at=at), count=count, idle=idle)
+    return _around(hosts, cards, boxes=boxes, at=at)
 
 
-def _around(
-    hosts: Sequence[Mapping[str, float]], drawn: Draw, *, count: Numbers, boxes: Numbers, at: Numbers | None
-) -> Draw:
+def _together(drawn: Draw, rest: Draw, *, count: Numbers, idle: Numbers) -> Draw:
+    ends = {end: getattr(drawn, end) * count + getattr(rest, end) * idle for end in ("value", "low", "high")}
+    return Draw(**ends)
+
+
+def _around(hosts: Sequence[Mapping[str, float]], cards: Draw, *, boxes: Numbers, at: Numbers | None) -> Draw:
+    """Cards with their host."""
     base, share, low, high = (_column(hosts, name, at=at) for name in ("base_w", "share", "low", "high"))
-    around = base * boxes + share * drawn.value * count
-    return Draw(
-        value=drawn.value * count + around,
-        low=drawn.low * count + around * low,
-        high=drawn.high * count + around * high,
-    )
+    around = base * boxes + share * cards.value
+    return Draw(value=cards.value + around, low=cards.low + around * low, high=cards.high + around * high)
 
 
 def pue_of(place: str) -> float:

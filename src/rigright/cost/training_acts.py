@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from rigright.arch.record import Layer, Tower
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.training_saved import (
     SCORE_BYTES,
     STAT_BYTES,

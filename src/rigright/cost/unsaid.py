@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.base.tables import DATA, read_toml
 
 TAIL = 0.1  # of an 80 % band, on either side
@@ -32,8 +32,13 @@ class Prior:
     @property
     def middle(self) -> Any:
         """The value half of the weight lies below."""
-        heaped = np.cumsum(self.weights)
-        return self.values[int(np.searchsorted(heaped, heaped[-1] / 2))]
+        return _middle(self)
+
+
+@kept
+def _middle(prior: Prior) -> Any:
+    heaped = np.cumsum(prior.weights)
+    return prior.values[int(np.searchsorted(heaped, heaped[-1] / 2))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +95,8 @@ def trials(unsaid: Sequence[Prior]) -> list[dict[str, Any]]:
 
 def others(prior: Prior) -> list[Any]:
     """What an input may be beside its middle."""
-    return [one for one in prior.values if one != prior.middle]
+    middle = prior.middle
+    return [one for one in prior.values if one != middle]
 
 
 def weighed(
@@ -101,7 +107,8 @@ def weighed(
     below, above = np.log(band[0]) ** 2, np.log(band[1]) ** 2
     decides, widest, moved = None, SLIGHT, 0.0
     for prior in unsaid:
-        told = np.array([value if one == prior.middle else float(next(found)) for one in prior.values])
+        middle = prior.middle
+        told = np.array([value if one == middle else float(next(found)) for one in prior.values])
         good = np.isfinite(told) & (told > 0)
         if not good.any():
             continue

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cache
 
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.base.record import dataclass, kept
+from rigright.base.record import dataclass, kept, replace
 from rigright.cost.gguf_mix import Place, alike, place, place_of, tensor_type
 from rigright.demand import Offload
 from rigright.facts import formats
@@ -41,8 +40,13 @@ class WeightBytes:
     @property
     def total_bytes(self) -> float:
         """Everything."""
-        places = (*self.layers, self.entry, self.exit, self.beside)
-        return sum(size for by_cut in places for size in by_cut.values())
+        return _total(self)
+
+
+@kept
+def _total(weights: WeightBytes) -> float:
+    places = (*weights.layers, weights.entry, weights.exit, weights.beside)
+    return sum(size for by_cut in places for size in by_cut.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

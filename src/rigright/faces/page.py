@@ -17,7 +17,7 @@ from rigright.base.words import LANGUAGES, Sentence, sentences, tell
 from rigright.faces import tools
 from rigright.faces.reply import FORMS, Printed, reply
 from rigright.options.row import SAMPLES, TEXT, Option
-from rigright.options.rows import GROUPS, kinds_of, modes, options_of
+from rigright.options.rows import groups_of, kinds_of, modes
 from rigright.verbs.export import every_launch
 from rigright.verbs.offered import offered
 
@@ -64,12 +64,10 @@ def forms(language: str) -> dict[str, Any]:
 
 def _placed(verb: str) -> dict[str, tuple[Sentence, Option]]:
     """Each option of a command with the group it stands in, by its field."""
-    own = {option.name for option in options_of(verb)}
     return {
-        option.name.replace("-", "_"): (group, option.of(verb))
-        for group, options in GROUPS
+        option.name.replace("-", "_"): (group, option)
+        for group, options in groups_of(verb)
         for option in options
-        if option.name in own
     }
 
 

@@ -16,6 +16,7 @@ from rigright.base.errors import AskError, MissingError
 from rigright.base.words import say, tell
 from rigright.faces import question
 from rigright.faces.cli.main import answering
+from rigright.options.row import Option
 
 if TYPE_CHECKING:
     from rigright.base.page import Bars, Page, Plot, Strips
@@ -182,28 +183,28 @@ def signature(verb: str) -> Any:
     from inspect import Parameter, Signature
 
     placed, named = [], {}
-    for name, action in question.arguments_of(question.parser_of(verb)).items():
-        if action.option_strings:
-            named[f"{name}_" if iskeyword(name) else name] = action
+    for name, one in question.arguments_of(verb).items():
+        if one.placed:
+            placed.append((name, one))
         else:
-            placed.append((name, action))
+            named[f"{name}_" if iskeyword(name) else name] = one
     every = [
         Parameter(name, Parameter.VAR_POSITIONAL, annotation=TEXTS)
-        if action.nargs in {"*", "+"}
+        if one.count in {"*", "+"}
         else Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=f"{TEXTS} | None", default=None)
-        if action.nargs == "?"
+        if one.count == "?"
         else Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=TEXTS)
-        for name, action in placed
+        for name, one in placed
     ]
     every += [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=f"{_kind(action)} | None", default=None)
-        for name, action in named.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=f"{_kind(one)} | None", default=None)
+        for name, one in named.items()
     ]
     return Signature(every, return_annotation="Reply")
 
 
-def _kind(action: Any) -> str:
+def _kind(one: Option) -> str:
     """What an option takes: nothing, or what can be written as a word; several become a list of names."""
-    if action.nargs == 0:
+    if one.is_flag:
         return "bool"
-    return f"bool | {TEXTS}" if action.nargs == "?" else TEXTS
+    return TEXTS if one.bare is None else f"bool | {TEXTS}"

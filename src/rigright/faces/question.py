@@ -9,8 +9,10 @@ from typing import Any
 from rigright.base.errors import AskError
 from rigright.base.words import LANGUAGES, pick_language, say
 from rigright.faces.cli.main import verb_parser
+from rigright.faces.cli.options import BEHIND, rows
 from rigright.faces.cli.parser import Parser
 from rigright.options.read import unknown_option
+from rigright.options.row import Option
 
 _SHOWN = {"help", "form", "color", "width"}  # how a terminal is to show it
 
@@ -20,12 +22,11 @@ def parser_of(verb: str, language: str = "en") -> Parser:
     return verb_parser(verb.replace("_", "-"), language)
 
 
-def arguments_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+def arguments_of(verb: str) -> dict[str, Option]:
     """What a verb takes, as a program names it: `for`, `max_chips`; first what has no flag."""
-    every = [action for action in parser._actions if action.dest not in _SHOWN]  # noqa: SLF001 - no other way
-    placed = {action.dest: action for action in every if not action.option_strings}
-    flags = ((flag, action) for action in every for flag in action.option_strings)
-    return placed | {flag.removeprefix("--").replace("-", "_"): action for flag, action in flags}
+    taken = (one for one in rows(verb.replace("_", "-")) if one.dest not in _SHOWN and one.count != BEHIND)
+    every = sorted(taken, key=lambda one: not one.placed)
+    return {name.replace("-", "_"): one for one in every for name in (one.name, *one.aliases)}
 
 
 def read(verb: str, placed: Sequence[object] = (), *, named: Mapping[str, object]) -> argparse.Namespace:
@@ -33,16 +34,17 @@ def read(verb: str, placed: Sequence[object] = (), *, named: Mapping[str, object
     said = {name.removesuffix("_"): value for name, value in named.items()}
     wish = said.get("lang")
     parser = parser_of(verb, pick_language(str(wish) if wish in LANGUAGES else None))
-    known = arguments_of(parser)
+    known = arguments_of(verb)
     behind = said.pop("command", None) if parser.takes_command else None
     words, options = list(_words(placed)), []
     for name, value in said.items():
         if name not in known:
             raise unknown_option(name, tuple(known))
-        if known[name].option_strings:
-            options += _flags(known[name], value)
-        else:
+        if known[name].placed:
             words += _words((value,))
+        else:
+            # the option that says the opposite of one: `attention_dp=False` is `--no-attention-dp`
+            options += _flags(known.get(f"no_{name}") if value is False else known[name], value)
     for word in words:
         if word.startswith("-") and word != "-":
             raise AskError(
@@ -64,13 +66,12 @@ def _words(values: Sequence[object]) -> Iterator[str]:
             yield f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _flags(action: argparse.Action, value: Any) -> list[str]:
-    flag = action.option_strings[-1] if action.dest == "lang" else action.option_strings[0]
-    if value is None or value is False:
+def _flags(one: Option | None, value: Any) -> list[str]:
+    if value is None or one is None:
         return []
-    if value is True:
-        return [flag]
+    if isinstance(value, bool):
+        return [one.flag]
     words = [*_words((value,))]
-    if isinstance(action, argparse._AppendAction):  # noqa: SLF001 - argparse names it nowhere else
-        return [f"{flag}={word}" for word in words]
-    return [f"{flag}={', '.join(words)}"]
+    if one.repeated:
+        return [f"{one.flag}={word}" for word in words]
+    return [f"{one.flag}={', '.join(words)}"]

@@ -6,7 +6,6 @@ about a file; and these read below one folder that was named at start.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -26,11 +25,11 @@ from rigright.base.units import parse_seconds, parse_watts
 from rigright.base.words import LANGUAGES, clean, pick_language, say, tell
 from rigright.faces import question, short
 from rigright.faces.cli.main import answering
+from rigright.faces.cli.options import meaning
 from rigright.faces.cli.trouble import trouble
 from rigright.options import readers
 from rigright.options.read import unknown_option
 from rigright.options.row import Option
-from rigright.options.rows import options_of
 
 if TYPE_CHECKING:
     from rigright.base.page import Page
@@ -114,41 +113,37 @@ def offered(root: Path | None) -> tuple[str, ...]:
     return TOOLS if root is not None else tuple(name for name in TOOLS if name != "validate")
 
 
-@cache  # to make a parser takes milliseconds, and each argument asks for it
-def arguments(tool: str, root: Path | None) -> Mapping[str, argparse.Action]:
+@cache
+def arguments(tool: str, root: Path | None) -> Mapping[str, Option]:
     """What an agent may say to a tool."""
-    aliases = {name.replace("-", "_") for option in options_of(tool) for name in option.aliases}
     return {
-        name: action
-        for name, action in question.arguments_of(question.parser_of(tool)).items()
-        if name not in aliases | _KEPT_BACK
+        name: one
+        for name, one in question.arguments_of(tool).items()
+        if name == one.name.replace("-", "_")
+        and name not in _KEPT_BACK
         and (name not in _FILES or (root is not None and tool in _FILES[name]))
     }
 
 
 def schema(tool: str, root: Path | None) -> dict[str, Any]:
     """What a tool takes, as JSON Schema."""
-    rows = {option.name.replace("-", "_"): option for option in options_of(tool)}
     properties, required = {}, []
-    for name, action in arguments(tool, root).items():
-        row = rows.get(name)
-        helps = _OF_FILES.get(action.help or "", action.help or "")
-        properties[name] = _type(action, row) | {"description": str(helps)}
-        choices = action.choices if row is None or row.choices is None else row.choices()
-        properties[name] |= {"enum": [*choices]} if choices else {}
-        required += [name] if action.required and action.nargs != "*" else []
+    for name, one in arguments(tool, root).items():
+        helps = _OF_FILES.get(meaning(one), meaning(one))
+        properties[name] = _type(one) | {"description": str(helps)}
+        properties[name] |= {"enum": [*one.choices()]} if one.choices else {}
+        required += [name] if one.required or (one.placed and one.count in {"", "+"}) else []
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def shown(tool: str, root: Path | None) -> dict[str, Any]:
     """The schema that an agent reads: the arguments that matter most, each by the name it is sent under."""
     whole, takes = schema(tool, root), about(tool).takes
-    rows = {option.name.replace("-", "_"): option for option in options_of(tool)}
+    rows = arguments(tool, root)
     properties = whole["properties"]
     properties = {name: properties[name] for name in takes or properties if name in properties}
     for name, one in properties.items():
-        row = rows.get(name)
-        number = None if row is None else "USD" if row.metavar == "MONEY" else _NUMBERS.get(row.read)
+        number = "USD" if rows[name].metavar == "MONEY" else _NUMBERS.get(rows[name].read)
         named = _as_arguments(one["description"], tool)
         properties[name] = one | {"description": f"{named}; a number is {number}" if number else named}
     properties["detail"] = {
@@ -172,15 +167,10 @@ def _as_arguments(text: str, tool: str) -> str:
 
 
 @cache
-def _known(tool: str, root: Path | None) -> Mapping[str, argparse.Action]:
+def _known(tool: str, root: Path | None) -> Mapping[str, Option]:
     """What is taken: an option's other names, too."""
-    every = question.arguments_of(question.parser_of(tool))
-    other = {
-        alias.replace("-", "_"): every[alias.replace("-", "_")]
-        for option in options_of(tool)
-        for alias in option.aliases
-        if alias.replace("-", "_") in every
-    }
+    every = question.arguments_of(tool)
+    other = {name: one for name, one in every.items() if name != one.name.replace("-", "_")}
     return {**arguments(tool, root), **other}
 
 
@@ -214,17 +204,17 @@ def _first(value: Mapping[str, Any]) -> dict[str, Any]:
     return said | ({"type": [*flat]} if flat else {})
 
 
-def _type(action: argparse.Action, row: Option | None) -> dict[str, Any]:
+def _type(one: Option) -> dict[str, Any]:
     """The type of one argument; numbers may have a unit: "8k", "50ms", "8000usd"."""
-    if action.nargs == 0:
+    if one.is_flag:
         return {"type": "boolean"}
-    if action.nargs in {"*", "+"} or isinstance(action, argparse._AppendAction):  # noqa: SLF001 - as above
+    if one.count in {"*", "+"} or one.repeated:
         return {"type": "array", "items": {"type": "string"}}
-    if row is not None and row.read is readers.names:
+    if one.read is readers.names:
         return {"type": ["string", "array"], "items": {"type": "string"}}
-    if action.metavar != "N" and (row is None or row.read is str or row.metavar in _WORDS):
+    if one.metavar != "N" and (one.read is str or one.metavar in _WORDS):
         return {"type": "string"}
-    if action.nargs == "?":
+    if one.bare is not None or one.count == "?":
         return {"type": "string"}
     return {"type": ["number", "string"]}
 

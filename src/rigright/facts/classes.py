@@ -45,7 +45,12 @@ def class_of(chip: Chip) -> ChipClass:
 
 def kin_of(name: str) -> str:
     """The kin of a class, by its name; a class that no table knows is its own."""
-    return next((one.kin for one in classes() if one.id == name), name)
+    return _kins().get(name, name)
+
+
+@cache
+def _kins() -> Mapping[str, str]:
+    return {one.id: one.kin for one in reversed(classes())}
 
 
 def terms_of(tables: Mapping[str, Mapping[str, Any]], chip: Chip) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
         raise AskError(
             say('"{text}" means {count} GPUs in {nodes} nodes', text=text, count=count, nodes=n_nodes)
         )
-    stated = stated if host is None else _in_slots(stated, host, cards=count)
+    stated = stated if host is None else in_slots(stated, host, cards=count)
     cards: list[Card] = []
     for group, match in zip(groups, matches, strict=True):
         for _ in range(_count(group, match)):
@@ -174,12 +174,17 @@ def _in_one_box(node: Node) -> Node:
     return replace(node, cards=cards, n_nodes=1, notes=() if node.n_nodes > 1 else node.notes)
 
 
-def _in_slots(stated: Stated, host: Host, *, cards: int) -> Stated:
-    """Slots of several cards as a processor that was named feeds them, where nobody says how wide."""
+def in_slots(stated: Stated, host: Host, *, cards: int) -> Stated:
+    """Slots of several cards as a processor that was named feeds them, where nobody says how wide.
+
+    As most of them are on a board that gives the others half as many lanes: of 44 lanes two slots get 16, and
+    a third one 8.
+    """
     if stated.pcie_lanes or "cpu" in host.assumed or cards < 2:
         return stated
-    each = host.slot_lanes // cards
-    lanes = next((wide for wide in WIDTHS if wide <= each), WIDTHS[-1])
+    most = cards // 2 + 1
+    halves = most + (cards - most) / 2
+    lanes = next((wide for wide in WIDTHS if wide * halves <= host.slot_lanes), WIDTHS[-1])
     return stated if lanes == WIDTHS[0] else replace(stated, pcie_lanes=lanes)
 
 

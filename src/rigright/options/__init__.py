@@ -1,1 +1,1 @@
-"""Options of the planning commands, declared once: `rows.py` lists them, `read.py` makes wishes of them."""
+"""What is typed, declared once: a row each in `*rows.py`; `read.py` makes wishes of planning options."""

@@ -92,20 +92,7 @@ def refusals(
             say("{option} does not apply to {work}", option=option.flag, work=work),
             hint=_where(option, verb) if model is None else say("remove {option}", option=option.flag),
         )
-    for other in option.bars:
-        if other in values:
-            yield AskError(
-                say("{first} and {second} cannot be combined", first=option.flag, second=f"--{other}"),
-                hint=say("remove one of them"),
-            )
-    needed = [one.partition("=") for one in option.needs]
-    met = any(name in values and (not mark or values[name] == value) for name, mark, value in needed)
-    if needed and not met:
-        others = " | ".join(f"--{name} {value}".rstrip() for name, _, value in needed)
-        yield AskError(
-            say("{option} needs {others}", option=option.flag, others=others),
-            hint=say("add {others}, or remove {option}", option=option.flag, others=others),
-        )
+    yield from option.beside(values)
 
 
 def _said_kind(kinds: frozenset[str]) -> Sentence:

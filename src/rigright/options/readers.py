@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rigright.base.money import Money
 
 DAY_S = 86400
+LEAST_CELLS = 20  # no screen is taken to be narrower
 _SIZES = {"m": 1 / KILO, "b": 1.0, "t": KILO}
 
 
@@ -164,3 +165,35 @@ def params(text: str) -> float:
     if unit not in _SIZES or not number.replace(".", "", 1).isdecimal() or not number.isascii():
         raise unreadable(text, say("a model size"), example="7B, 500M")
     return float(number) * _SIZES[unit] * GIGA
+
+
+def ago(text: str) -> float | None:
+    """Read "1h" as seconds before now; "all" is as far back as there is."""
+    return None if text == "all" else parse_seconds(text)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Words as a shell splits them."""
+    import shlex
+
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        raise unreadable(text, say("words of a command line"), example="-p 2222 -i key") from None
+
+
+def port(text: str) -> int:
+    """Read "9478" as a port."""
+    if not text.isdecimal() or not 0 < int(text[:6]) < 65_536:
+        raise unreadable(text, say("a port"), example="9478")
+    return int(text)
+
+
+def cells(text: str) -> int:
+    """A width of a screen in cells."""
+    if not text.isdecimal() or not LEAST_CELLS <= int(text[:9]) <= 10_000:
+        raise AskError(
+            say('cannot read "{text}" as a width', text=text),
+            hint=say("use a whole number from {least} to 10000", least=LEAST_CELLS),
+        )
+    return int(text)

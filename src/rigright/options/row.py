@@ -1,17 +1,16 @@
-"""What one option is: a flag, how it is read, which field of a wish it fills, and when it applies."""
+"""What one argument of a verb is, how it is read and when it applies; and those that several verbs share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
 from rigright.base.units import parse_seconds
-from rigright.base.words import Sentence, say
+from rigright.base.words import LANGUAGES, Sentence, say
+from rigright.options.readers import cells
 
 SERVE, SPEECH, EMBED, IMAGE = "serve", "speech", "embed", "image"
 TRAIN, LEARN = "train", "learn"  # learn: to train on images
@@ -28,14 +27,14 @@ _NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatev
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option of the planning verbs."""
+    """One option, or one argument that stands by its place."""
 
     name: str  # as typed behind --
     metavar: str  # of its value; "": a flag without one
     read: Callable[[str], Any]
-    help: Sentence
-    verbs: frozenset[str]
-    fields: tuple[str, ...]  # of wishes: the first that a wish has is filled
+    help: Sentence | None  # None: the words that are offered
+    verbs: frozenset[str]  # that read it with the rest of a wish; none: it is read by itself, see `ROWS`
+    fields: tuple[str, ...]  # of wishes: the first that a wish has is filled; of what was typed: the first
     works: frozenset[str] = ALL  # what it says something about; elsewhere it is refused
     works_in: tuple[tuple[str, frozenset[str]], ...] = ()  # the same by verb, where it differs there
     aliases: tuple[str, ...] = ()
@@ -43,16 +42,45 @@ class Option:
     bars: tuple[str, ...] = ()  # none of these is said too
     choices: Callable[[], tuple[str, ...]] | None = None  # all there are
     bare: str | None = None  # what it means with no value behind it
+    least: float = LEAST  # but 0
     most: float = MOST
     zero: bool = False  # 0 may be said
+    default: str | None = None  # as it would be typed
+    placed: bool = False  # known by its place: it has no flag
+    count: str = ""  # how many words; "?": one or none, "*": any, "+": some, "--": a command behind "--"
+    repeated: bool = False  # each time it is typed adds a value
+    required: bool = False  # though it is an option
+    short: str = ""  # letter behind a single dash
+    offered: str = ""  # the list of words a shell completes, where others may stand, too
+    group: Sentence | None = None  # heading in help
 
     @property
     def flag(self) -> str:
         """As it is typed."""
         return f"--{self.name}"
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Every way to type it, the shortest first."""
+        short = (f"-{self.short}",) if self.short else ()
+        return (*short, self.flag, *(f"--{alias}" for alias in self.aliases))
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is typed without a value."""
+        return not self.metavar and not self.placed
+
+    @property
+    def dest(self) -> str:
+        """Under which name what was typed is kept."""
+        return self.name.replace("-", "_") if self.verbs else self.fields[0]
+
     def of(self, verb: str) -> Option:
         """The option as a verb has it."""
+        if not self.works_in:
+            return self
+        from dataclasses import replace
+
         return replace(self, works=dict(self.works_in).get(verb, self.works))
 
     def value(self, text: str) -> Any:
@@ -61,7 +89,8 @@ class Option:
         if self.choices is not None:
             known = self.choices()
             if text.lower() not in known:
-                raise unknown(say("{text}", text=self.name), text, known=known)
+                name = self.metavar if self.placed else self.name
+                raise unknown(say("{text}", text=name), text, known=known)
             text = text.lower()
         if not text:
             raise AskError(
@@ -80,6 +109,8 @@ class Option:
             return ", ".join(map(str, value))
         if not isinstance(value, int | float):
             return str(value)
+        from decimal import Decimal
+
         unit = "s" if self.read is parse_seconds else UNITS.get(self.metavar, "")
         number = value * (100 if self.metavar == "P" else 1)
         return f"{Decimal(f'{number:.12g}'):f}{unit}"
@@ -94,13 +125,95 @@ class Option:
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
                 hint=say("it must be 0 or more") if self.zero else say("it must be above zero"),
             )
-        if 0 < value < LEAST:
+        if 0 < value < self.least:
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
-                hint=say("the minimum is {least}", least=f"{LEAST:g}"),
+                hint=say(
+                    "the minimum is {least}",
+                    least=f"{LEAST:g}" if self.least == LEAST else self.written(self.least),
+                ),
             )
         if value > self.most:
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
                 hint=say("the maximum is {most}", most=f"{self.most:,.12g}"),
             )
+
+    def beside(self, said: Mapping[str, Any]) -> Iterator[AskError]:
+        """Why it cannot stand beside the others that were said, by their names."""
+        for other in self.bars:
+            if other in said:
+                yield AskError(
+                    say("{first} and {second} cannot be combined", first=self.flag, second=f"--{other}"),
+                    hint=say("remove one of them"),
+                )
+        needed = [one.partition("=") for one in self.needs]
+        met = any(name in said and (not mark or said[name] == value) for name, mark, value in needed)
+        if needed and not met:
+            others = " | ".join(f"--{name} {value}".rstrip() for name, _, value in needed)
+            yield AskError(
+                say("{option} needs {others}", option=self.flag, others=others),
+                hint=say("add {others}, or remove {option}", option=self.flag, others=others),
+            )
+
+
+Rows = Callable[[], tuple[Option, ...]]  # of one verb: those of others are not made
+
+
+def row(
+    name: str,
+    metavar: str,
+    *,
+    text: Sentence | None,
+    read: Callable[[str], Any] = str,
+    fields: str = "",
+    **more: Any,
+) -> Option:
+    """One row of a table; several names are written as one text."""
+    for listed in ("aliases", "needs", "bars"):
+        more[listed] = tuple(more.get(listed, "").split())
+    return Option(
+        name=name,
+        metavar=metavar,
+        read=read,
+        help=text,
+        verbs=frozenset(more.pop("verbs", "").split()),
+        fields=tuple(fields.split()) or (name.replace("-", "_"),),
+        **more,
+    )
+
+
+FORMS = ("json", "markdown", "html", "csv")
+MODEL = say("a name, a config.json, a folder, a GGUF file, a hub id")
+
+ANCHORS = row("anchors", "FILE", text=say("your own runs, saved by `calibrate --from`; none: ignore them"))
+BASELINE = row("baseline", "FILE", text=say("compare with the baseline from `rigright baseline --save`"))
+FROM = row(
+    "from", "FILE", fields="from_file",
+    text=say("another machine: file, folder, tar, zip or gzip of tool output (nvidia-smi, dmesg, "
+             "amd-smi, a bug report, several in one file), or of `probe --save`; - is stdin"),
+)  # fmt: skip
+HELP = row("help", "", text=say("show this help"), short="h")
+VERSION = row("version", "", text=say("show the version"))
+WHY = row("why", "", text=say("show formulas, facts and their sources"))
+DETAILS = row("details", "", text=say("show everything: all options, every part, all assumptions"))
+
+
+def _form(name: str, *, text: Sentence) -> Option:
+    others = " ".join(form for form in FORMS if form != name)
+    return row(name, "", text=text, fields="form", bare=name, default="text", bars=others)
+
+
+SHOWING = (
+    _form("json", text=say("print JSON for scripts")),
+    _form("markdown", text=say("print Markdown")),
+    _form("html", text=say("print one self-contained HTML page")),
+    _form("csv", text=say("print the first table as CSV")),
+    WHY,
+    DETAILS,
+    row("lang", "en|zh", text=say("language; default: from the locale"), choices=lambda: LANGUAGES),
+    row("color", "auto|always|never", default="auto", choices=lambda: ("auto", "always", "never"),
+        text=say("colours; auto: only on a terminal, and not if NO_COLOR is set")),
+    row("width", "CELLS", read=cells, text=say("output width in columns; default: the terminal's"),
+        zero=True),
+)  # fmt: skip

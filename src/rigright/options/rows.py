@@ -48,6 +48,7 @@ from rigright.options.row import (
     TRAIN,
     TRAINS,
     Option,
+    row,
 )
 
 METHODS = ("full", "lora", "qlora", "dora")
@@ -92,19 +93,9 @@ def _row(
     fields: str = "",
     **more: Any,
 ) -> Option:
-    for listed in ("aliases", "needs", "bars"):
-        more[listed] = tuple(more.get(listed, "").split())
     if metavar == "MONEY" or (metavar == "N" and read is not parse_count):
         more.setdefault("most", FAR)
-    return Option(
-        name=name,
-        metavar=metavar,
-        read=read,
-        help=text,
-        verbs=frozenset(verbs.split()),
-        fields=tuple(fields.split()) or (name.replace("-", "_"),),
-        **more,
-    )
+    return row(name, metavar, text=text, read=read, verbs=verbs, fields=fields, **more)
 
 
 MACHINE = (
@@ -182,8 +173,12 @@ LAYOUT = (
     _row("dp", "N", read=parse_count, text=say("replicas (data parallel)"), verbs=f"{ONE} {RUNS}", most=GPUS),
     _row("ep", "N", read=parse_count, text=say("expert parallel"), verbs=f"{ONE} {RUNS}", most=GPUS),
     _row("cp", "N", read=parse_count, text=say("context parallel"), verbs=f"{ONE} {RUNS}", most=GPUS),
-    _row("attention-dp", "", read=flag(value=True),
-         text=say("data-parallel attention inside tensor parallel"), verbs=f"{ONE} {RUNS}", works=TEXT),
+    _row("attention-dp", "", read=switch,
+         text=say("data-parallel attention inside tensor parallel"), verbs=f"{ONE} {RUNS}", works=TEXT,
+         bars="no-attention-dp"),
+    _row("no-attention-dp", "", read=flag(value=False),
+         text=say("without data-parallel attention"), verbs=f"{ONE} {RUNS}", works=TEXT,
+         fields="attention_dp"),
     _row("sequence-parallel", "", read=flag(value=True),
          text=say("sequence parallel on top of tensor parallel"), verbs="explain", works=TRAINS),
 )  # fmt: skip
@@ -385,7 +380,16 @@ def rivals(flag: str) -> frozenset[str]:
 
 
 @cache
+def groups_of(verb: str) -> tuple[tuple[Sentence, tuple[Option, ...]], ...]:
+    """The options of a verb under their headings; several verbs have those of `plan`."""
+    asked = "plan" if verb in {"sweep", "build", "report", "export"} else verb
+    taken = (
+        (title, tuple(option.of(asked) for option in rows if asked in option.verbs)) for title, rows in GROUPS
+    )
+    return tuple((title, rows) for title, rows in taken if rows)
+
+
+@cache
 def options_of(verb: str) -> tuple[Option, ...]:
-    """Every option of a verb, in order; `sweep` and `build` have those of `plan`."""
-    asked = "plan" if verb in {"sweep", "build"} else verb
-    return tuple(option.of(asked) for _, rows in GROUPS for option in rows if asked in option.verbs)
+    """Every option of a verb, in order."""
+    return tuple(option for _, rows in groups_of(verb) for option in rows)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import replace
+
 
 def at(record: Any, index: Any) -> Any:
     """Every array of a record, and of the records in it, at some places; what is no array stays."""
-    if is_dataclass(record) and not isinstance(record, type):
-        return replace(record, **{one.name: at(getattr(record, one.name), index) for one in fields(record)})
-    return record[index] if isinstance(record, np.ndarray) and record.ndim else record
+    if isinstance(record, np.ndarray):
+        return record[index] if record.ndim else record
+    changes = {}
+    for name in getattr(record.__class__, "__dataclass_fields__", ()):
+        value = getattr(record, name)
+        if not isinstance(value, float | str) and (found := at(value, index)) is not value:
+            changes[name] = found
+    return replace(record, **changes) if changes else record
 
 
 def stacked(records: Sequence[Any]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from math import log
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from rigright.arch.record import Arch
 from rigright.cost.bands import EDGE, band, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import NOTHING, Known, known_of, ran
-from rigright.cost.speed.apart import Apart
 from rigright.cost.speed.service import Service
 from rigright.demand import Numbers
 from rigright.facts.anchors import ANY, RunCase, unmoved
@@ -25,6 +25,9 @@ from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import Host, host_chip
 from rigright.predict.told import MEASURED, least_known, subject_of, unsaid
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.apart import Apart
 
 SAFE = 0.9  # chance that a limit is kept, from which on it counts as safe: the edge of an 80 % band
 TIMES = ("ttft_s", "tpot_s")  # that limits are set for, the less the better

@@ -10,7 +10,6 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import is_generator
-from rigright.cost.memory_places import dealt_bounds, dealt_memories, usual_bounds
 from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
 from rigright.cost.speed.work import work_of
@@ -44,6 +43,8 @@ def memories(case: Case) -> tuple[ServingMemory, ...]:
     """Memory of unlike ranks, each on its own card."""
     stages = _stages(case)
     if _deals(case, stages) and all(len(_unlike(cards)) == 1 for cards in stages):
+        from rigright.cost.memory_places import dealt_memories
+
         devices = [device_of(cards[0], case.engine) for cards in stages]
         asked: dict[str, Any] = {"serving": case.serving, "layout": case.layout, "devices": devices}
         return dealt_memories(case.arch, case.weights, **asked)
@@ -81,7 +82,11 @@ def deal_notes(case: Case) -> tuple[Sentence, ...]:
     stages, bounds = _laid_out(case)
     devices = [device_of(smallest(cards), case.engine) for cards in stages]
     flag = case.engine.split_flag
-    if flag is None or len(bounds) == 1 or bounds == usual_bounds(case.arch, devices):
+    if flag is None or len(bounds) == 1:
+        return ()
+    from rigright.cost.memory_places import usual_bounds
+
+    if bounds == usual_bounds(case.arch, devices):
         return ()
     counts = [last - first for first, last in bounds]
     parts = ",".join(str(count) for count in (*counts[:-1], counts[-1] + 1))
@@ -138,6 +143,8 @@ def _bounds(case: Case, stages: Sequence[Sequence[Card]]) -> tuple[Bound, ...]:
     """Layers of each stage: even in engines that cut tensors, by memory in those that deal out layers."""
     if case.engine.split == "tensor" or len(stages) == 1:
         return stage_bounds(len(case.arch.trunk.layers), len(stages))
+    from rigright.cost.memory_places import dealt_bounds
+
     devices = [device_of(smallest(cards), case.engine) for cards in stages]
     return dealt_bounds(case.arch, case.weights, serving=case.serving, layout=case.layout, devices=devices)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.memory_device import device_of
-from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.memory_serving import (
     Bound,
     ServingMemory,
@@ -148,6 +147,8 @@ def stage_rooms(
 def _places(
     arch: Arch, cards: Sequence[Card], *, serving: Serving, layout: Layout
 ) -> list[tuple[Device, Bound]]:
+    from rigright.cost.memory_places import dealt_bounds
+
     engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
     devices = [device_of(card, engine) for card in cards]
     bounds = dealt_bounds(arch, weights, serving=serving, layout=layout, devices=devices)

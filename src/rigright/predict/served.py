@@ -6,20 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.speed.apart import Apart, serve_apart
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
 from rigright.cost.speed.service import Limits, Service, serve
+from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
@@ -27,6 +26,9 @@ from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
 from rigright.predict.columns import at
 from rigright.predict.told import STREAMS
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.apart import Apart
 
 DEFAULT_SEQS = 256  # of engines that set no number themselves
 SPARE_SEQS = 2.33  # standard deviations of those at work, that arrive by themselves: slots for 99 of 100
@@ -86,7 +88,51 @@ def _served(replicas: Replicas, *, work: Work, rates: Rates) -> Service | Apart:
     asked: Any = {"layout": replicas.layout, "traffic": replicas.traffic, "limits": replicas.limits}
     if replicas.prefill is None:
         return serve(work, rates, **asked)
+    from rigright.cost.speed.apart import serve_apart
+
     return serve_apart(work, rates, prefill=replicas.prefill, **asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTime:
+    """A prompt that goes through alone, in equal passes."""
+
+    one: StepTime  # a pass, in the middle of it
+    times: Numbers  # such passes one after another that it takes, as far as cards do not work at once
+
+    @property
+    def total_s(self) -> Numbers:
+        """All of them."""
+        return self.one.total_s * self.times
+
+
+def prompt_alone(
+    work: Work, rates: Rates, *, layout: Layout, prompt: Pass, budget_tok: Numbers
+) -> PromptTime:
+    """A prompt, or several of a length together, in passes of `budget_tok` of each at most.
+
+    `prompt`: all of it in one pass, and the keys that are there before.
+    """
+    each = prompt.prefill_tok / prompt.prefill_seqs
+    chunks = np.ceil(each / budget_tok) if np.all(np.isfinite(budget_tok)) else 1.0
+    seen = prompt.prefill_seen_tok + each / 2
+    content = replace(prompt, prefill_tok=prompt.prefill_tok / chunks, prefill_seen_tok=seen)
+    gain = pipeline_gain(work, rates, cards=layout.pp, passes=chunks)
+    return PromptTime(one=step(work, rates, layout=layout, content=content), times=chunks / gain)
+
+
+def token_pass(
+    work: Work,
+    rates: Rates,
+    *,
+    layout: Layout,
+    seqs: Numbers,
+    context_tok: Numbers,
+    drafted_tok: Numbers = 0,
+) -> StepTime:
+    """A pass that makes the next token of so many sequences."""
+    content = Pass(decode_seqs=seqs, decode_context_tok=context_tok, decode_each_tok=1 + drafted_tok)
+    return step(work, rates, layout=layout, content=content)
 
 
 def server_rates(

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rigright.choice.case import Case
 from rigright.choice.drafts import head_bytes
-from rigright.choice.offload import beside_cards
 from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, pool_tok
-from rigright.cost.speed.apart import Apart
-from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.service import Limits, Service, micro_seqs
-from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
-from rigright.cost.speed.work import Work, work_of
-from rigright.demand import Layout, Numbers, Traffic
+from rigright.cost.speed.step import Pass, StepTime
+from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
 from rigright.predict.kept import TIMES, at_percentile, columns_of
-from rigright.predict.ranks import dealt_of, memories
-from rigright.predict.room import whole_rates
-from rigright.predict.served import Replicas, served, server_rates, started_for
+from rigright.predict.passes import reached
+from rigright.predict.ranks import memories
+from rigright.predict.served import Replicas, prompt_alone, served, started_for, token_pass
 from rigright.predict.timed import Speed, TimeParts
 from rigright.predict.told import at, case_of, tell
+
+if TYPE_CHECKING:
+    from rigright.cost.speed.apart import Apart
 
 OUTPUT_TOK = 512  # of a context, what is made where nobody says how long the prompt is
 OUTPUT_SHARE = 0.25  # and never more of it than this
@@ -50,34 +50,27 @@ def _output_tok(context_tok: int) -> int:
 def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     """What users see of a case that fits, and where the time goes."""
     traffic = traffic or traffic_of(case)
-    dealt = dealt_of(case)
-    chips = tuple({card.chip.id: card.chip for card in case.cards}.values()) if dealt is None else dealt.chips
-    work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
-    weights, replicas = case.serving.weights, replicas_of(case, traffic)
+    layout, replicas = case.layout, replicas_of(case, traffic)
     limits = replicas.limits
-    rates = (
-        server_rates(chips, case.engine, weights=weights)
-        if dealt is None
-        else whole_rates(
-            dealt, case.engine, weights=weights, work=work, chunk_tok=_chunk_tok(traffic, limits)
-        )
-    )
-    work, rates = beside_cards(case, work, rates=rates, chips=chips)
+    machine = reached(case, chunk_tok=_chunk_tok(traffic, limits))
+    work, rates, chips = machine.work, machine.whole, machine.chips
     host = case.host if rates.host is not None or chips[0].vendor == CPU else None
     found, _ = served(replicas, work=work, rates=rates)
     running = _least(found.running)
-    prompt = _prompt_pass(work, rates, layout=case.layout, traffic=traffic, limits=limits)
-    token = _token_pass(work, rates, layout=case.layout, traffic=traffic, running=running)
-    chunks = float(np.ceil(traffic.prompt_tok / _chunk_tok(traffic, limits)))
-    gain = pipeline_gain(work, rates, cards=case.layout.pp, passes=chunks)
+    alone = Pass(prefill_tok=traffic.prompt_tok, prefill_seqs=1)
+    prompt = prompt_alone(work, rates, layout=layout, prompt=alone, budget_tok=limits.budget_tok)
+    token = token_pass(
+        work, rates, layout=layout, seqs=micro_seqs(running, layout, rates=rates),
+        context_tok=traffic.prompt_tok + traffic.output_tok / 2, drafted_tok=traffic.drafted_tok,
+    )  # fmt: skip
     seen = {
         "ttft_s": _most(found.ttft_s),
         "tpot_s": _most(found.tpot_s),
         "user_tok_per_s": 1 / _most(found.tpot_s),
         "output_tok_per_s": _least(found.output_tok_per_s),
-        "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s / gain * chunks),
+        "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s),
     }
-    asked = case_of(traffic, weights, chips=case.layout.tp * case.layout.pp * case.layout.dp)
+    asked = case_of(traffic, case.serving.weights, chips=layout.tp * layout.pp * layout.dp)
     told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=asked)
     if case.percentile is not None:
         told |= _late(found, told, percentile=case.percentile)
@@ -92,9 +85,9 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         concurrency=float(traffic.concurrency or running),
         rate_per_s=traffic.rate_per_s,
         percentile=case.percentile,
-        running=running * case.layout.dp,
+        running=running * layout.dp,
         token_pass=_parts(token),
-        prompt_pass=_parts(prompt, times=chunks / gain),
+        prompt_pass=_parts(prompt.one, times=prompt.times),
         **told,
     )
 
@@ -149,21 +142,6 @@ def left_beside(memory: ServingMemory, taken_bytes: float) -> float:
 def _chunk_tok(traffic: Traffic, limits: Limits) -> float:
     """Tokens of a pass of a prompt that goes through in equal ones."""
     return float(traffic.prompt_tok / np.ceil(traffic.prompt_tok / limits.budget_tok))
-
-
-def _prompt_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> StepTime:
-    """One pass of a prompt alone, in the middle of it."""
-    chunk = _chunk_tok(traffic, limits)
-    content = Pass(prefill_tok=chunk, prefill_seen_tok=traffic.prompt_tok / 2, prefill_seqs=1)
-    return step(work, rates, layout=layout, content=content)
-
-
-def _token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, running: float) -> StepTime:
-    """A pass that makes the next token of everybody at work."""
-    context = traffic.prompt_tok + traffic.output_tok / 2
-    seqs, each = micro_seqs(running, layout), 1 + traffic.drafted_tok
-    content = Pass(decode_seqs=seqs, decode_context_tok=context, decode_each_tok=each)
-    return step(work, rates, layout=layout, content=content)
 
 
 def _parts(time: StepTime, *, times: Numbers = 1.0) -> TimeParts:

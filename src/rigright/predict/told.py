@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import replace
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import Known, known_of, ran
@@ -21,6 +22,7 @@ from rigright.facts.engines import Engine, engines
 from rigright.facts.hosts import CPU, Host, host_chip
 
 SERVING, STREAMS, HYBRID = "speed_serving", "speed_streams", "speed_hybrid"
+MANY = 512  # engines on chips
 UNSAID = {"cpu": 0.35, "transfers": 0.1, "channels": 0.0}  # of a host: how much wider a band is for it
 HOSTED = ("decode", "prefill", "tpot", "ttft", "output")
 Measured = tuple[str, bool]  # the figure that runs measured; whether ours is one over it
@@ -32,6 +34,7 @@ MEASURED: dict[str, Mapping[str, Measured]] = {
         "requests_per_s": ("output_tok_per_s", False),
         "user_tok_per_s": ("tpot_s", True),
         "prefill_tok_per_s": ("ttft_s", True),
+        "total_tok_per_s": ("total_tok_s", False),
     },
     STREAMS: {
         "ttft_s": ("prefill_tok_s", True),
@@ -40,6 +43,7 @@ MEASURED: dict[str, Mapping[str, Measured]] = {
         "requests_per_s": ("output_tok_per_s", False),
         "user_tok_per_s": ("decode_tok_s_per_user", False),
         "prefill_tok_per_s": ("prefill_tok_s", False),
+        "total_tok_per_s": ("total_tok_s", False),
     },
 }
 MEASURED[HYBRID] = MEASURED[STREAMS]
@@ -50,9 +54,11 @@ METRICS = {  # of run files -> as plans name them
     "requests_s_total": "requests_per_s",
     "decode_tok_s_per_user": "user_tok_per_s",
     "prefill_tok_s": "prefill_tok_per_s",
+    "total_tok_s": "total_tok_per_s",
 }
 
 
+@lru_cache(maxsize=MANY)
 def subject_of(engine: Engine, chip: Chip, *, alone: bool = False) -> str:
     """The corrections that time an engine on a chip: its own as a stream, else those of servers.
 
@@ -82,6 +88,16 @@ def tell(
     chips = chips if host is None else (host_chip(host),)
     subject = subject_of(engine, chips[0])
     known = unsaid(least_known(subject, arch=arch, engine=engine, chips=chips, case=case), host=host)
+    found = tell_known(figures, subject, known=known, case=case)
+    if not transcribes(arch):
+        return found
+    return {name: replace(one, mark="physics") for name, one in found.items()}  # no run of such was fitted
+
+
+def tell_known(
+    figures: Mapping[str, float], subject: str, *, known: Known, case: RunCase
+) -> dict[str, Estimate]:
+    """The same where it is settled what is known."""
     found = {
         name: _told(subject, name, value=value, known=known, apart=case.apart)
         for name, value in figures.items()
@@ -89,9 +105,7 @@ def tell(
     output, each = found.get("output_tok_per_s"), found.get("tpot_s")
     if output is not None and each is not None:
         found["output_tok_per_s"] = at(output, float(most_output(output.value, each.value, load=case.load)))
-    if not transcribes(arch):
-        return found
-    return {name: replace(one, mark="physics") for name, one in found.items()}  # no run of such was fitted
+    return found
 
 
 def unsaid(known: Known, *, host: Host | None) -> Known:
@@ -102,10 +116,16 @@ def unsaid(known: Known, *, host: Host | None) -> Known:
 
 
 def least_known(
-    subject: str, *, arch: Arch, engine: Engine, chips: Sequence[Chip], case: RunCase = ANY
+    subject: str,
+    *,
+    arch: Arch,
+    engine: Engine,
+    chips: Sequence[Chip],
+    case: RunCase = ANY,
+    source: str = "",
 ) -> Known:
     """What was measured of the chip that least was measured of."""
-    known = known_of(subject, chips, what=ran(arch, engine=engine, case=case))
+    known = known_of(subject, chips, what=ran(arch, engine=engine, case=case, source=source))
     return known.at(known.least())
 
 

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.bands import banded, mark
 from rigright.cost.known import known_of_one, ran
 from rigright.cost.training_setup import Setup, set_up
@@ -31,6 +32,9 @@ FIGURE = "tok_per_s_per_chip"
 COUNTS = (*("micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages", "host", "padded", "imbalance"),)
 CUTS = ("tp", "pp", "dp", "ep", "cp")
 _ONES: Mapping[str, Any] = dict.fromkeys(COUNTS, 1)
+_uncounted: Callable[[Training], tuple[Hashable, ...]] = attrgetter(
+    *(name for name in Training.__annotations__ if name not in _ONES)
+)
 MANY = 2048  # kinds of program, chip and format
 Wired = tuple[Chip, int | None]  # a chip, and the cards of its box where links end there
 
@@ -120,7 +124,7 @@ def alike(cases: Sequence[TrainingCase]) -> Iterator[tuple[int, ...]]:
         asked = (id(training), id(layout))
         if asked not in plain:
             told = (training.accumulate is None, layout.sequence_parallel, layout.attention_dp)
-            plain[asked] = (replace(training, **_ONES), told)
+            plain[asked] = (*_uncounted(training), *told)
         groups.setdefault((id(one.arch), plain[asked]), []).append(place)
     return (tuple(places) for places in groups.values())
 

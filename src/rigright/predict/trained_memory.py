@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
 from rigright.cost.training_bands import COUNTED, KINDS, band
 from rigright.cost.training_memory import PARTS, Terms, TrainingMemory, training_memory

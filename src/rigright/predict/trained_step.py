@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
 from rigright.cost.unsaid import priors, trials, weighed
 from rigright.predict.trained import TrainingCase, edges_of, is_timed, steps_of

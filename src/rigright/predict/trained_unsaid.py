@@ -6,12 +6,12 @@ Any number of them at once: those that differ in numbers alone share a call of t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
 from rigright.cost.training_bands import band
 from rigright.cost.unsaid import Decides, Integrated, Prior, priors, trials, weighed

@@ -6,7 +6,6 @@ from rigright.base.record import dataclass
 from rigright.base.words import ENGLISH
 
 NARROW_CELLS = 50  # below this the rows of a table may become cards
-LEAST_CELLS = 20  # no screen is taken to be narrower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import replace
 from rigright.choice.drafts import paid_tok
 from rigright.choice.work import traffic_of as sent
 from rigright.demand import Numbers, Traffic

@@ -96,8 +96,8 @@ def drawn_w(question: Question, scored: Any, *, found: Options) -> Draw:
     else:
         busy = busy_in(PHASES.get(question.wish.work, "serve"))
     each, n_chips = draw_w(chips, busy, at=kind), points.n_chips[index]
-    bought = machine_w(chips, each, count=n_chips, boxes=found.boxes, at=kind)
-    share = rented_w(chips, each, count=n_chips, at=kind)
+    cards: Any = {"count": n_chips, "idle": found.idle, "at": kind}
+    bought, share = machine_w(chips, each, boxes=found.boxes, **cards), rented_w(chips, each, **cards)
     rented, ends = found.how == RENT, ("value", "low", "high")
     return Draw(**{end: np.where(rented, getattr(share, end), getattr(bought, end)) for end in ends})
 

@@ -9,16 +9,7 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.cost.images.networks import (
-    ENGINE,
-    READ,
-    Network,
-    batch_time,
-    network_memory,
-    network_rates,
-    precisions,
-    train_time,
-)
+from rigright.cost.images.networks import ENGINE, READ, Network, network_memory, precisions
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_device import device_of
 from rigright.cost.wires import wire_of
@@ -28,6 +19,8 @@ from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.running import how_runs
 from rigright.predict.columns import at, joined, stacked
+from rigright.predict.images import Learning
+from rigright.predict.samples import batch_time, network_rates, train_time
 from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
@@ -147,7 +140,8 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     kinds = [question.kinds[kind] for kind in way.kinds]
     batches = np.array(BATCHES)
     need, able = memory_of(network, way, kinds=kinds, batches=batches)
-    rates = network_rates(network, [kind.chip for kind in kinds], run=way.run)
+    chips = [kind.chip for kind in kinds]
+    rates = network_rates(network, chips, run=way.run)
     alone = batch_time(network, at(rates, (slice(None), None)), batch=batches[None, :]).total_s
     fits = need <= able
     # [kind, batch]: as many at once as still bring more samples a second
@@ -161,8 +155,9 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     row, column, n_chips = row[kept], column[kept], n_chips[kept]
     batch = batches[column]
     if way.trains:
-        wire = at(wire_of([kind.chip for kind in kinds]), row)
-        time = train_time(network, at(rates, row), batch=batch, ranks=n_chips, wire=wire)
+        learns = network_rates(network, chips, run=way.run, trains=True)
+        learning = Learning(ranks=n_chips, wire=at(wire_of(chips), row))
+        time = train_time(network, at(learns, row), batch=batch, learning=learning)
     else:
         time = batch_time(network, at(rates, row), batch=batch)
     points = SamplePoints(

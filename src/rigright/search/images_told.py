@@ -10,17 +10,10 @@ import numpy as np
 from rigright.base.units import show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import (
-    PAINT,
-    READ,
-    Network,
-    batch_time,
-    network_memory,
-    network_rates,
-    network_speed,
-)
+from rigright.cost.images.networks import PAINT, READ, Network, network_memory
 from rigright.cost.memory_device import device_of
 from rigright.demand import Layout, Serving, Training
+from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.predict.trained_memory import peak
 from rigright.search.images_score import SampleWay, compiles, training_of
 from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of

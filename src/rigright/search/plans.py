@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import show_bytes
 from rigright.base.words import Sentence, say
 from rigright.choice.drafts import head_bytes
@@ -22,7 +21,7 @@ from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.money import usd_per_mtok
-from rigright.cost.weights import weigh
+from rigright.cost.weights import has_experts, weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
@@ -105,6 +104,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
         drafts=way.drafts,
         prefill=prefill,
         prefill_memory=_prompts(question, kind, serving=serving, prefill=prefill),
+        has_experts=has_experts(question.arch),
     )
 
 

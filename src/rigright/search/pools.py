@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.cost.speed.apart import prompt_alone_s, token_pass
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, PlanWish, Traffic
 from rigright.facts.engines import Engine
 from rigright.predict.columns import at
 from rigright.predict.room import Room
+from rigright.predict.workers import answers_per_s, prompts_per_s
 from rigright.search.question import NODE_CHIPS, Kind
 from rigright.search.space import Points, Shapes
 
@@ -62,17 +63,11 @@ def workers_of(
         spread = shapes.ep[column].reshape(tp.shape)
         return Layout(tp=tp, ep=spread, attention_dp=shapes.attention_dp)
 
-    prompt_s = prompt_alone_s(
-        work, at(rates, row), layout=layout(chips), traffic=traffic, budget_tok=budget_tok
-    )
-    token_s = token_pass(
-        work, at(rates, (row, None)), layout=layout(chips[:, None]), traffic=traffic, seqs=HELD
-    ).total_s
-    answer_s = np.maximum(traffic.output_tok - 1, 1) * token_s / (1 + traffic.accepted_tok)
-    ranks = chips if shapes.attention_dp else np.ones_like(chips)
-    return Workers(
-        row=row, column=column, chips=chips, prompts_per_s=ranks / prompt_s, answers_per_s=HELD / answer_s
-    )
+    asked: Any = {"traffic": traffic, "layout": layout(chips)}
+    prompts = prompts_per_s(work, at(rates, row), budget_tok=budget_tok, **asked)
+    asked["layout"] = layout(chips[:, None])
+    answers = answers_per_s(work, at(rates, (row, None)), seqs=HELD, **asked)
+    return Workers(row=row, column=column, chips=chips, prompts_per_s=prompts, answers_per_s=answers)
 
 
 def pools_of(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> Pools:

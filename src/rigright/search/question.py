@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from rigright.arch.count import params
 from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
 from rigright.choice.drafts import NONE, Drafts, drafts_of
@@ -21,7 +21,6 @@ from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, work_of, works
 from rigright.demand import Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
-from rigright.facts.features import features_of
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
@@ -219,6 +218,8 @@ def _kinds(wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> Iterat
 
 def _is_outdated(chip: Chip) -> bool:
     """Whether new software knows it no more: nobody who does not ask for it is sold one."""
+    from rigright.facts.features import features_of
+
     found = features_of(chip.isa)
     return found is not None and found.is_ended
 

@@ -80,6 +80,7 @@ class Plan:
     parts: Mapping[str, float] = field(default_factory=dict)  # of a training: bytes of the fullest rank
     least_bytes: Estimate | None = None  # of a training, once the allocator gave back all it can
     machines_needed: int | None = None  # such machines that would carry the load, where these do not
+    has_experts: bool = False  # of the model, which a layout cuts in one of several ways
 
     TOLD = """
         machine!  # its cards, for people

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from math import ceil
 from typing import Any
@@ -11,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import in_ram
 from rigright.cost.known import known_of, ran
 from rigright.cost.memory_device import device_of
-from rigright.cost.speed.rates import Rates, beside
+from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work, work_of
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.anchors import anchors, remembered
@@ -55,7 +54,7 @@ SENT = (
 AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody told is as high as
 NO_MARKET = Market(today=date.min, cards={}, offers={})  # layouts are scored without prices
 COLUMNS = (*SERVED, "held", *EDGES, *OF_LAYOUTS)  # held: sequences that a replica is set up for
-CUTS = ("tp", "pp", "dp", "ep")
+CUTS = ("tp", "pp", "dp", "ep", "attention_dp")
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
     "ttft_s": "ttft", "ttft_p50_s": "ttft", "ttft_p95_s": "ttft", "ttft_p99_s": "ttft",
@@ -164,16 +163,16 @@ def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates
     Where a part lies in main memory, with the processor beside them.
     """
     kinds = [question.kinds[place] for place in way.kinds]
-    mix, chips = kinds[0].mix, [kind.chip for kind in kinds]
-    rates = (
-        _dealt_rates(question, way, mix=mix, work=replace(work, ram=None), batch=batch)
-        if mix
-        else server_rates(chips, way.engine, weights=way.weights)
-    )
-    if way.offload is None:
-        return rates
-    hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
-    return beside(rates, hosts, cards=chips, engine=way.engine, weights=way.weights)
+    mix = kinds[0].mix
+    if way.offload is not None:
+        machines = [[card.chip for card in kind.mix] or [kind.chip] for kind in kinds]
+        hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
+        from rigright.predict.beside import beside_rates
+
+        return beside_rates(machines, hosts, engine=way.engine, weights=way.weights)
+    if mix:
+        return _dealt_rates(question, way, mix=mix, work=work, batch=batch)
+    return server_rates([kind.chip for kind in kinds], way.engine, weights=way.weights)
 
 
 def _anchored(
@@ -313,17 +312,14 @@ def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
 
 def _is_cut(question: Question) -> bool:
     """Whether somebody fixed how the model is cut."""
-    return any(getattr(question.cut, name) is not None for name in CUTS) or question.cut.attention_dp
+    return any(getattr(question.cut, name) is not None for name in CUTS)
 
 
 def _as_cut(one: _Replicas, points: Points) -> Numbers:
-    """Which points are cut as somebody asked; who cuts tensors and says no more leaves experts whole."""
-    cut = one.question.cut
-    if not _is_cut(one.question):
-        return np.ones(len(points), dtype=bool)
-    asked = {name: getattr(cut, name) for name in CUTS} | {"ep": cut.ep or (cut.tp and 1)}
-    told = [getattr(points, name) == count for name, count in asked.items() if count is not None]
-    return np.all([points.attention_dp.astype(bool) == cut.attention_dp, *told], axis=0)
+    """Which points are cut as somebody asked: what nobody told is open."""
+    asked = {name: getattr(one.question.cut, name) for name in CUTS}
+    told = [getattr(points, name) == value for name, value in asked.items() if value is not None]
+    return np.all([np.ones(len(points), dtype=bool), *told], axis=0)
 
 
 def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:

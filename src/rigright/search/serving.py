@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.offload import asked_offload
 from rigright.choice.work import USUAL_TOK_PER_S, assumed, settled

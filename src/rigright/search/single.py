@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout
-from rigright.choice.offload import asked_offload
+from rigright.choice.offload import asked_offload, with_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.choice.work import traffic_of as sent
@@ -74,8 +73,9 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         graphs=wish.graphs,
         compiled=wish.compiled,
         batch=wish.batch or case.serving.batch,
-        offload=offload or case.serving.offload,
     )
+    kept = offload or case.serving.offload
+    serving = serving if kept is None else with_offload(serving, kept)
     traffic = case.traffic if generates(arch) else None
     case = replace(
         case,

@@ -39,6 +39,7 @@ class Options:
     usd: Numbers  # to buy: cards and the rest of the machine; 0 where nothing is bought; nan unknown
     rent_usd_per_h: Numbers  # 0 where nothing is rented; nan unknown
     boxes: Numbers  # machines that hold the chips, as they are bought
+    idle: Numbers  # chips of them that do not work
 
     def take(self, index: Numbers) -> Options:
         """Some of them."""
@@ -48,6 +49,7 @@ class Options:
             usd=self.usd[index],
             rent_usd_per_h=self.rent_usd_per_h[index],
             boxes=self.boxes[index],
+            idle=self.idle[index],
         )
 
 
@@ -59,6 +61,7 @@ class Prices:
     whole: Numbers  # [kind]: chips that are paid for in any case; 0: those that work
     box: Numbers  # [kind]: chips that have to stand in one instance
     sold: Numbers  # [kind, chips]: whether so many are sold, beside those that are there
+    bought: Numbers  # [kind, chips]: those that are there then: whole units of what is sold
     cards_usd: Numbers  # [kind, chips]: cards alone
     rent_usd_per_h: Numbers  # [kind, size of a replica, chips]
     machines: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)  # priced so far
@@ -73,6 +76,7 @@ def prices_of(question: Question) -> Prices:
         whole=np.array([one.whole for one in kinds]),
         box=np.array([one.per_node if one.whole else 1 for one in kinds]),
         sold=np.stack([_sold(one, most=most) for one in kinds]),
+        bought=np.stack([_all_bought(one, most=most) for one in kinds]),
         cards_usd=np.stack([_cards_usd(question, one, most=most) for one in kinds]),
         rent_usd_per_h=np.stack([_rent_usd_per_h(question, one, most=most) for one in kinds]),
     )
@@ -98,6 +102,7 @@ def options(
     buys = ~here & (not only_rent) & prices.sold[kind, paid] & (np.isfinite(bought) | ~rents)
     index = np.concatenate([np.flatnonzero(here), np.flatnonzero(buys), np.flatnonzero(rents)])
     how = np.repeat([OWN, BUY, RENT], [here.sum(), buys.sum(), rents.sum()])
+    all_there = np.where(here, prices.owned[kind], prices.bought[kind, paid])
     boxes, around = _machines(
         prices, question, kind=kind[index], paid=paid[index], ranks=boxed[index], how=how
     )
@@ -107,6 +112,7 @@ def options(
         usd=np.where(how == BUY, bought[index] + around, 0.0),
         rent_usd_per_h=np.where(how == RENT, rented[index], 0.0),
         boxes=boxes,
+        idle=np.maximum(np.where(how == RENT, paid[index], all_there[index]) - n_chips[index], 0),
     )
 
 
@@ -150,6 +156,12 @@ def _sold(kind: Kind, *, most: int) -> Numbers:
     if kind.mix or kind.whole:
         return np.ones(most + 1, dtype=bool)
     return np.array([sold_count(kind.chip, int(count)) == count for count in more])
+
+
+def _all_bought(kind: Kind, *, most: int) -> Numbers:
+    """The same for every number of them; unlike cards are bought one by one."""
+    counts = np.arange(most + 1)
+    return counts if kind.mix else np.array([_bought(kind, int(count)) for count in counts])
 
 
 def _bought(kind: Kind, n_chips: int) -> int:

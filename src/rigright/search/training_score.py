@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.choice.training import Space
 from rigright.choice.training_runs import box_of
 from rigright.demand import Layout, Numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
+from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.choice.training import STAGES, WIDTHS, Space, batch_of, seq_tok_of, work_of
 from rigright.demand import Layout, PlanWish, Training, TrainingWish

@@ -132,6 +132,20 @@ class Pace:
         return row
 
 
+def pace_of(
+    law: Law, *, max_seqs: int, budget_tok: int, context_tok: int, rounds: int = 1, overlap: float = 1.0
+) -> Pace:
+    """Tables over all that passes of such a replica can hold."""
+    return Pace(
+        law,
+        most_seqs=max(-(-max_seqs // rounds), 1),
+        most_tok=max(budget_tok, 1),
+        most_context=max(context_tok, 2),
+        rounds=rounds,
+        overlap=overlap,
+    )
+
+
 def sum_s(start_s: float, slope_s: float, *, passes: int) -> float:
     """Passes each longer than the one before by the same."""
     return passes * (start_s + slope_s * (passes - 1) / 2)

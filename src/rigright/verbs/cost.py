@@ -27,7 +27,7 @@ from rigright.cost.lifetime import (
 )
 from rigright.cost.machine_price import around_usd
 from rigright.cost.money import SECONDS_PER_H, Tariff, power_usd_per_h, tariff_in
-from rigright.cost.power import Busy, busy_in, draw_w, machine_w, rented_w
+from rigright.cost.power import AT_REST, Busy, busy_in, draw_w, machine_w, rented_w
 from rigright.cost.prices import DAYS_PER_YEAR, GUESSED, price_width, priced
 from rigright.cost.renting import Contract, Lease, cheapest, reserved
 from rigright.demand import CostWish, PlanWish
@@ -194,17 +194,18 @@ def drawn(subject: Asset, *, rented: bool = False) -> tuple[Estimate, float]:
         each = []
         for (chip, each_box), held in zip(cards.items(), boxes, strict=True):
             one, count = draw_w([chip], busy), each_box * node.n_nodes
+            idle = 0 if node.is_mixed else sold_count(chip, count) - count
             if rented:
-                each.append(rented_w([chip], one, count=count))
+                each.append(rented_w([chip], one, count=count, idle=idle))
             else:
-                each.append(machine_w([chip], one, count=count, boxes=held))
+                each.append(machine_w([chip], one, count=count, idle=idle, boxes=held))
         value, low, high = (
             sum(float(getattr(one, end)[0]) for one in each) for end in ("value", "low", "high")
         )
         return Estimate(value=value, low=low, high=high)
 
     power = subject.power_w or watts(busy_in("serve"))
-    rest = watts(Busy(compute=0.0, work=0.0, duty=0.0)).value
+    rest = watts(AT_REST).value
     return (power, min(rest, power.value)) if isfinite(power.value) else (FREE, 0.0)
 
 

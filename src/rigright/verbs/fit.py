@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 from rigright.arch import count
@@ -12,7 +11,7 @@ from rigright.arch.sources import zoo
 from rigright.arch.sources.identity import identity_of
 from rigright.arch.sources.quality import rated, series_of
 from rigright.base.errors import AskError, RigError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 from rigright.choice.case import Case, fixed
 from rigright.choice.offload import can_offload, least_offload, ram_bytes, with_offload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING
 from rigright.arch.count import active_params, params
 from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 from rigright.cost.money import local_tariff, tariff_of
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
-from rigright.facts.tariffs import HOME, find_place, places
 from rigright.verbs.clock import today
 from rigright.verbs.planning.planned import Planned
 
@@ -212,6 +211,8 @@ def _tariff(wish: PlanWish, found: Found) -> tuple[Sentence, ...]:
 
 def tariff_notes(wish: PlanWish, segment: str) -> Iterator[Sentence]:
     """The price of a kWh at a place, its kind and date, and what was taken in its stead."""
+    from rigright.facts.tariffs import HOME, find_place, places
+
     place, currency = wish.place or "", wish.currency
     found = local_tariff(place, segment, customer=wish.customer)
     if found is None:

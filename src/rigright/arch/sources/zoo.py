@@ -15,7 +15,6 @@ from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources.files import parse_json
 from rigright.arch.sources.identity import identity_of, shared
-from rigright.arch.sources.spelling import own_part, spell
 from rigright.base.errors import RigError
 from rigright.base.plugin_tables import MODELS, facts
 from rigright.base.plugins import leave_out
@@ -101,6 +100,8 @@ def arch(name: str) -> Arch:
     if known is None:
         return found
     if known.base is not None and name not in names():
+        from rigright.arch.sources.spelling import own_part, spell
+
         own, base = spell(own_part(name)), spell(own_part(known.base))
         found = replace(found, stored=known.stored or own.stored or (None if base.formats else found.stored))
         found = replace(found, published=found.stored)

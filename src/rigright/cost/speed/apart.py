@@ -215,7 +215,7 @@ def prompt_alone_s(
 def token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers) -> StepTime:
     """A pass of one worker that makes the next token of so many sequences."""
     content = Pass(
-        decode_seqs=micro_seqs(np.maximum(seqs, 1), layout),
+        decode_seqs=micro_seqs(np.maximum(seqs, 1), layout, rates=rates),
         decode_context_tok=traffic.prompt_tok + traffic.output_tok / 2,
         decode_each_tok=1 + traffic.drafted_tok,
     )

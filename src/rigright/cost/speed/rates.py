@@ -205,9 +205,11 @@ def beside(
     bus = [pcie_bytes_per_s(*_slot(card, host)) for card, host in zip(cards, hosts, strict=True)]
     tables = {**corrections(SUBJECT), "streams": streams}
     own = rates_of(hosts, engine, weights=weights, tables=tables)
+    nothing = np.zeros_like(np.asarray(rates.piped, dtype=float))
     return replace(
         rates,
-        piped=np.zeros_like(np.asarray(rates.piped, dtype=float)),  # one processor, one bus: no card goes on
+        piped=nothing,  # one processor, one bus: no card goes on
+        split_layer_s=nothing,  # a pass that turns to the processor starts its layers one by one as it is
         host=Beside(
             rates=own,
             bus_bytes_per_s=np.array(bus) * _column(terms, "bus"),

@@ -8,12 +8,11 @@ first round meets a queue of prompts.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import parts_of, ranks_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, overlap_of, pipeline_gain, step
@@ -153,16 +152,20 @@ def admitted(rates: Rates, *, traffic: Traffic, limits: Limits) -> Numbers:
     return np.maximum(np.minimum(room, limits.max_seqs), 1)
 
 
-def micro_seqs(running: Numbers, layout: Layout) -> Numbers:
-    """Sequences of one pass: a pipeline shares them out over its stages, and cuts none in parts."""
-    return np.maximum(running / layout.pp, np.minimum(running, 1))
+def micro_seqs(running: Numbers, layout: Layout, *, rates: Rates) -> Numbers:
+    """Sequences of one pass: a pipeline shares them out over its stages, and cuts none in parts.
+
+    Stages that take turns with one processor have all of them in a pass: no stage goes on meanwhile.
+    """
+    stages = layout.pp if rates.host is None else 1
+    return np.maximum(running / stages, np.minimum(running, 1))
 
 
 def passes_of(
     rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> tuple[Pass, Pass, Numbers]:
     """A pass that only makes next tokens, one that takes prompts in beside them, and how full that one is."""
-    passes = micro_seqs(running, layout)
+    passes = micro_seqs(running, layout, rates=rates)
     fresh = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
     each, outputs = 1 + traffic.drafted_tok, np.maximum(traffic.output_tok, 1)
     ranks = ranks_of(layout)
@@ -194,7 +197,7 @@ def _load(
     work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> _Load:
     only, both, full = passes_of(rates, layout=layout, traffic=traffic, limits=limits, running=running)
-    passes, outputs = micro_seqs(running, layout), np.maximum(traffic.output_tok, 1)
+    passes, outputs = micro_seqs(running, layout, rates=rates), np.maximum(traffic.output_tok, 1)
     prompts = both.prefill_tok / np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
     parts = parts_of(work, layout)
     decode, mixed = (step(work, rates, layout=layout, content=one, parts=parts) for one in (only, both))

@@ -7,13 +7,13 @@ percent of measured multiplications on every class of chip.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
 from rigright.arch.count import flops_per_pair
 from rigright.arch.record import Mix, Mixer
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.links import all_reduce_s, send_s
 from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rigright.base.errors import AskError, unknown
+from rigright.base.errors import AskError
 from rigright.base.words import say
 
 _HELP = say("see --help")
@@ -14,10 +14,6 @@ _HELP = say("see --help")
 def _no_value(name: str, **_: str) -> AskError:
     hint = say("add a value; see {help}", help="--help")
     return AskError(say("{option} has no value", option=name), hint=hint)
-
-
-def _counted(name: str, count: str) -> AskError:
-    return AskError(say("{option} takes {count} values", option=name, count=count), hint=_HELP)
 
 
 def _beside(name: str, other: str) -> AskError:
@@ -31,15 +27,6 @@ def _flag(name: str, value: str) -> AskError:
     return AskError(say("{option} takes no value, got {value}", option=name, value=value), hint=_HELP)
 
 
-def _choice(name: str, value: str, *, choices: str) -> AskError:
-    plain = name.rsplit("/", maxsplit=1)[-1].lstrip("-")
-    return unknown(say("{text}", text=plain), value.strip("'"), known=[choices.replace("'", "")])
-
-
-def _kind(name: str, value: str, **_: str) -> AskError:
-    return AskError(say("{option} cannot be {value}", option=name, value=value), hint=_HELP)
-
-
 def _missing(names: str) -> AskError:
     return AskError(say("missing: {names}", names=names), hint=_HELP)
 
@@ -48,11 +35,8 @@ _KNOWN: tuple[tuple[str, Callable[..., AskError]], ...] = (
     ("argument {name}: expected one argument", _no_value),
     ("argument {name}: expected at least one argument", _no_value),
     ("argument {name}: expected at most one argument", _no_value),
-    ("argument {name}: expected {count} arguments", _counted),
     ("argument {name}: not allowed with argument {other}", _beside),
     ("argument {name}: ignored explicit argument {value}", _flag),
-    ("argument {name}: invalid choice: {value} (choose from {choices})", _choice),
-    ("argument {name}: invalid {kind} value: {value}", _kind),
     ("the following arguments are required: {names}", _missing),
     ("one of the arguments {names} is required", _missing),
 )

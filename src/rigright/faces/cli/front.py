@@ -10,6 +10,7 @@ from rigright.base import shelf, telling
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
+from rigright.options.row import DETAILS, FORMS, HELP, SHOWING, VERSION
 
 if TYPE_CHECKING:
     from rigright.base.page import Page, Shown, Table
@@ -98,11 +99,11 @@ def unknown_verb(verb: str) -> AskError:
 
 
 _OPTIONS = (
-    ("--json  --markdown  --html  --csv", say("output format; text by default")),
-    ("--why", say("show formulas, facts and their sources")),
-    ("--lang en|zh", say("language; default: from the locale")),
-    ("--color auto|always|never", say("colours; auto: only on a terminal, and not if NO_COLOR is set")),
-    ("--width CELLS", say("output width in columns; default: the terminal's")),
-    ("--version", say("show the version")),
-    ("--help", say("show help; after a command: help for that command")),
+    ("  ".join(f"--{form}" for form in FORMS), say("output format; text by default")),
+    *(
+        (f"{one.flag} {one.metavar}".rstrip(), meaning)
+        for one in (*SHOWING, VERSION)
+        if one.name not in FORMS and one is not DETAILS and (meaning := one.help) is not None
+    ),
+    (HELP.flag, say("show help; after a command: help for that command")),
 )

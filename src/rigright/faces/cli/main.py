@@ -12,30 +12,18 @@ from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rigright import __version__
 from rigright.base import shelf
 from rigright.base.words import ENGLISH, LANGUAGES, Sentence, clean, pick_language, say, tell
-from rigright.faces.cli import own_runs
 from rigright.faces.cli.answer import Answer, noted
 from rigright.faces.cli.front import ASKS, TAGLINE, about, front_page, tells, unknown_verb, verbs
-from rigright.faces.cli.parser import Parser, add_output, split_command
+from rigright.faces.cli.options import groups
+from rigright.faces.cli.parser import Parser, split_command
 from rigright.faces.cli.terminal import hush, open_mouth, screen
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
 
 if TYPE_CHECKING:
     from rigright.base.page import Page
 
-MACHINE = "machine"  # the stage whose figures are read or measured; a verb of it that can say why adds that
-DETAILED = {
-    "plan",
-    "explain",
-    "fit",
-    "compare",
-    "simulate",
-    "build",
-    "sweep",
-    "cost",
-}  # whose short answer has a long one behind it
 PRICED = {
     "plan",
     "report",
@@ -88,9 +76,7 @@ def _run(arguments: list[str], language: str) -> int:
         before, verb, after = [*before, "--help"], next(iter(after), None), []
     if verb is None:
         # no verb: the version, or help on the whole
-        parser = Parser("rigright", TAGLINE, language=language)
-        parser.add_argument("--version", action="version", version=f"rigright {__version__}")
-        add_output(parser, language)
+        parser = Parser("rigright", TAGLINE, taken=groups(None), language=language)
         options = parser.read([one for one in before if one not in {"-h", "--help"}])
         _show(Answer(front_page, lambda _: tells(about(), language)), options, language=language)
         return 0
@@ -112,7 +98,7 @@ def answering(verb: str, options: argparse.Namespace) -> Iterator[Answer]:
             from rigright.verbs.own_prices import use as use_prices
 
             stack.enter_context(use_prices(getattr(options, "prices", None)))
-        if verb not in own_runs.VERBS:
+        if not hasattr(options, "anchors"):
             yield _plugged(answer(options))
             return
         from rigright.verbs.own_runs import sentence, use
@@ -145,16 +131,8 @@ def _say_left_out(language: str) -> None:
 
 def verb_parser(verb: str, language: str) -> Parser:
     """The parser of one verb."""
-    file = verb.replace("-", "_")
-    parser = Parser(f"rigright {verb}", shelf.take(ASKS, file, bears="SUMMARY"), language=language)
-    shelf.take(ASKS, file, bears="add")(parser)
-    if verb in own_runs.VERBS:
-        own_runs.add_anchors(parser)
-    add_output(
-        parser, language, why=shelf.take(ASKS, file, bears="STAGE") != MACHINE, details=verb in DETAILED
-    )
-    parser.brief()
-    return parser
+    summary = shelf.take(ASKS, verb.replace("-", "_"), bears="SUMMARY")
+    return Parser(f"rigright {verb}", summary, taken=groups(verb), language=language)
 
 
 def _show(answer: Answer, options: argparse.Namespace, *, language: str) -> None:

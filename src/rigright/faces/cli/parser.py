@@ -9,24 +9,23 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from rigright.base.errors import AskError
-from rigright.base.words import LANGUAGES, Sentence, say, sentences, tell
+from rigright.base.words import Sentence, say, sentences, tell
+from rigright.faces.cli.options import ARGUMENTS, BEHIND, OPTIONS, Group, add, check
 from rigright.faces.cli.terminal import columns
+from rigright.options.readers import cells
 from rigright.report.cells import wrap
 
-_POSITIONALS = say("arguments")
-_OPTIONS = say("options")
-_OUTPUT = say("output")
-_HELP = say("show this help")
 _ANY = say("[options]")
 _COMMAND = say("COMMAND ...")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser for one verb, with the options that every verb knows."""
+    """A parser for the arguments of one verb, or of the program."""
 
-    def __init__(self, prog: str, summary: Sentence, *, language: str) -> None:
+    def __init__(self, prog: str, summary: Sentence, *, taken: Sequence[Group], language: str) -> None:
         self.width: int | None = None  # of help, where the user says so
-        self.takes_command = False  # what stands behind "--" is the user's own command, not for us to read
+        self.taken = taken
+        self.takes_command = any(one.count == BEHIND for _, rows in taken for one in rows)
         super().__init__(
             prog=prog,
             description=tell(summary, language),
@@ -36,13 +35,11 @@ class Parser(argparse.ArgumentParser):
         )
         self.language = language
         self._positionals.title, self._optionals.title = (
-            tell(_POSITIONALS, language),
-            tell(_OPTIONS, language),
+            tell(ARGUMENTS, language),
+            tell(OPTIONS, language),
         )
-        self.add_argument("-h", "--help", action="help", help=str(_HELP))
-
-    def brief(self) -> None:
-        """Let usage name what must be given, and no more; the options are listed below it anyway."""
+        add(self, taken)
+        # usage names what must be given, and no more; the options are listed below it anyway
         must = [_needed(action) for action in self._actions if action.required or not action.option_strings]
         behind = ["--", tell(_COMMAND, self.language)] if self.takes_command else []
         self.usage = " ".join([self.prog, *must, tell(_ANY, self.language), *behind]).replace("%", "%%")
@@ -65,6 +62,7 @@ class Parser(argparse.ArgumentParser):
                     say("{option} has no value", option=option),
                     hint=say("add a value; see {help}", help="--help"),
                 )
+        check(self.taken, options)
         options.command = behind
         return options
 
@@ -132,54 +130,6 @@ class Formatter(argparse.HelpFormatter):
 def translate(text: str, language: str) -> str:
     """A sentence without values, known by its English text."""
     return sentences(language).get(text, text)
-
-
-def add_output(
-    parser: argparse.ArgumentParser, language: str, *, why: bool = True, details: bool = False
-) -> None:
-    """The options of every verb; `why` where figures are computed, `details` where the answer is long."""
-    group = parser.add_argument_group(tell(_OUTPUT, language))
-    form = group.add_mutually_exclusive_group()
-    for name, text in (
-        ("json", say("print JSON for scripts")),
-        ("markdown", say("print Markdown")),
-        ("html", say("print one self-contained HTML page")),
-        ("csv", say("print the first table as CSV")),
-    ):
-        form.add_argument(
-            f"--{name}", dest="form", action="store_const", const=name, default="text", help=str(text)
-        )
-    if why:
-        told = str(say("show formulas, facts and their sources"))
-        group.add_argument("--why", action="store_true", help=told)
-    if details:
-        told = str(say("show everything: all options, every part, all assumptions"))
-        group.add_argument("--details", action="store_true", help=told)
-    group.add_argument("--lang", choices=LANGUAGES, help=str(say("language; default: from the locale")))
-    group.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help=str(say("colours; auto: only on a terminal, and not if NO_COLOR is set")),
-    )
-    group.add_argument(
-        "--width",
-        type=cells,
-        metavar="CELLS",
-        help=str(say("output width in columns; default: the terminal's")),
-    )
-
-
-def cells(text: str) -> int:
-    """A width of a screen in cells."""
-    from rigright.report.screen import LEAST_CELLS
-
-    if not text.isdecimal() or not LEAST_CELLS <= int(text[:9]) <= 10_000:
-        raise AskError(
-            say('cannot read "{text}" as a width', text=text),
-            hint=say("use a whole number from {least} to 10000", least=LEAST_CELLS),
-        )
-    return int(text)
 
 
 def unknown_argument(argument: str, known: Sequence[str]) -> AskError:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rigright.base.words import CHINESE, say, tell
-from rigright.report.screen import LEAST_CELLS, Screen
+from rigright.options.readers import LEAST_CELLS
+from rigright.report.screen import Screen
 
 _LOOK_ALIKES = {
     "█": "#", "▓": "=", "▒": "+", "░": "o", "▚": "%", "▙": "*", "▞": "x", "▛": "z", "·": ".", "•": "-",

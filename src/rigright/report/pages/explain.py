@@ -26,12 +26,6 @@ from rigright.report.pages.brief import (
     show_tokens,
     strained,
 )
-from rigright.report.pages.samples import (
-    sample_lines,
-    sample_rate,
-    sample_table,
-    samples_table,
-)
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.verbs.serving.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
 
@@ -72,6 +66,8 @@ def _brief(result: Explained) -> Iterator[Part]:
         alone = result.fullest.chip_id.startswith(CPU_ID)
         yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
+        from rigright.report.pages.samples import samples_table
+
         yield samples_table(result.samples)
 
 
@@ -123,6 +119,8 @@ def _detailed(result: Explained) -> Iterator[Part]:
         if result.speed.audio_h_per_h is None:
             yield Points(items=tuple(speed_lines(result.speed)))
     if result.samples is not None:
+        from rigright.report.pages.samples import sample_lines, sample_table
+
         yield sample_table(result.samples)
         yield Points(items=tuple(sample_lines(result.samples)))
     if result.remedies:
@@ -197,6 +195,8 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))
         return with_commas([told, ttft, cache])
     if result.samples is not None:
+        from rigright.report.pages.samples import sample_rate
+
         return with_commas([sample_rate(result.samples)])
     return say("{spare} to spare", spare=show_bytes(result.fullest.spare_bytes))
 

@@ -147,8 +147,10 @@ def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
         "max_seqs": work.max_seqs,
         "utilisation": work.utilisation,
         **{name: _cut(layout, name) for name in CUTS},
-        "attention_dp": layout.attention_dp,
+        "attention_dp": layout.attention_dp or None,
     }  # fmt: skip
+    if plan.has_experts and layout.tp > 1:  # else these would be chosen anew
+        said |= {"ep": layout.ep, "attention_dp": layout.attention_dp}
     return said | dict.fromkeys(LENGTHS if words.transcribes(plan) else ())
 
 

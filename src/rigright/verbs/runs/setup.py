@@ -32,7 +32,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "no-graphs": {"memory": "enforce_eager"},
     **{name: dict.fromkeys(("inference", "memory", "training"), name) for name in ("tp", "pp")},
     "ep": dict.fromkeys(("inference", "training"), "ep"),
-    "attention-dp": {"inference": "attention_dp"},
+    **{name: {"inference": "attention_dp"} for name in ("attention-dp", "no-attention-dp")},
     "dp": dict.fromkeys(("memory", "training"), "dp"),
     "cp": {"training": "cp"},
     "batch": {"inference": "load", "training": "global_batch"},
@@ -55,7 +55,7 @@ class RunSetup:
         for option, columns in COLUMNS.items():
             value = self.values.get(option)
             if value is not None and kind in columns:
-                found[columns[kind]] = _text(value)
+                found[columns[kind]] = "true" if option == "no-graphs" else _text(value)  # eager, then
         if self.values.get("on"):
             node = find_node(str(self.values["on"]))
             if node.has_no_cards and node.host is not None and kind == "inference":
@@ -117,7 +117,7 @@ def planned_setup(planned: PlannedRun) -> RunSetup:
         "micro-batch": work.get("micro_batch"),
         **{name: work.get(name) for name in ("method", "optimizer", "precision", "sharding", "recompute")},
         **{name: layout.get(name) for name in ("tp", "pp", "dp", "ep", "cp")},
-        "attention-dp": layout.get("attention_dp") or None,
+        "attention-dp": layout.get("attention_dp"),
     }
     return RunSetup(values={name: value for name, value in told.items() if value not in (None, "")})
 
@@ -136,8 +136,8 @@ def _host_cells(host: Host) -> dict[str, str]:
 def _text(value: object) -> str:
     if isinstance(value, tuple):
         return str(value[0])
-    if value is False:  # of --no-graphs
-        return "true"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 

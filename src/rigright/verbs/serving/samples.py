@@ -8,21 +8,12 @@ import numpy as np
 
 from rigright.choice.case import Case
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import (
-    PAINT,
-    READ,
-    BatchTime,
-    Network,
-    batch_time,
-    beside_bytes,
-    network_of,
-    network_rates,
-    network_speed,
-    precisions,
-)
+from rigright.cost.images.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
 from rigright.facts.chips import Chip
+from rigright.predict.images import BatchTime
+from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.predict.timed import SampleSpeed
 
 PARTS = ("compute", "memory", "fixed")
@@ -42,7 +33,7 @@ def sample_speed(case: Case) -> SampleSpeed | None:
     compiled = None
     if network.does != READ:
         compiled = _speed(case, network, run=replace(run, compiled=True), each=each)
-    time = _time(case.cards[0].chip, network, run=run, each=each)
+    time = _time(case, network, chip=case.cards[0].chip, run=run, each=each)
     every = each * len(case.cards)  # all cards' samples
     return SampleSpeed(
         unit="texts" if network.does == READ else "images",
@@ -66,8 +57,8 @@ def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> Estimat
     """What all cards come to, unlike ones too; None where a chip's rate is not stated."""
     told = []
     for card in case.cards:
-        rate = each / _one(_time(card.chip, network, run=run, each=each).total_s)
-        told.append(network_speed(network, card.chip, value=rate))
+        rate = each / _one(_time(case, network, chip=card.chip, run=run, each=each).total_s)
+        told.append(network_speed(network, card.chip, value=rate, engine=case.engine.id))
     value, low, high = (sum(getattr(one, name) for one in told) for name in ("value", "low", "high"))
     if not np.isfinite(value):
         return None
@@ -75,8 +66,9 @@ def _speed(case: Case, network: Network, *, run: ImageRun, each: int) -> Estimat
     return Estimate(value=value, low=low, high=high, mark=least.mark)
 
 
-def _time(chip: Chip, network: Network, *, run: ImageRun, each: int) -> BatchTime:
-    return batch_time(network, network_rates(network, (chip,), run=run), batch=each)
+def _time(case: Case, network: Network, *, chip: Chip, run: ImageRun, each: int) -> BatchTime:
+    rates = network_rates(network, (chip,), run=run, engine=case.engine.id)
+    return batch_time(network, rates, batch=each)
 
 
 def _one(value: object) -> float:

@@ -51,6 +51,8 @@ def read_setup(asked: str) -> SimulationSetup:
     ranks = math.prod(fields[cut] or 1 for cut in ("tp", "pp", "dp"))
     engine = fields["engine"] or "vllm"
     counts = {ours: fields[theirs] for theirs, ours in COUNTS.items() if ours is not None}
+    if counts["tp"] is not None:  # it ran: what nobody names there was not turned on
+        counts |= {"ep": counts["ep"] or 1, "attention_dp": False}
     return SimulationSetup(
         model=fields["arch"],
         machine=f"{fields['n_chips'] or ranks}x {fields['chip']}",

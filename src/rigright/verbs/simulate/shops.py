@@ -10,23 +10,18 @@ from rigright.base import shelf
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.case import Case
-from rigright.choice.offload import beside_cards
 from rigright.cost.memory_kv import token_bytes
-from rigright.cost.speed.dealt import Dealt
 from rigright.cost.speed.parts import ranks_of
-from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.service import Limits
-from rigright.cost.speed.step import overlap_of
-from rigright.cost.speed.work import work_of
 from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.kv_formats import find_kv_format
-from rigright.predict.ranks import dealt_of, worst
-from rigright.predict.served import server_rates
+from rigright.predict.passes import pass_law, reached
+from rigright.predict.ranks import worst
 from rigright.predict.speed import replicas_of
 from rigright.sim.fleet import Handover, ReplicaFleet
-from rigright.sim.law import law_of, pace_of
 from rigright.sim.load import Load
+from rigright.sim.pace import pace_of
 from rigright.sim.server import Shop
 from rigright.verbs.simulate.wish import PlayWish
 
@@ -54,24 +49,12 @@ def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)
-    dealt = dealt_of(case)
-    work = work_of(case.arch, weights=case.serving.weights, kv=case.serving.kv)
-    rates = _rates(case, dealt)
-    if dealt is not None:
-        rates = dealt.evened(rates, work=work, chunk_tok=budget)
-    chips = tuple(card.chip for card in case.cards) if dealt is None else dealt.chips
-    work, rates = beside_cards(case, work, rates=rates, chips=chips)
-    law = law_of(
-        work,
-        rates,
-        layout=replace(case.layout, dp=1),
-        shares=None if dealt is None else dealt.shares,
-    )
+    law = pass_law(case, budget_tok=budget)
     longest = int(np.max(load.prompt_tok + load.output_tok, initial=LEAST_CONTEXT_TOK))
     return Shop(
         pace=pace_of(
-            law, layout=case.layout, max_seqs=max_seqs, budget_tok=budget,
-            context_tok=longest, overlap=float(np.min(overlap_of(work, rates))),
+            law.seconds, max_seqs=max_seqs, budget_tok=budget, context_tok=longest, rounds=law.rounds,
+            overlap=law.overlap,
         ),
         manner=shelf.take(POLICIES, policy, bears="MANNER"),
         pick=shelf.take(POLICIES, policy, bears="pick"),
@@ -81,7 +64,7 @@ def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
         budget_tok=budget,
         chunks=policy not in WHOLE_PROMPTS if wish.chunks is None else wish.chunks,
         most_context_tok=case.arch.max_context_tok,
-        request_s=float(np.max(rates.request_s)),
+        request_s=law.request_s,
     )  # fmt: skip
 
 
@@ -121,12 +104,6 @@ def _blocks(case: Case, limits: Limits) -> tuple[int, int]:
     return int(pool_tok) // block_tok, block_tok
 
 
-def _rates(case: Case, dealt: Dealt | None = None) -> Rates:
-    every = {card.chip.id: card.chip for card in case.cards}
-    chips = tuple(every.values()) if dealt is None else dealt.chips
-    return server_rates(chips, case.engine, weights=case.serving.weights)
-
-
 def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> ReplicaFleet:
     """Replicas of the case, and workers for prompts alone where they were asked for."""
     replicas = int(case.layout.dp) * wish.replicas
@@ -145,7 +122,7 @@ def fleet_of(case: Case, shop: Shop, *, wish: PlayWish) -> ReplicaFleet:
 
 def handover_of(case: Case) -> Handover:
     """Each rank sends its part of a cache to its like, between boxes."""
-    wire = _rates(case).wire
+    wire = reached(case, chunk_tok=1).rates.wire
     element_bytes = find_kv_format(case.serving.kv).element_bytes
     size = np.max(token_bytes(case.arch, case.layout, element_bytes=element_bytes)) / case.layout.pp
     return Handover(

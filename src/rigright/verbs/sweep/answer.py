@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.base.errors import RigError
+from rigright.base.record import replace
 from rigright.base.words import ENGLISH, tell
 from rigright.options.read import read_wish
 from rigright.options.rows import options_of

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import READ, network_of, network_rates, network_speed, train_time
+from rigright.cost.images.networks import READ, network_of
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
 from rigright.cost.wires import wire_of
 from rigright.facts.nodes import Node
+from rigright.predict.images import Learning
+from rigright.predict.samples import network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
 from rigright.verbs.training.case import Case
 
@@ -27,10 +29,9 @@ def learning_speed(case: Case, node: Node) -> SampleSpeed | None:
         return None
     run = ImageRun(precision="fp32" if case.training.precision == "fp32" else "16bit")
     chips = tuple(dict.fromkeys(card.chip for card in node.cards))
-    time = train_time(
-        network, network_rates(network, chips, run=run), batch=case.training.micro_batch,
-        ranks=case.layout.dp, wire=wire_of(chips),
-    )  # fmt: skip
+    rates = network_rates(network, chips, run=run, trains=True)
+    learning = Learning(ranks=case.layout.dp, wire=wire_of(chips))
+    time = train_time(network, rates, batch=case.training.micro_batch, learning=learning)
     slowest = int(np.argmax(np.broadcast_to(time.total_s, len(chips))))
     step_s = _at(time.total_s, slowest)
     if not np.isfinite(step_s):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 from rigright.arch.sources.copies import copied
 from rigright.base.errors import RigError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.weights import weights_bytes

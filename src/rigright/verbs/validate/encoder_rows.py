@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,9 @@ from rigright.arch.record import Arch
 from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say, with_semicolons
-from rigright.cost.bands import banded
-from rigright.cost.known import known_of_one, ran
-from rigright.cost.speed.encoder import SUBJECT, encode_s, encoder_rates
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
+from rigright.predict.encoded import encoded_rates, encoded_s, texts_told
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.record import Prediction
 
@@ -32,8 +31,9 @@ class EncoderAsk:
     chip: Chip
     arch: Arch
     precision: str
-    samples: float
-    length_tok: float
+    cards: int  # that each read their part of the batch
+    samples: float  # of one
+    tok: float
     filled: float
     assumed: tuple[Sentence, ...]
 
@@ -50,6 +50,7 @@ def read_encoder(row: Row) -> EncoderAsk:
     length = row.get("prompt_tok")
     if length is None:
         assumed.append(say("{column} not stated: assuming {value}", column="prompt_tok", value=USUAL_TOK))
+    cards = int(row.get("n_chips") or 1)
     skips = bool(row.get("padding_skipped"))
     if skips:
         assumed.append(say("padding is skipped: assuming sequences of half the maximum length"))
@@ -58,8 +59,9 @@ def read_encoder(row: Row) -> EncoderAsk:
         chip=find_chip(row.get("chip") or ""),
         arch=arch,
         precision=(row.get("weights") or "fp16").strip().lower(),
-        samples=float(row.get("load") or 1),
-        length_tok=float(length or USUAL_TOK),
+        cards=cards,
+        samples=float(ceil((row.get("load") or 1) / cards)),
+        tok=float(length or USUAL_TOK),
         filled=FILLED if skips else 1.0,
         assumed=tuple(assumed),
     )
@@ -67,9 +69,9 @@ def read_encoder(row: Row) -> EncoderAsk:
 
 def encoder_figures(asks: Sequence[EncoderAsk], tables: Mapping[str, Any] | None = None) -> np.ndarray:
     """Milliseconds of each."""
-    rates = [encoder_rates((ask.chip,), ask.engine, precision=ask.precision, tables=tables) for ask in asks]
+    rates = [encoded_rates((ask.chip,), ask.engine, precision=ask.precision, tables=tables) for ask in asks]
     seconds = [
-        encode_s(ask.arch, rate, samples=ask.samples, length_tok=ask.length_tok, filled=ask.filled)[0]
+        encoded_s(ask.arch, rate, samples=ask.samples, tok=ask.tok, filled=ask.filled)[0]
         for ask, rate in zip(asks, rates, strict=True)
     ]
     return np.array(seconds, dtype=float) * KILO
@@ -78,15 +80,15 @@ def encoder_figures(asks: Sequence[EncoderAsk], tables: Mapping[str, Any] | None
 def predict_encoder(row: Row) -> Prediction:
     """The latency of a batch."""
     ask = read_encoder(row)
-    value = float(encoder_figures([ask])[0])
-    known = known_of_one(SUBJECT, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source")))
-    found = banded(SUBJECT, "latency_ms", value=value, known=known)
+    texts = float(ask.samples) * ask.cards * KILO
+    rate = texts / float(encoder_figures([ask])[0])
+    found = texts_told(rate, arch=ask.arch, engine=ask.engine, chip=ask.chip, source=row.get("source") or "")
     return Prediction(
         metric="latency_ms",
         group="latency_ms",
         measured=row.get("value"),
-        predicted=float(found.value),
-        low=float(found.low),
-        high=float(found.high),
+        predicted=texts / found.value,
+        low=texts / found.high,
+        high=texts / found.low,
         why=with_semicolons(ask.assumed),
     )

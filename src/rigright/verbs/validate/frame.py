@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
+from rigright.base.record import replace
 from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.verbs.runs.files import STDIO, Text, gather, known
@@ -172,19 +173,28 @@ class _Rows:
         return tuple(self._judged)
 
     def _answer(self) -> None:
-        self._answers |= _answers(self._read, known=self._answers)
-        self._judged += [_judge(one, answers=self._answers) for one in self._read]
+        asks = [one.asks for one in self._read]
+        self._answers |= _answers(self._read, asks, known=self._answers)
+        self._judged += [
+            _judge(one, asks=some, answers=self._answers) for one, some in zip(self._read, asks, strict=True)
+        ]
         self._read.clear()
 
 
 def _answers(
-    asked: Sequence[_ReadRow], *, known: Mapping[tuple[object, ...], Answer]
+    asked: Sequence[_ReadRow],
+    asks: Sequence[tuple[object, ...]],
+    *,
+    known: Mapping[tuple[object, ...], Answer],
 ) -> dict[tuple[object, ...], Answer]:
     """What each new question comes to; rows that ask the same are predicted once, rows of a kind together."""
     found: dict[tuple[object, ...], Answer] = {}
     for kind in {one.kind.name: one.kind for one in asked}.values():
-        mine = (one for one in asked if one.kind.name == kind.name and isinstance(one.entry, Entered))
-        unlike = {asks: one.row for one in mine if (asks := one.asks) not in known}
+        unlike = {
+            some: one.row
+            for one, some in zip(asked, asks, strict=True)
+            if one.kind.name == kind.name and isinstance(one.entry, Entered) and some not in known
+        }
         rows = list(unlike.values())
         answers = (
             [caught(kind.predict, row) for row in rows] if kind.together is None else kind.together(rows)
@@ -193,13 +203,15 @@ def _answers(
     return found
 
 
-def _judge(asked: _ReadRow, *, answers: Mapping[tuple[object, ...], Answer]) -> Judged:
+def _judge(
+    asked: _ReadRow, *, asks: tuple[object, ...], answers: Mapping[tuple[object, ...], Answer]
+) -> Judged:
     """A row beside what was predicted; an unreadable cell, or an error, becomes the reason why not."""
     kind, raw, line = asked.kind, asked.raw, asked.line
     if not isinstance(asked.entry, Entered):
         predictions = _unanswered(kind, raw, why=asked.entry)
     else:
-        answer = answers[asked.asks]
+        answer = answers[asks]
         told = _unanswered(kind, raw, why=answer.whole) if isinstance(answer, RigError) else answer
         predictions = tuple(map(asked.entry.told, told))
     wrong = {column: _fault(raw, column, line=line) for column in asked.faults if column in kind.measured}

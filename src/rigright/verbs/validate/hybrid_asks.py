@@ -18,6 +18,7 @@ from rigright.cost.speed.reach import stream_terms
 from rigright.cost.speed.work import Gemm, InRam, Work, work_of
 from rigright.cost.weights import weights_bytes
 from rigright.demand import Serving, ServingWish
+from rigright.facts.cabling import Stated, cabled
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
@@ -26,7 +27,8 @@ from rigright.facts.formats import find_format
 from rigright.facts.host_words import find_host
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.kv_formats import find_kv_format
-from rigright.facts.nodes import Card
+from rigright.facts.nodes import Card, in_slots
+from rigright.predict.beside import BesideCase
 from rigright.predict.told import STREAMS
 from rigright.verbs.validate.models import model_of
 
@@ -52,24 +54,10 @@ _RANGE = re.compile(r"\((\d{1,18})\.\.(\d{1,18})\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridAsk:
-    """What a row asks."""
+    """What a row asks: the case, and the figure of it."""
 
     metric: str
-    engine: Engine
-    arch: Arch
-    work: Work
-    weights: str
-    chips: tuple[Chip, ...]  # none: the processor works alone
-    host: Host
-    threads: int | None
-    ram: InRam
-    disk_share: float  # of what lies in main memory, that has no room there and is read from the disk
-    computes: bool  # the processor works on prompts of any length: rows of weights lie as only it reads them
-    ubatch_tok: int | None
-    prompt_tok: float
-    output_tok: float
-    seen_tok: float
-    seqs: int
+    case: BesideCase
     assumed: tuple[Sentence, ...]
 
 
@@ -80,9 +68,8 @@ def read_hybrid(row: Row) -> HybridAsk:
     weights, elem_share = _weights(row, arch)
     work = work_of(arch, weights=weights, kv=find_kv_format((row.get("kv") or "f16").split()[0]).id)
     work = replace(work, gemms=tuple(_fitted(gemm, row, share=elem_share) for gemm in work.gemms))
-    chips = _chips(row)
-    offload = row.get("offload") or ""
-    host = _host(row)
+    offload, host = row.get("offload") or "", _host(row)
+    chips = _in_slots(_chips(row), host)
     if chips and "bus" not in stream_terms(
         corrections(STREAMS), engine, chip=host_chip(host), weights=weights
     ):
@@ -96,25 +83,25 @@ def read_hybrid(row: Row) -> HybridAsk:
     for column, value in USUAL_TOK.items():
         if row.get(column) is None:
             assumed.append(say("{column} not stated: assuming {value}", column=column, value=value))
-    return HybridAsk(
-        metric=row["metric"],
+    case = BesideCase(
         engine=engine,
         arch=arch,
         work=work,
         weights=weights,
-        chips=chips,
+        cards=chips,
         host=host,
         disk_share=_beyond(row, work, ram=ram),
         threads=row.get("threads"),
         ram=ram,
         computes=repacked,
-        ubatch_tok=None if ubatch is None else int(ubatch[1]),
+        ubatch_tok=None if ubatch is None else float(ubatch[1]),
         prompt_tok=_tok(row, "prompt_tok"),
         output_tok=_tok(row, "output_tok"),
         seen_tok=float(row.get("context_depth") or 0),
         seqs=int(row.get("batch") or 1),
-        assumed=tuple(assumed),
+        alone=row.get("mode") in {"single", "batch"},
     )
+    return HybridAsk(metric=row["metric"], case=case, assumed=tuple(assumed))
 
 
 def _tok(row: Row, column: str) -> float:
@@ -170,6 +157,12 @@ def _chips(row: Row) -> tuple[Chip, ...]:
         found += [find_chip(many[2])] * int(many[1] or 1) if many else []
     cards = int(row.get("n_gpus") or len(found))
     return tuple(found * (cards // len(found)) or found) if len(set(found)) == 1 else tuple(found)
+
+
+def _in_slots(chips: tuple[Chip, ...], host: Host) -> tuple[Chip, ...]:
+    """Cards as the machine's slots feed them."""
+    stated = in_slots(Stated(), host, cards=len(chips))
+    return tuple(cabled(chip, stated, cards=len(chips))[0] for chip in chips)
 
 
 def _host(row: Row) -> Host:

@@ -24,6 +24,8 @@ from rigright.facts.chips import Chip
 from rigright.facts.cpu_rates import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
+from rigright.predict.images import ImageCase, Place
+from rigright.verbs.serving.pictures import resized
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
 UNPADDED = 0.5  # of the longest text, on average, where texts are packed without padding: MLPerf BERT
@@ -67,14 +69,7 @@ _TORCH = re.compile(r"pt(\d)")
 class ImageAsk:
     """One row."""
 
-    work: ImageWork
-    kind: ImageKind
-    run: ImageRun
-    chip: Chip | None  # None: on a processor
-    cpu: CpuRate | None  # None: on a chip
-    batch: float  # samples of one chip
-    ranks: float
-    train: bool
+    case: ImageCase
     assumed: Sentence | None = None
     wider: float = 1.0  # the band, where the network is a guess
 
@@ -84,8 +79,8 @@ def read_image(row: Row) -> ImageAsk:
     gpu = row.get("gpu") or row.get("chip")
     if not gpu:
         raise AskError(say("the row has no chip: gpu is empty"))
-    cpu = _processor(gpu) if gpu.upper().startswith("CPU") else None
-    chip = find_chip(gpu) if cpu is None else None
+    place: Place = _processor(gpu) if gpu.upper().startswith("CPU") else find_chip(gpu)
+    chip = place if isinstance(place, Chip) else None
     work, kind, assumed, wider = work_of_row(row)
     uncounted = row.get("n_gpus") is None and _SERVER.search(row.get("model") or "") is not None
     ranks = float(row.get("n_gpus") or (SERVER_CARDS if uncounted else 1))
@@ -99,14 +94,15 @@ def read_image(row: Row) -> ImageAsk:
     shared = ranks if batch and batch * many > fits else 1.0
     each = batch * many / shared if batch else fits
     return ImageAsk(
-        work=work,
-        kind=kind,
-        run=run,
-        chip=chip,
-        cpu=cpu,
-        batch=max(each, 1.0),
-        ranks=ranks,
-        train=train,
+        case=ImageCase(
+            work=work,
+            kind=kind,
+            run=run,
+            place=place,
+            batch=max(each, 1.0),
+            ranks=ranks,
+            trains=train,
+        ),
         assumed=assumed,
         wider=wider * _doubt(row, engine=run.engine, counted=not uncounted),
     )
@@ -224,6 +220,10 @@ def _described(
         return replace(work, **{part: getattr(work, part) * share for part in parts}), arch_kind(
             zoo.arch(source)
         )
+    known = zoo.exact(name)
+    if known is not None and zoo.arch(known).task == "vision":
+        arch = zoo.arch(known) if image_px is None else resized(zoo.arch(known), int(image_px))
+        return work_of_arch(arch), arch_kind(arch)
     plain = name.partition(".")[0]
     found = classifier(plain, image_px=None if image_px is None else int(image_px)) or _near(plain, image_px)
     return None if found is None else (work_of_arch(found), kind_of(name))

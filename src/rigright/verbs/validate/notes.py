@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from rigright.base.record import dataclass
@@ -12,6 +12,7 @@ from rigright.base.tables import DATA, CellReader, Row, read_cells, read_toml
 from rigright.verbs.validate.named import named
 
 MOST_CHARS = 2000  # of a text that is read
+MANY = 8192  # texts, for all words, that are remembered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +30,14 @@ class Noted:
 def filled(kind: str, row: Row, *, raw: Mapping[str, str], readers: Mapping[str, CellReader]) -> Row:
     """A row whose empty cells hold what its note says of them."""
     found: Row = {}
+    texts: dict[tuple[str, ...], str] = {}
     for words in noted(kind):
         if row.get(words.column) is not None or words.column in found or not _holds(words, row):
             continue
-        text = "; ".join(filter(None, (raw.get(name) or "" for name in words.sources)))
-        match = words.pattern.search(text[:MOST_CHARS])
-        cell = None if match is None else words.cell or next(filter(None, match.groups()), None)
+        if words.sources not in texts:
+            texts[words.sources] = "; ".join(filter(None, (raw.get(name) or "" for name in words.sources)))
+        text = texts[words.sources]
+        cell = _said(words, text[:MOST_CHARS]) if text else None
         if cell is not None:
             try:
                 found[words.column] = readers[words.column](cell)
@@ -50,6 +53,13 @@ def noted_cells(
     """The typed cells of a row, those that its notes fill among them; and the columns that cannot be read."""
     row, faults = read_cells(raw, readers, required=required)
     return filled(kind, row, raw=raw, readers=readers), faults
+
+
+@lru_cache(maxsize=MANY)
+def _said(words: Noted, text: str) -> str | None:
+    """What a text says of them; runs of one place often bear one note."""
+    match = words.pattern.search(text)
+    return None if match is None else words.cell or next(filter(None, match.groups()), None)
 
 
 def _holds(words: Noted, row: Row) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rigright.arch.record import Arch
+from rigright.base.record import replace
 from rigright.base.units import KILO
 from rigright.cost.memory_device import device_of
 from rigright.cost.power import Busy, draw_w

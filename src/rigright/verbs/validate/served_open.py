@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,12 +9,13 @@ from rigright.arch.record import Arch
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
+from rigright.cost.weights import has_experts
 from rigright.demand import ServingWish
 from rigright.facts.nodes import find_node
 from rigright.verbs.validate.served_asks import WorkerSplit, cuts_of
 
 MANY = 4096  # questions whose cases are kept
-_CUT = ("tp", "pp", "ep", "attention_dp")
+_CUT = ("tp", "pp", "dp", "ep", "attention_dp")
 
 
 def is_question(row: Row) -> bool:
@@ -30,25 +30,22 @@ def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
     """A question with its engine, formats, context and layout, and a sentence for each that it left open."""
     cards = row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
     _, cut = cuts_of(row, chips=cards, assumed=[])
-    spread_open = cut is not None and cut.ep > 1 and not cut.attention_dp and not _says_spread(row)
-    layout_open = ("tp",) if cut is None and cards > 1 else ("attention_dp",) if spread_open else ()
+    wish = _wish(row, cut)
     # what people set is open in their own runs too; what engines do by themselves is not
     open_too = () if row.get("value") else ("kv", "context_tok")
-    left = [*(name for name in ("engine", "weights", *open_too) if not row.get(name)), *layout_open]
+    left = [name for name in ("engine", "weights", *open_too) if not row.get(name)]
+    left += _open_cuts(wish, arch, cards=cards)
     if not left or not row.get("chip"):
         return row, ()
     each = len(find_node(row["chip"]).cards)  # some cards bear two chips
-    machine = f"{max(cards // each, 1)}x {row['chip']}"
-    case = _case(arch, machine, wish=_wish(row, cut))
-    if spread_open:  # what is told of the layout may be that of the case which nothing is told of
-        free = _case(arch, machine, wish=_wish(row, None))
-        case = free if replace(free.layout, attention_dp=False) == case.layout else case
+    case = _case(arch, f"{max(cards // each, 1)}x {row['chip']}", wish=wish)
     serving, layout, engine = case.serving, case.layout, case.engine
     backend = engine.backend_on(case.cards[0].chip.vendor)
     chosen: Row = {
-        "engine": engine.id, "engine_version": engine.version, "backend": backend, "n_chips": cards,
+        "engine": engine.id, "engine_version": engine.version, "backend": backend,
+        "n_chips": layout.tp * layout.pp * layout.dp,
         "weights": serving.weights, "kv": serving.kv, "context_tok": float(serving.context_tok),
-        **{name: getattr(layout, name) for name in _CUT}, "dp": None, "attn_dp": None,
+        **{name: getattr(layout, name) for name in _CUT}, "attn_dp": None,
     }  # fmt: skip
     notes = [
         say("{column} not stated: assuming {value}", column=name, value=_shown(chosen, name)) for name in left
@@ -56,9 +53,13 @@ def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
     return row | chosen, tuple(notes)
 
 
-def _says_spread(row: Row) -> bool:
-    """Whether a row says of attention that it is, or is not, in ranks with sequences of their own."""
-    return any(row.get(name) is not None for name in ("attention_dp", "attn_dp"))
+def _open_cuts(wish: ServingWish, arch: Arch, *, cards: int) -> list[str]:
+    """What is open of a layout and may be this or that; all of it goes by its first column."""
+    if wish.tp is None:
+        return ["tp"] if cards > 1 else []
+    of_cards = ("pp", "dp") if wish.tp * (wish.pp or 1) * (wish.dp or 1) < cards else ()
+    of_experts = ("ep", "attention_dp") if wish.tp > 1 and has_experts(arch) else ()
+    return [name for name in (*of_cards, *of_experts) if getattr(wish, name) is None]
 
 
 def _shown(chosen: Row, name: str) -> str:
@@ -66,7 +67,7 @@ def _shown(chosen: Row, name: str) -> str:
     if name == "engine":
         return f"{chosen['engine']} {chosen['engine_version']}"
     if name == "tp":
-        cuts = [f"{part} {chosen[part]}" for part in _CUT[:3] if chosen[part] > 1]
+        cuts = [f"{part} {chosen[part]}" for part in ("tp", "pp", "ep") if chosen[part] > 1]
         return " ".join([*cuts, *(["attention_dp"] if chosen["attention_dp"] else [])]) or "1"
     if name == "attention_dp":
         return "yes" if chosen[name] else "no"
@@ -93,15 +94,19 @@ def _wish(row: Row, cut: WorkerSplit | None) -> ServingWish:
         budget_tok=tokens("max_num_batched_tokens"),
         max_seqs=tokens("max_num_seqs"),
         utilisation=row.get("gpu_memory_utilization"),
-        **({} if cut is None else _told(cut)),
+        **({} if cut is None else _told(row, cut)),
     )
 
 
-def _told(cut: WorkerSplit) -> dict[str, Any]:
-    """A layout as somebody asks for it."""
-    return {
+def _told(row: Row, cut: WorkerSplit) -> dict[str, Any]:
+    """A layout as somebody asks for it; what a run says nothing of its engine did by itself."""
+    left = set() if row.get("value") else {name for name in ("pp", "dp", "ep") if row.get(name) is None}
+    if not cut.attention_dp and all(row.get(name) is None for name in ("attention_dp", "attn_dp")):
+        left.add("attention_dp")
+    said = {
         "tp": cut.tp, "pp": cut.pp, "dp": cut.workers, "ep": cut.ep, "attention_dp": cut.attention_dp,
     }  # fmt: skip
+    return {name: value for name, value in said.items() if name not in left}
 
 
 @lru_cache(maxsize=MANY)

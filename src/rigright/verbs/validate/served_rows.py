@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from rigright.base.errors import RigError
+from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons

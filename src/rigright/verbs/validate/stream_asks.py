@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
+from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.units import from_gib
 from rigright.base.words import Sentence, say
@@ -132,6 +133,14 @@ def engine_of(row: Row) -> Engine:
     asked = (row.get("engine") or "").strip().lower()
     if not asked:
         raise AskError(say("engine is empty"))
+    version, day = row.get("engine_version") or "", row.get("measured") or ""
+    if not is_dated(version):
+        version = f"{version} {day}".strip()
+    return _engine(asked, version, backend=row.get("backend") or "", flash=row.get("fa"))
+
+
+@cache
+def _engine(asked: str, version: str, *, backend: str, flash: bool | None) -> Engine:
     called = corrections(SUBJECT)["callings"].get(asked)
     if called is None:
         engine = find_engine(asked)
@@ -139,19 +148,15 @@ def engine_of(row: Row) -> Engine:
         like = engines()[called["like"]]
         says = like.says if called["like"] == called["engine"] else {}
         engine = replace(like, id=called["engine"], split=called["split"], says=says)
-    version, day = row.get("engine_version") or "", row.get("measured") or ""
-    if not is_dated(version):
-        version = f"{version} {day}".strip()
     engine = replace(engine, version=version) if version else engine
-    return _built(engine, row) if engine.backends else engine
+    return _built(engine, said=backend, flash=flash) if engine.backends else engine
 
 
-def _built(engine: Engine, row: Row) -> Engine:
+def _built(engine: Engine, *, said: str, flash: bool | None) -> Engine:
     """The engine with the backend a row tells, and whether attention was one kernel."""
-    told = [backend_in(words) for words in (row.get("backend") or "", engine.version) if words]
+    told = [backend_in(words) for words in (said, engine.version) if words]
     backend = next((name for name, _ in told if name), engine.backend)
     options = {option for _, named in told for option in named}
-    flash = row.get("fa")
     if flash is not None:
         options.add("flash" if flash else "no-flash")
     return replace(engine, backend=backend, options=tuple(sorted(options | set(engine.options))))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.base.errors import AskError, RigError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.choice import training_runs as runs

@@ -1,6 +1,6 @@
-"""One file per command: `SUMMARY`, `add(parser)` for its arguments, `answer(options) -> Answer`.
+"""One file per command: `STAGE`, `SUMMARY`, `answer(options) -> Answer`.
 
-`SUMMARY` is a `Sentence`. Help texts are English, `help=str(say("..."))`, and shown in the chosen
-language. `options` also carries `language` ("en", "zh") and, after the stage "machine", `why` (show
-formulas and sources). Heavy imports belong inside `answer`.
+`SUMMARY` is a `Sentence`. What is typed is a row each: in `rigright.options`, in the file of the stage, under
+the command's name; `options` carries each value, read, under the row's `dest`, and `language` ("en", "zh").
+Heavy imports belong inside `answer`.
 """

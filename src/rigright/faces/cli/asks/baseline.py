@@ -6,24 +6,9 @@ import argparse
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
 SUMMARY = say("baseline of a node type: save it from a known-good node, check others against it")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `baseline`."""
-    parser.add_argument(
-        "--save", metavar="FILE", help=str(say("save GPUs, links, ports, firmware, clocks and benchmarks"))
-    )
-    parser.add_argument("--check", metavar="FILE", help=str(say("compare with a saved baseline")))
-    parser.add_argument(
-        "--bench",
-        metavar="FILE",
-        help=str(say("results of `bench --save`; default: the latest in this machine's history")),
-    )
-    add_from(parser)
 
 
 def answer(options: argparse.Namespace) -> Answer:

@@ -6,54 +6,14 @@ import argparse
 import sys
 from typing import Any
 
-from rigright.base.errors import AskError
-from rigright.base.units import parse_seconds
 from rigright.base.words import Sentence, say, tell
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.machine_options import add_baseline
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
 SUMMARY = say("measure GPUs, memory, links, disks and network; compare with reference values")
 
 _EXIT_STOPPED = 130
-_LOOPBACK = "127.0.0.1"
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `bench`."""
-    parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=str(say("only these parts; --list shows them"))
-    )
-    parser.add_argument("--quick", action="store_true", help=str(say("under half a minute, less precise")))
-    parser.add_argument("--time", metavar="TIME", help=str(say("total time limit: 20min")))
-    parser.add_argument("--on", metavar="CARDS", help=str(say("only these GPUs: 0,2")))
-    parser.add_argument("--python", metavar="PATH", help=str(say("a Python that has PyTorch")))
-    parser.add_argument("--disk", metavar="FOLDER", help=str(say("folder on the disk to measure")))
-    parser.add_argument("--peer", metavar="HOST", help=str(say("another machine, where --listen runs")))
-    parser.add_argument(
-        "--listen",
-        nargs="?",
-        const=_LOOPBACK,
-        metavar="ADDRESS",
-        help=str(say("listen for another machine's --peer until Ctrl-C; 0.0.0.0: any machine")),
-    )
-    parser.add_argument("--endpoint", metavar="URL", help=str(say("language model endpoint to measure")))
-    parser.add_argument("--model", help=str(say("model name there; default: the first one")))
-    parser.add_argument(
-        "--plan", metavar="FILE", help=str(say("send the load of this plan and compare with its prediction"))
-    )
-    parser.add_argument("--save", metavar="FILE", help=str(say("save the results, for --from")))
-    parser.add_argument("--rows", metavar="FOLDER", help=str(say("save runs for `calibrate --from`")))
-    parser.add_argument("--no-history", action="store_true", help=str(say("do not add to the history")))
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        metavar="FILE",
-        help=str(say("output of --save, or a log of nccl-tests, nvbandwidth, gpu-burn or SuperBench")),
-    )
-    add_baseline(parser)
-    parser.add_argument("--list", action="store_true", help=str(say("available parts")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -91,15 +51,9 @@ def answer(options: argparse.Namespace) -> Answer:
 def _wish(options: argparse.Namespace) -> Any:
     from rigright.verbs.bench.frame import BenchWish
 
-    budget = None if options.time is None else parse_seconds(options.time)
-    if budget is not None and budget < 1:
-        raise AskError(
-            say("--time {time} is too short to measure anything", time=options.time),
-            hint=say("for example {example}", example="5min"),
-        )
     return BenchWish(
         quick=options.quick,
-        budget_s=budget,
+        budget_s=options.time,
         devices=options.on,
         python=options.python,
         disk=options.disk,

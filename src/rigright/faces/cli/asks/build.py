@@ -12,31 +12,6 @@ STAGE = "plan"
 SUMMARY = say("a complete machine around the GPUs: parts list; or check your own list")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `build`."""
-    from rigright.faces.cli.options import add_options
-
-    parser.add_argument(
-        "what",
-        nargs="?",
-        metavar="CARDS|MODEL",
-        help=str(say('"2x rtx 4090", "8x h100 sxm"; or a model, planned first with the options below')),
-    )
-    parser.add_argument(
-        "--check",
-        metavar="FILE",
-        help=str(say("check a parts list, one part per line (cpu: ..., gpu: 2x RTX 4090); - is stdin")),
-    )
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        metavar="PLAN.json",
-        help=str(say("the machine of a plan: output of `plan --json`; - is stdin")),
-    )
-    parser.add_argument("--room", metavar="TEXT", help=str(say('power circuit: "110V 15A", "220V 16A"')))
-    add_options(parser, "plan")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Judge a list, or put a machine together."""
     named = [one for one in (options.what, options.check, options.from_file) if one is not None]

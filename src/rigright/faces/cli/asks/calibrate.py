@@ -11,24 +11,6 @@ STAGE = "know"
 SUMMARY = say("calibrate predictions to your own runs")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `calibrate`."""
-    from rigright.faces.cli.options import add_options
-
-    parser.add_argument(
-        "--from",
-        dest="own",
-        nargs="+",
-        metavar="FILE",
-        required=True,
-        help=str(say("your own runs: a table, benchmark output, a log or a folder")),
-    )
-    parser.add_argument(
-        "--out", metavar="FILE", help=str(say("where to keep your runs; default: your settings folder"))
-    )
-    add_options(parser, "calibrate")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Re-anchor."""
     from rigright.faces.cli.options import said_in

@@ -11,20 +11,6 @@ STAGE = "plan"
 SUMMARY = say("GPUs, machines or clouds side by side for one workload: speed, price, power, roofline")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `compare`."""
-    from rigright.faces.cli.options import MODEL, add_options
-
-    parser.add_argument(
-        "things",
-        nargs="+",
-        metavar="THING",
-        help=str(say('two to eight of: "4090" (as many as needed), "8x h100", "aws:p5.48xlarge", "aws"')),
-    )
-    parser.add_argument("--for", dest="model", required=True, metavar="MODEL", help=str(MODEL))
-    add_options(parser, "compare")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Compare."""
     from rigright.faces.cli.options import said_in

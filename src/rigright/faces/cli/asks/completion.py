@@ -11,40 +11,21 @@ STAGE = "know"
 SUMMARY = say("shell completion: bash, zsh, fish, powershell")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `completion`."""
-    parser.add_argument(
-        "shell",
-        metavar="SHELL",
-        help=str(
-            say(
-                "bash, zsh, fish or powershell; in bash: source <(rigright completion bash); "
-                "in PowerShell: rigright completion powershell | Out-String | Invoke-Expression"
-            )
-        ),
-    )
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Print the script."""
     from rigright.faces.cli.front import verbs
-    from rigright.faces.cli.main import verb_parser
-    from rigright.options.rows import options_of
+    from rigright.faces.cli.options import BEHIND, rows, words
     from rigright.report.pages.files import page
-    from rigright.verbs.completion import SHELLS, Completion, completion, tells
-    from rigright.verbs.export import known
-    from rigright.verbs.look_up.frame import kind_names
+    from rigright.verbs.completion import Completion, completion, tells
 
     grammar: dict[str, dict[str, tuple[str, ...] | None]] = {}
     for verb in verbs():
-        choices = {option.flag: option.choices() for option in options_of(verb) if option.choices}
+        taken = [one for one in rows(verb) if one.count != BEHIND]
         grammar[verb] = {
-            flag: None if action.nargs == 0 else choices.get(flag) or tuple(map(str, action.choices or ()))
-            for action in verb_parser(verb, "en")._actions  # noqa: SLF001 - argparse gives no other list
-            for flag in action.option_strings
+            flag: None if one.is_flag else words(one) for one in taken if not one.placed for flag in one.flags
         }
-    for verb, words in (("export", known()), ("look-up", kind_names()), ("completion", tuple(SHELLS))):
-        grammar[verb][verb] = words
+        first = next((words(one) for one in taken if one.placed), ())
+        grammar[verb] |= {verb: first} if first else {}
     name, script = f"rigright.{options.shell}", completion(options.shell, grammar=grammar)
     return Answer(
         page=lambda: page({name: script}),

@@ -12,26 +12,6 @@ STAGE = "plan"
 SUMMARY = say("cost of a machine over years: buy, rent or API, and when buying pays off")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `cost`."""
-    from rigright.faces.cli.options import MODEL, add_options
-
-    parser.add_argument(
-        "what",
-        nargs="?",
-        metavar="WHAT",
-        help=str(say('a machine ("2x rtx 4090"), a model, an instance (aws:p5.48xlarge) or a plan.json')),
-    )
-    parser.add_argument("--for", dest="model", metavar="MODEL", help=str(MODEL))
-    parser.add_argument(
-        "--from",
-        dest="from_file",
-        metavar="FILE",
-        help=str(say("a plan: output of `plan --json`; - is stdin")),
-    )
-    add_options(parser, "cost")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Cost it."""
     from rigright.demand import CostWish

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from rigright.base.units import parse_seconds, show_seconds
+from rigright.base.units import show_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.machine_options import add_from
 from rigright.faces.cli.terminal import written_over
 
 STAGE = "machine"
 SUMMARY = say("find the bottleneck of a running job: GPU, memory, CPU, disk, network, PCIe, power, heat")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `diagnose`."""
-    parser.add_argument(
-        "--for",
-        dest="live",
-        metavar="TIME",
-        help=str(say("sample now for this long: 30s; 20s without a history")),
-    )
-    parser.add_argument(
-        "--since", metavar="TIME", help=str(say("use this much of the history recorded by `watch`: 1h"))
-    )
-    parser.add_argument("--history", metavar="FILE", help=str(say("use this history instead of your own")))
-    add_from(parser)
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -36,8 +20,8 @@ def answer(options: argparse.Namespace) -> Answer:
 
     result = diagnose(
         options.from_file,
-        since_s=None if options.since is None else parse_seconds(options.since),
-        live_s=None if options.live is None else parse_seconds(options.live),
+        since_s=options.since,
+        live_s=options.live,
         history=options.history,
         progress=lambda gone_s, all_s: show_progress(gone_s, all_s, language=options.language),
     )

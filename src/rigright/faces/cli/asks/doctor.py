@@ -6,47 +6,9 @@ import argparse
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.machine_options import add_baseline, add_from
 
 STAGE = "machine"
 SUMMARY = say("find what is wrong, slow or risky on a machine: evidence, fix, verification")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `doctor`."""
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="CHECK,...",
-        help=str(say("only these checks or groups: ecc, links, nvlink_down; `look-up checks` lists them")),
-    )
-    add_from(parser)
-    parser.add_argument(
-        "--for",
-        dest="plan",
-        metavar="PLAN.json",
-        help=str(say('check for this plan: `plan --json` output, or GPUs such as "8x h100"')),
-    )
-    add_baseline(parser)
-    parser.add_argument(
-        "--before",
-        metavar="FILE",
-        help=str(say("an earlier reading of the same machine, to judge errors by their growth")),
-    )
-    parser.add_argument(
-        "--all", action="store_true", help=str(say("show every finding in full, and passed checks"))
-    )
-    parser.add_argument(
-        "--why",
-        action="store_true",
-        help=str(say("show what each check looks at, its thresholds and sources")),
-    )
-    parser.add_argument(
-        "--fix-script",
-        metavar="FILE",
-        help=str(say("write the fixes as a script, with every command commented out")),
-    )
 
 
 def answer(options: argparse.Namespace) -> Answer:

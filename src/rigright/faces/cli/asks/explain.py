@@ -11,14 +11,6 @@ STAGE = "plan"
 SUMMARY = say("one model on one machine: memory by part and GPU, limits, and what to change")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `explain`."""
-    from rigright.faces.cli.options import MODEL, add_options
-
-    parser.add_argument("model", help=str(MODEL))
-    add_options(parser, "explain")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Explain."""
     from rigright.demand import ServingWish, TrainingWish

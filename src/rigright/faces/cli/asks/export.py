@@ -7,65 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import AskError
-from rigright.base.units import parse_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer, noted
 
 STAGE = "machine"
 SUMMARY = say("launch files for a plan: vllm, sglang, llama.cpp, deepspeed ...; or monitoring: prometheus")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `export`."""
-    from rigright.faces.cli.options import add_options
-    from rigright.verbs.export import known
-
-    parser.add_argument("target", metavar="TARGET", help=", ".join(known()))
-    parser.add_argument(
-        "model", nargs="?", help=str(say("a model to plan for, with the options of `plan`; or --from"))
-    )
-    plan = parser.add_argument_group(str(say("an existing plan")))
-    plan.add_argument("--from", dest="plan_file", metavar="FILE", help=str(say("output of `plan --json`")))
-    plan.add_argument("--number", type=int, default=1, metavar="N", help=str(say("plan number; default 1")))
-    files = parser.add_argument_group(str(say("output")))
-    files.add_argument(
-        "--checkpoint",
-        metavar="NAME",
-        help=str(say("weights for the engine: a hub ID or a path")),
-    )
-    files.add_argument(
-        "--script",
-        default="train.py",
-        metavar="FILE",
-        help=str(say("training script to launch; default train.py")),
-    )
-    files.add_argument("--out", metavar="FOLDER", help=str(say("write the files here; default: print them")))
-    files.add_argument(
-        "--check",
-        metavar="COMMAND",
-        help=str(say("compare a running server with the plan: its command line, or its PID")),
-    )
-    watched = parser.add_argument_group(str(say("monitoring")))
-    watched.add_argument(
-        "--watched",
-        action="append",
-        metavar="HOST:PORT",
-        help=str(say("address of `watch --serve`; repeatable; default 127.0.0.1:9477")),
-    )
-    watched.add_argument(
-        "--alertmanager",
-        action="append",
-        default=[],
-        metavar="HOST:PORT",
-        help=str(say("where to send alerts")),
-    )
-    watched.add_argument(
-        "--token-file",
-        metavar="PATH",
-        help=str(say("token file for `watch --token`, as a path on the Prometheus host")),
-    )
-    watched.add_argument("--every", metavar="TIME", help=str(say("scrape interval; default 15s")))
-    add_options(parser, "plan")
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -154,16 +100,9 @@ def _watched(options: argparse.Namespace) -> dict[str, str]:
         )
     return export(
         options.target,
-        watched=tuple(options.watched or ()),
+        watched=tuple(options.watched),
         alertmanagers=tuple(options.alertmanager),
         token_file=options.token_file,
-        every_s=None if options.every is None else _seconds(options.every),
+        every_s=options.every,
         language=options.language,
     )
-
-
-def _seconds(text: str) -> float:
-    every_s = parse_seconds(text)
-    if every_s < 1:
-        raise AskError(say("scrape interval {time} is too short; the minimum is 1s", time=text))
-    return every_s

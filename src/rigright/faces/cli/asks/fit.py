@@ -11,21 +11,6 @@ STAGE = "plan"
 SUMMARY = say("what runs on a machine: models and formats that fit, with maximum context, best first")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `fit`."""
-    from rigright.faces.cli.options import add_options
-
-    parser.add_argument(
-        "machine",
-        nargs="?",
-        metavar="MACHINE",
-        help=str(
-            say('a GPU, a machine or a memory size: 4090, "2x 3090", 24gb, here; default: this machine')
-        ),
-    )
-    add_options(parser, "fit")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Find what fits."""
     from rigright.base.errors import AskError

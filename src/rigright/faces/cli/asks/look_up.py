@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from rigright.base.errors import AskError
-from rigright.base.units import parse_count
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
@@ -24,58 +23,6 @@ _FILTERS = {
 }
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """What can be asked."""
-    parser.add_argument(
-        "kind", nargs="?", help=str(say("chips, cpus, clouds, ...; other words are searched in all kinds"))
-    )
-    parser.add_argument("words", nargs="*", help=str(say("a name, loosely written: 4090, epyc 9554")))
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="FIELD>=VALUE",
-        help=str(say("filter such as memory>=24GB or architecture~ada; repeatable")),
-    )
-    parser.add_argument("--vendor", metavar="NAME", help=str(say("only this vendor")))
-    parser.add_argument(
-        "--segment", metavar="NAME", help=str(say("only consumer, workstation, datacenter, embedded or soc"))
-    )
-    parser.add_argument("--min-memory", metavar="SIZE", help=str(say("only with at least this memory")))
-    parser.add_argument("--since", metavar="DATE", help=str(say("only from this date: 2023 or 2023-06")))
-    _add_models(parser)
-    parser.add_argument(
-        "--sort", metavar="FIELD", help=str(say("sort by a field: numbers descending, text ascending"))
-    )
-    parser.add_argument("--reverse", action="store_true", help=str(say("reverse the order")))
-    parser.add_argument("--limit", metavar="N", help=str(say("maximum rows; 0: all")))
-    parser.add_argument("--sources", action="store_true", help=str(say("show the source of each row")))
-
-
-def _add_models(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--task", metavar="NAME", help=str(say("only models for this task: text, embed, vision ..."))
-    )
-    parser.add_argument("--family", metavar="NAME", help=str(say("only models of this family")))
-    parser.add_argument(
-        "--min-params", metavar="N", help=str(say("only models with at least this many parameters: 7B"))
-    )
-    parser.add_argument(
-        "--max-params", metavar="N", help=str(say("only models with at most this many parameters: 70B"))
-    )
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        metavar="SIZES",
-        help=str(say("a model given by its dimensions")),
-    )
-    parser.add_argument(
-        "--run-code", action="store_true", help=str(say("allow file.py:factory to run and be traced"))
-    )
-    parser.add_argument("--input", metavar="SHAPE", help=str(say("input of a traced module: 1x3x224x224")))
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Look it up."""
     from rigright.report.pages import look_up as pages
@@ -91,7 +38,7 @@ def answer(options: argparse.Namespace) -> Answer:
         where=(*short, *options.where),
         sort=options.sort,
         backwards=options.reverse,
-        limit=None if options.limit is None else parse_count(options.limit),
+        limit=options.limit,
         with_sources=options.sources,
         run_code=options.run_code,
         input_shape=options.input,

@@ -5,29 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rigright.base.errors import AskError, MissingError
+from rigright.base.errors import MissingError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
 SUMMARY = say("a server of the Model Context Protocol: the same answers for an agent")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `mcp`."""
-    parser.add_argument(
-        "--http",
-        metavar="PORT",
-        help=str(say("listen on http://127.0.0.1:PORT/mcp; default: stdio")),
-    )
-    parser.add_argument(
-        "--root",
-        metavar="FOLDER",
-        help=str(
-            say("folder that tools may read from: runs for validate, saved machines for probe and doctor")
-        ),
-    )
-    parser.add_argument("--list", action="store_true", help=str(say("list the tools and their arguments")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -39,14 +22,8 @@ def answer(options: argparse.Namespace) -> Answer:
     if root is not None and not root.is_dir():
         raise MissingError(say("there is no folder {folder}", folder=options.root))
     if not options.list:
-        agents.serve(root, port=None if options.http is None else _port(options.http))
+        agents.serve(root, port=options.http)
         options.form = "text"  # all was said
         return Answer(page=pages.ended, plain=lambda _language: None, text=str)
     listed = {name: tools.shown(name, root) for name in tools.offered(root)}
     return Answer(page=lambda: pages.page(listed), plain=lambda _language: listed, record=listed)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text[:6]) < 65_536:
-        raise AskError(say('--http "{text}": use a port such as 9478', text=text))
-    return int(text)

@@ -7,40 +7,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from rigright.base.errors import AskError
-from rigright.base.units import parse_amount, parse_seconds
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.parser import Parser
 
 STAGE = "machine"
 STARTED_S = 0.3  # by then the command runs, and need not wait for what shows the answer
 SUMMARY = say("run your own command and measure memory, utilisation, power and time; compare with a plan")
-
-
-def add(parser: Parser) -> None:
-    """The options of `measure`."""
-    parser.takes_command = True
-    parser.add_argument(
-        "--plan", metavar="FILE", help=str(say("compare with this plan: output of `plan --json`"))
-    )
-    parser.add_argument(
-        "--read",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help=str(say("a file the command writes, such as benchmark JSON: also compared with the plan")),
-    )
-    parser.add_argument("--every", metavar="TIME", help=str(say("sampling interval; default 0.2s")))
-    parser.add_argument("--steps", metavar="N", help=str(say("number of steps, for the time per step")))
-    parser.add_argument(
-        "--tokens", metavar="N", help=str(say("number of tokens, for tokens/s and energy per token"))
-    )
-    parser.add_argument(
-        "--save",
-        metavar="FILE",
-        help=str(say("save: all as JSON, or append a run to NAME.csv for `calibrate --from`")),
-    )
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -49,18 +21,16 @@ def answer(options: argparse.Namespace) -> Answer:
 
     from rigright.verbs.measure.frame import EVERY_S, measure
 
-    if options.read and options.plan is None:
-        raise AskError(say("--read needs --plan"), hint=say("add --plan FILE: output of `plan --json`"))
     beside = Timer(STARTED_S, _prepare, (options,))
     beside.daemon = True
     beside.start()
     with _output_aside() if options.form != "text" else nullcontext():
         result = measure(
             options.command,
-            every_s=EVERY_S if options.every is None else parse_seconds(options.every),
+            every_s=EVERY_S if options.every is None else options.every,
             plan=options.plan,
-            steps=None if options.steps is None else parse_amount(options.steps),
-            tokens=None if options.tokens is None else parse_amount(options.tokens),
+            steps=options.steps,
+            tokens=options.tokens,
             save_as=options.save,
         )
     if options.read:

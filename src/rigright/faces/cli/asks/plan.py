@@ -13,14 +13,6 @@ PAGES = "rigright.report.pages"
 SUMMARY = say("best machines for a model, a workload and your limits: speed, price, power")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `plan`."""
-    from rigright.faces.cli.options import MODEL, add_options
-
-    parser.add_argument("model", help=str(MODEL))
-    add_options(parser, "plan")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Plan."""
     from rigright.faces.cli.options import said_in

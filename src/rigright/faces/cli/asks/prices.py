@@ -10,35 +10,16 @@ from rigright.faces.cli.answer import Answer
 
 STAGE = "know"
 SUMMARY = say("prices: all known prices, which one is used and why; import or check your own list")
-WHATS = ("show", "import", "check", "forget")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `prices`."""
-    parser.add_argument("what", metavar="WHAT", choices=WHATS, help=str(say("show, import, check or forget")))
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help=str(
-            say("show: a card or a part (4090, ram ddr5); import, check: a CSV or JSON file, - is stdin")
-        ),
-    )
-    parser.add_argument("--used", action="store_true", help=str(say("assume cards are bought used")))
-    parser.add_argument("--currency", metavar="CODE", help=str(say("show money in this currency: CNY, EUR")))
-    parser.add_argument("--prices", metavar="FILE", help=str(say("use the prices in this file")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
     """Show, keep or judge."""
     from rigright.demand import PlanWish
-    from rigright.options.readers import currency
     from rigright.report.pages import prices as pages
     from rigright.verbs.prices import check, forget, keep, prices
 
     if options.what == "show":
-        money = "USD" if options.currency is None else currency(options.currency)
-        wish = PlanWish(used=options.used, currency=money, prices_file=options.prices)
+        wish = PlanWish(used=options.used, currency=options.currency or "USD", prices_file=options.prices)
         shown = prices(options.names, wish=wish)
         return Answer(
             page=lambda: pages.page(shown, why=options.why),

@@ -7,22 +7,9 @@ import argparse
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.machine_options import add_from
 
 STAGE = "machine"
 SUMMARY = say("inventory of this machine: GPUs, links, memory, disks, network, drivers; read-only")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `probe`."""
-    add_from(parser)
-    parser.add_argument("--save", metavar="FILE", help=str(say("save the record, for --from and --on")))
-    parser.add_argument(
-        "--bundle",
-        metavar="FILE.tar.gz",
-        help=str(say("save everything that was read, without serials, addresses and names, for sharing")),
-    )
-    parser.add_argument("--all", action="store_true", help=str(say("show every disk, port and sensor")))
 
 
 def answer(options: argparse.Namespace) -> Answer:

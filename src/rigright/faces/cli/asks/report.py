@@ -12,23 +12,6 @@ STAGE = "plan"
 SUMMARY = say("decision paper: need, options, cost over years, risks, bill of materials, acceptance test")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `report`."""
-    from rigright.faces.cli.options import add_options
-
-    parser.add_argument(
-        "what",
-        metavar="PLAN.json|MODEL",
-        help=str(say("output of `plan --json`, or a model to plan with the options below")),
-    )
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        help=str(say("output file: .html, or .pdf (needs Chromium); default: print")),
-    )
-    add_options(parser, "plan")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Write the paper."""
     from rigright.faces.cli.options import said_in

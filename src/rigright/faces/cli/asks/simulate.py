@@ -11,14 +11,6 @@ STAGE = "plan"
 SUMMARY = say("simulate traffic request by request: queueing, TTFT, TPOT, share within targets")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `simulate`."""
-    from rigright.faces.cli.options import MODEL, add_options
-
-    parser.add_argument("model", nargs="?", help=str(MODEL))
-    add_options(parser, "simulate")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Play."""
     from rigright.demand import ServingWish

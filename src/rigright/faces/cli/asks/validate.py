@@ -12,24 +12,6 @@ STAGE = "know"
 SUMMARY = say("compare predictions with measured runs: a table or benchmark output")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `validate`."""
-    from rigright.faces.cli.options import add_options
-
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help=str(say("a table of runs; output of vLLM, SGLang, llama-bench ...; a folder; - is stdin")),
-    )
-    parser.add_argument(
-        "--predictions",
-        metavar="OUT.csv",
-        help=str(say("write every prediction as CSV; - is stdout")),
-    )
-    add_options(parser, "validate")
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Validate a file."""
     from rigright.faces.cli.options import said_in

@@ -8,51 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError
-from rigright.base.units import parse_seconds
 from rigright.base.words import clean, say, tell
 from rigright.faces.cli.answer import Answer
-from rigright.faces.cli.machine_options import add_baseline
 
 if TYPE_CHECKING:
     from rigright.verbs.watch.frame import Watch
 
 STAGE = "machine"
 SUMMARY = say("live view: GPUs, host, processes, events; Prometheus metrics; history")
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `watch`."""
-    parser.add_argument(
-        "--every", metavar="TIME", default="1s", help=str(say("sampling interval: 1s, 500ms, 10s"))
-    )
-    parser.add_argument("--for", dest="for_s", metavar="TIME", help=str(say("stop after: 10min")))
-    parser.add_argument("--once", action="store_true", help=str(say("sample once and exit")))
-    parser.add_argument(
-        "--serve",
-        nargs="?",
-        const="9477",
-        metavar="[HOST:]PORT",
-        help=str(say("serve Prometheus metrics at this address; default: 127.0.0.1:9477")),
-    )
-    parser.add_argument(
-        "--token",
-        metavar="FILE",
-        help=str(say("require the token in this file for metrics; mandatory beyond 127.0.0.1")),
-    )
-    parser.add_argument(
-        "--dcgm-names",
-        action="store_true",
-        help=str(
-            say("also expose metrics under the names of NVIDIA's dcgm-exporter, for existing dashboards")
-        ),
-    )
-    parser.add_argument(
-        "--unit",
-        action="store_true",
-        help=str(say("print a systemd unit that serves metrics with these options")),
-    )
-    add_baseline(parser)
-    parser.add_argument("--no-history", action="store_true", help=str(say("do not record history")))
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -68,13 +31,13 @@ def answer(options: argparse.Namespace) -> Answer:
         raise AskError(say("--{form} needs --once", form=options.form))
     is_live = not options.once and options.form != "json" and can_live()
     wish = WatchWish(
-        every_s=parse_seconds(options.every),
+        every_s=options.every,
         keep=not (options.no_history or options.once),
         serve=options.serve,
         token_file=options.token,
         dcgm_names=options.dcgm_names,
         baseline=options.baseline,
-        for_s=None if options.for_s is None else parse_seconds(options.for_s),
+        for_s=options.for_s,
         closely=is_live,
     )
     with watch(wish) as moments:
@@ -94,11 +57,10 @@ def _unit(options: argparse.Namespace) -> Answer:
     from rigright.report.pages import files as pages
     from rigright.verbs.watch.unit import unit
 
-    parse_seconds(options.every)  # a wrong time is told now, not by the service
     text = unit(
         serve=options.serve,
         token_file=options.token,
-        every=options.every,
+        every=f"{options.every:g}s",
         dcgm_names=options.dcgm_names,
     )
     found = {"rigright-watch.service": text}

@@ -11,26 +11,6 @@ STAGE = "know"
 SUMMARY = say("web page with the same answers: plan, compare, build, doctor, live view of this machine")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `web`."""
-    parser.add_argument(
-        "--serve",
-        metavar="[HOST:]PORT",
-        default="9479",
-        help=str(say("listen address; default: 127.0.0.1:9479")),
-    )
-    parser.add_argument(
-        "--token",
-        metavar="FILE",
-        help=str(say("require the token in this file; mandatory beyond 127.0.0.1")),
-    )
-    parser.add_argument(
-        "--hub",
-        action="store_true",
-        help=str(say("allow looking up models on the hub; default: offline")),
-    )
-
-
 def answer(options: argparse.Namespace) -> Answer:
     """Serve until Ctrl-C."""
     from rigright.faces import web

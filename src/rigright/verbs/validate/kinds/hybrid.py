@@ -6,15 +6,14 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.tables import CellReader, Row, number, text
+from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
-from rigright.cost.bands import banded, figure_of
-from rigright.cost.known import known_of_one, ran
-from rigright.facts.anchors import RunCase
+from rigright.cost.bands import figure_of
 from rigright.facts.hosts import host_chip
-from rigright.predict.told import HYBRID, unsaid
+from rigright.predict.beside import beside_told
+from rigright.predict.told import HYBRID, METRICS
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
-from rigright.verbs.validate.hybrid_cases import hybrid_figure
 from rigright.verbs.validate.record import Basis, Prediction, TableKind
 
 _TEXTS = """id source measured engine engine_version model arch weights kv gpu vram_note cpu ram_type pcie
@@ -36,31 +35,27 @@ COLUMNS: dict[str, CellReader] = {
 def predict(row: Row) -> tuple[Prediction, ...]:
     """The figure a row measures."""
     ask = read_hybrid(row)
-    value = hybrid_figure(ask)
-    if not np.isfinite(value) or value <= 0:
-        raise AskError(say('"{metric}" is not a single-stream metric', metric=ask.metric))
-    chip = host_chip(ask.host)
-    case = RunCase(weights=ask.weights, load=ask.seqs, prompt_tok=ask.prompt_tok, output_tok=ask.output_tok)
-    what = ran(ask.arch, engine=ask.engine.id, source=row.get("source"), case=case)
-    known = known_of_one(HYBRID, chip, what=what)
-    known = unsaid(known, host=ask.host)
-    found = banded(HYBRID, ask.metric, value=value, known=known)
+    case, metric = ask.case, ask.metric
+    found = beside_told(case, source=row.get("source") or "").get(METRICS.get(metric, ""))
+    if found is None or not np.isfinite(found.value) or found.value <= 0:
+        raise AskError(say('"{metric}" is not a single-stream metric', metric=metric))
+    scale = KILO if metric.endswith("_ms") else 1.0
     return (
         Prediction(
-            metric=ask.metric,
-            group=ask.metric,
+            metric=metric,
+            group=metric,
             measured=row.get("value"),
-            predicted=float(found.value),
-            low=float(found.low),
-            high=float(found.high),
+            predicted=found.value * scale,
+            low=found.low * scale,
+            high=found.high * scale,
             why=with_semicolons(ask.assumed),
             basis=Basis(
                 subject=HYBRID,
-                figure=figure_of(ask.metric),
-                chip=chip.id,
-                engine=ask.engine.id,
-                model=ask.arch.name,
-                case=case,
+                figure=figure_of(metric),
+                chip=host_chip(case.host).id,
+                engine=case.engine.id,
+                model=case.arch.name,
+                case=case.asked,
             ),
         ),
     )

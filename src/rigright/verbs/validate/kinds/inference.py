@@ -92,9 +92,10 @@ def together(rows: Sequence[Row]) -> list[Answer]:
 def _as_hybrid(row: Row) -> Row | None:
     """The row as one of a model that main memory holds a part of, or all; None: cards hold it."""
     refuse(row)
+    batch = row.get("batch") or row.get("load") or 1
     if row.get("cpu") and not row.get("chip"):
-        return {**row, "gpu": None, "n_gpus": 0, "batch": row.get("batch") or 1}
-    beside = {**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1}
+        return {**row, "gpu": None, "n_gpus": 0, "batch": batch}
+    beside = {**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1, "batch": batch}
     if _SPLIT.search(row.get("offload") or ""):
         return beside
     return None if _is_served(row) or not spills(row) else beside

@@ -7,12 +7,12 @@ from math import isfinite
 from rigright.base.errors import AskError
 from rigright.base.tables import CellReader, Row, number, text
 from rigright.base.words import say
-from rigright.cost.bands import banded
 from rigright.cost.images.rates import SUBJECT
-from rigright.cost.known import Known, Ran, known_of_one
+from rigright.cost.known import Ran
 from rigright.facts.anchors import FULL, RunCase
+from rigright.facts.chips import Chip
+from rigright.predict.images import ImageCases, samples_told
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, side
-from rigright.verbs.validate.image_cases import cases, samples_per_s
 from rigright.verbs.validate.image_rows import read_image
 from rigright.verbs.validate.record import Basis, Prediction, TableKind
 
@@ -31,48 +31,32 @@ COLUMNS: dict[str, CellReader] = {
 def predict(row: Row) -> tuple[Prediction, ...]:
     """Samples a second of all chips together."""
     ask = read_image(row)
-    speed = float(samples_per_s(cases([ask]))[0])
+    case, model = ask.case, row.get("model") or ""
+    speed = float(ImageCases.of([case]).samples_per_s()[0])
     if not isfinite(speed):
         raise AskError(say("no peak rate known for {chip} in this precision", chip=row.get("gpu") or ""))
-    figure = "samples, training" if ask.train else "samples"
     told = (row.get(name) for name in ("mode", "precision", "layout", "compile", "framework"))
-    case = RunCase(
+    ran = RunCase(
         weights=" ".join(filter(None, told)),
         chips=row.get("n_gpus") or 1,
         load=row.get("batch_size") or FULL,
         prompt_tok=row.get("img_size") or row.get("seq_len") or 0.0,
     )
-    found = banded(
-        SUBJECT,
-        figure,
-        value=speed,
-        known=known_of_one(
-            SUBJECT,
-            ask.chip,
-            what=Ran(
-                kind=ask.kind.kin,
-                model=row.get("model") or "",
-                source=row.get("source") or "",
-                case=case,
-            ),
-        )
-        if ask.chip is not None
-        else Known(source=False),
-    )
+    what = Ran(kind=case.kind.kin, model=model, source=row.get("source") or "", case=ran)
+    found = samples_told(speed, place=case.place, what=what, trains=case.trains)
+    chip = case.place.id if isinstance(case.place, Chip) else None
     return (
         Prediction(
             metric=SPEED,
-            group="train" if ask.train else "infer",
+            group="train" if case.trains else "infer",
             measured=row.get(SPEED),
-            predicted=float(found.value),
-            low=float(found.low) / ask.wider,
-            high=float(found.high) * ask.wider,
+            predicted=found.value,
+            low=found.low / ask.wider,
+            high=found.high * ask.wider,
             why=ask.assumed,
             basis=None
-            if ask.chip is None
-            else Basis(
-                subject=SUBJECT, figure="samples", chip=ask.chip.id, model=row.get("model") or "", case=case
-            ),
+            if chip is None
+            else Basis(subject=SUBJECT, figure="samples", chip=chip, model=model, case=ran),
         ),
     )
 

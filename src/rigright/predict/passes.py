@@ -1,0 +1,94 @@
+"""Passes of a case: what its machine reaches, and how long a pass of given content takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import numpy as np
+
+from rigright.base.record import dataclass
+from rigright.choice.case import Case
+from rigright.cost.speed.rates import Rates
+from rigright.cost.speed.step import Pass, overlap_of, step
+from rigright.cost.speed.work import Work, work_of
+from rigright.demand import Layout, Numbers
+from rigright.facts.chips import Chip
+from rigright.predict.columns import blended
+from rigright.predict.ranks import dealt_of
+from rigright.predict.served import server_rates
+
+Law = Callable[[Pass], np.ndarray]  # arrays of passes -> seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """What a machine reaches with a model."""
+
+    work: Work
+    rates: Rates  # one entry a kind of card
+    chips: tuple[Chip, ...]
+    shares: Numbers = None  # of a pass, that each card does which layers are dealt to; None: all do the same
+    takes_turns: bool = False  # all stages with one processor
+
+    @property
+    def whole(self) -> Rates:
+        """The same as one: each kind of card weighs by its part of a pass."""
+        return self.rates if self.shares is None else blended(self.rates, self.shares)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassLaw:
+    """How long passes of a replica take, and what is around them."""
+
+    seconds: Law
+    overlap: float  # of the stages of a pipeline
+    rounds: int  # micro-batches under way at once
+    request_s: float  # a request is on its way, and its answer
+
+
+def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
+    """What the cards of a case reach; unlike ones that layers are dealt to with prompts cut so."""
+    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
+    if case.serving.offload is not None and case.host is not None:
+        from rigright.predict.beside import beside_cards
+
+        work, rates = beside_cards(case)
+        return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
+    weights = case.serving.weights
+    work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
+    if dealt is None:
+        return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
+    rates = server_rates(dealt.chips, case.engine, weights=weights)
+    even = dealt.evened(rates, work=work, chunk_tok=chunk_tok)
+    return Reached(work=work, rates=even, chips=dealt.chips, shares=dealt.shares)
+
+
+def pass_law(case: Case, *, budget_tok: int) -> PassLaw:
+    """The law of one replica's passes."""
+    found = reached(case, chunk_tok=budget_tok)
+    layout = replace(case.layout, dp=1)
+    return PassLaw(
+        seconds=law_of(found.work, found.rates, layout=layout, shares=found.shares),
+        overlap=float(np.min(overlap_of(found.work, found.rates))),
+        rounds=1 if found.takes_turns else int(layout.pp),
+        request_s=float(np.max(found.rates.request_s)),
+    )
+
+
+def law_of(work: Work, rates: Rates, *, layout: Layout, shares: Numbers = None) -> Law:
+    """The law of a pass on arrays; rates of unlike chips wait for the slowest, or each does its share."""
+
+    def law(content: Pass) -> np.ndarray:
+        upright = {one.name: _upright(getattr(content, one.name)) for one in fields(Pass)}
+        times = step(work, rates, layout=layout, content=replace(content, **upright)).total_s
+        times = np.asarray(times, dtype=float)
+        each = np.broadcast_to(times, (len(content.prefill_tok), times.shape[-1] if times.ndim > 1 else 1))
+        return np.asarray(each.max(axis=1) if shares is None else each @ np.asarray(shares))
+
+    return law
+
+
+def _upright(values: Numbers) -> Numbers:
+    """One row a pass, so that columns are kinds of chip."""
+    return np.asarray(values, dtype=float)[..., None]

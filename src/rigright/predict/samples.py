@@ -1,0 +1,87 @@
+"""Networks that take whole samples: images to look at or to make, texts to read. One door for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rigright.base.record import dataclass
+from rigright.cost.diffusion import DiffusionRun
+from rigright.cost.estimate import Estimate
+from rigright.cost.images.networks import ENGINE, LOOK, READ, Network
+from rigright.cost.images.rates import ImageRun
+from rigright.cost.images.work import arch_kind, work_of_arch
+from rigright.cost.known import Ran
+from rigright.demand import Numbers
+from rigright.facts.chips import Chip
+from rigright.predict.encoded import encoded_rates, encoded_time, texts_told
+from rigright.predict.images import BatchTime, Learning, image_time, reached, samples_told
+from rigright.predict.painted import (
+    paint_rates,
+    painted_rates,
+    painted_time,
+    painted_told,
+    stepped_time,
+    stepped_told,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkRates:
+    """What chips reach; arrays with one entry a chip."""
+
+    own: Any  # as the law of such a network has them
+    compiled: bool = False
+
+
+def network_rates(
+    network: Network, chips: Sequence[Chip], *, run: ImageRun, engine: str = ENGINE, trains: bool = False
+) -> NetworkRates:
+    """What chips reach with it, in their order."""
+    if network.does == READ:
+        own: Any = encoded_rates(chips, engine, precision=run.precision)
+    elif network.does == LOOK or trains:
+        kinds = [arch_kind(network.arch)] * len(chips)
+        own = reached(chips, kinds=kinds, runs=[run] * len(chips))
+    elif network.noise is None:
+        own = paint_rates(network, chips, run=run)
+    else:
+        own = painted_rates(chips)
+    return NetworkRates(own=own, compiled=run.compiled)
+
+
+def batch_time(network: Network, rates: NetworkRates, *, batch: Numbers) -> BatchTime:
+    """From samples to what is made of them."""
+    if network.does == READ:
+        return encoded_time(network.arch, rates.own, samples=batch, tok=network.tok)
+    if network.does == LOOK:
+        return image_time(work_of_arch(network.arch, tok=network.tok), rates.own, batch=batch)
+    if network.noise is None:
+        return stepped_time(network, rates.own, batch=batch)
+    drawn: Any = network.painter
+    side = float(drawn.image_px)
+    made = DiffusionRun(
+        height=side, width=side, frames=1, steps=float(network.steps or drawn.steps), batch=batch,
+        compiled=rates.compiled,
+    )  # fmt: skip
+    return painted_time(network.noise, rates.own, run=made)
+
+
+def train_time(network: Network, rates: NetworkRates, *, batch: Numbers, learning: Learning) -> BatchTime:
+    """A training step of so many samples on each card."""
+    return image_time(work_of_arch(network.arch), rates.own, batch=batch, learning=learning)
+
+
+def network_speed(
+    network: Network, chip: Chip, *, value: float, trains: bool = False, engine: str = ENGINE
+) -> Estimate:
+    """Samples a second with their band."""
+    if network.does == READ:
+        return texts_told(value, arch=network.arch, engine=engine, chip=chip)
+    if network.does == LOOK:
+        what = Ran(kind=arch_kind(network.arch).kin, model=network.arch.name)
+        return samples_told(value, place=chip, what=what, trains=trains)
+    if network.noise is None or trains:
+        return stepped_told(value, network=network, chip=chip)
+    one = painted_told(1.0 / value, net=network.noise, chip=chip)
+    return Estimate(value=1.0 / one.value, low=1.0 / one.high, high=1.0 / one.low, mark=one.mark)

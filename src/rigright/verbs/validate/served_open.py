@@ -101,6 +101,8 @@ def _wish(row: Row, cut: WorkerSplit | None) -> ServingWish:
 def _told(row: Row, cut: WorkerSplit) -> dict[str, Any]:
     """A layout as somebody asks for it; what a run says nothing of its engine did by itself."""
     left = set() if row.get("value") else {name for name in ("pp", "dp", "ep") if row.get(name) is None}
+    if "pp" not in left:  # then all of its cards say how many replicas
+        left.discard("dp")
     if not cut.attention_dp and all(row.get(name) is None for name in ("attention_dp", "attn_dp")):
         left.add("attention_dp")
     said = {

@@ -239,3 +239,15 @@ def test_a_mode_is_read_in_any_case_and_a_share_of_memory_is_at_most_all_of_it(p
     for share in ("95", "1.5"):
         one = last(validate(put(table(SERVED | {"gpu_memory_utilization": share}))))
         assert f'"{share}"' in str(one.why)
+
+
+def test_a_cell_of_chips_that_counts_them_is_so_many(tmp_path):
+    """However it is written, and whether or not another cell says it too."""
+    head = "model,engine,chip,n_chips,tp,mode,metric,load,prompt_tok,output_tok"
+    cells = ("8x h100,,", "8x h100,,8", "8x h100,8,8", "h100,8,", "H100 x8,,", "NVIDIA H100-SXM-80GB x 8,,")
+    rows = [f"llama-3.1-70b,vllm,{cell},serve,output_tok_s_total,16,1000,200" for cell in cells]
+    file = tmp_path / "inference.csv"
+    file.write_text("\n".join([head, *rows]), encoding="utf-8")
+    found = [row.predictions[0].predicted for row in validate(str(file)).rows]
+    assert None not in found
+    assert max(found) == pytest.approx(min(found))

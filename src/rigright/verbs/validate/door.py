@@ -12,6 +12,8 @@ from rigright.base.tables import Row
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.weights import weights_bytes
 from rigright.facts.find import find_chip
+from rigright.facts.nodes import find_node
+from rigright.facts.units import devices_of
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.foreign import ReadAs
 from rigright.verbs.validate.models import model_of
@@ -73,16 +75,10 @@ def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sente
             out["arch"], out["shape"] = copy.name, None
             notes.append(say('using {model} for "{asked}"', model=copy.name, asked=named[:80]))
             wider *= COPY
-    if kind == "inference" and out.get("chip") and not (row.get("n_chips") or row.get("tp")):
-        cards = _cards(
-            out["chip"],
-            named=tuple(out.get(name) for name in ("arch", "shape", "model")),
-            weights=out.get("weights"),
-        )
-        if cards > 1:
-            out["n_chips"] = cards
-            notes.append(say("{column} not stated: assuming {value}", column="n_chips", value=cards))
-            wider *= foreign.table()["unsaid_cards"]["wider"]
+    if kind == "inference":
+        unsaid = _counted_in(out)
+        notes += unsaid
+        wider *= foreign.table()["unsaid_cards"]["wider"] if unsaid else 1.0
     if kind == "inference" and is_question(out):
         out, chosen = filled(out, model_of(out)[0])
         notes += chosen
@@ -142,6 +138,33 @@ def _cards(chip: str, *, named: tuple[str | None, ...], weights: str | None) -> 
     while size > ROOM * room * cards and cards < MOST_CARDS:
         cards *= 2
     return cards
+
+
+def _counted_in(row: Row) -> list[Sentence]:
+    """Put in the cards of a row that counts none: as the cell of its chip does, else as many as hold it."""
+    chip = row.get("chip") or ""
+    if row.get("n_chips") or not chip:
+        return []
+    row["n_chips"] = _counted(chip)
+    if row["n_chips"] or row.get("tp"):
+        return []
+    named = tuple(row.get(name) for name in ("arch", "shape", "model"))
+    cards = _cards(chip, named=named, weights=row.get("weights"))
+    if cards == 1:
+        return []
+    row["n_chips"] = cards
+    return [say("{column} not stated: assuming {value}", column="n_chips", value=cards)]
+
+
+@cache
+def _counted(chip: str) -> int | None:
+    """The cards of one kind that a cell counts itself: "8x h100"; None: it counts none."""
+    try:
+        node = find_node(chip)
+    except RigError:
+        return None
+    count = node.n_cards // devices_of(node.cards[0].chip) if node.cards and not node.is_mixed else 1
+    return count if count > 1 else None
 
 
 @cache

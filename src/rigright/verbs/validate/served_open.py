@@ -37,8 +37,9 @@ def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
     left += _open_cuts(wish, arch, cards=cards)
     if not left or not row.get("chip"):
         return row, ()
-    each = len(find_node(row["chip"]).cards)  # some cards bear two chips
-    case = _case(arch, f"{max(cards // each, 1)}x {row['chip']}", wish=wish)
+    each = len(find_node(row["chip"]).cards)  # some cards bear two chips, and some cells count theirs
+    machine = row["chip"] if cards <= each else f"{cards // each}x {row['chip']}"
+    case = _case(arch, machine, wish=wish)
     serving, layout, engine = case.serving, case.layout, case.engine
     backend = engine.backend_on(case.cards[0].chip.vendor)
     chosen: Row = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator
 
 from rigright.base.money import show_money
@@ -17,7 +16,6 @@ from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
     NAMES,
     TRAINED,
-    again,
     deciding,
     is_cpu,
     memory_bar,
@@ -27,7 +25,7 @@ from rigright.report.pages.brief import (
     overloaded,
     strained,
 )
-from rigright.report.pages.plan_next import next_commands, on_instead, unsaid
+from rigright.report.pages.plan_next import next_commands, on_instead, on_step, unsaid
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.search import named
 from rigright.search.record import Plan
@@ -55,7 +53,7 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     parts += note_lines(_notes(result, details=details), details=details)
     if result.asked and (first or other):
         found = list(next_commands(result, first) if first else [on_instead(result, other)] if other else [])
-        changed = [again(result.asked, f"--on {shlex.quote(one.on)}") for one in result.steps if one.on]
+        changed = [on_step(result, one) for one in result.steps]
         typed = [*found, *changed] if details else [*(changed or found)[:1], f"{result.asked} --details"]
         parts.append(Commands(items=tuple(typed), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
@@ -115,7 +113,9 @@ def steps_table(result: Planned) -> Table:
                 step.label,
                 cost,
                 words.formats(step.plan),
-                show_short(1 / step.plan.figures["tpot_s"].value),
+                ""
+                if (rate := words.estimate(step.plan, "output_tok_per_s")) is None
+                else show_short(rate.value),
                 show_short(step.plan.figures["ttft_s"].value),
             )
         )

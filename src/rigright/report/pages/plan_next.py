@@ -15,7 +15,7 @@ from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import again
 from rigright.search import named
 from rigright.search.record import Plan
-from rigright.verbs.planning.planned import Planned
+from rigright.verbs.planning.planned import Addition, Planned
 
 LENGTHS = frozenset({"prompt_tok", "output_tok", "context_tok"})  # fixed where windows of sound are heard
 CUTS = ("tp", "pp", "dp", "ep", "cp")
@@ -43,6 +43,13 @@ def on_instead(result: Planned, plan: Plan) -> str:
     """The same question of a machine that does."""
     machine = named.machine_flag(plan)
     return again(result.asked, f"--on {shlex.quote(machine)}")
+
+
+def on_step(result: Planned, step: Addition) -> str:
+    """The same question once something is added, or of what is rented instead."""
+    if step.on is not None:
+        return again(result.asked, f"--on {shlex.quote(step.on)}")
+    return again(result.asked, f"--on {shlex.quote(named.machine_flag(step.plan))} --rent")
 
 
 def _there(result: Planned, plan: Plan) -> list[str]:

@@ -1,11 +1,10 @@
 """Every option of a command that takes a file, with a mutant of a sound one: it is answered or refused.
 
-Which options there are is asked of the commands' own parsers; what stands here is how each is called.
+Which options there are is asked of the commands' own rows; what stands here is how each is called.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import random
@@ -18,7 +17,9 @@ from pathlib import Path
 
 from desk import result
 from rigright.base import shelf
-from rigright.faces.cli.main import ASKS, main, verb_parser
+from rigright.faces.cli.front import verbs
+from rigright.faces.cli.main import main
+from rigright.faces.cli.options import rows
 from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 
@@ -140,17 +141,13 @@ DOORS: dict[tuple[str, str], tuple[str, str]] = {  # verb and option -> the word
 
 
 def taken() -> set[tuple[str, str]]:
-    """Every option of every command that takes a file to read, as its parser has it."""
+    """Every argument of every command that takes a file to read, as its row has it."""
     return {
-        (verb, action.option_strings[0] if action.option_strings else action.dest)
-        for verb in shelf.names(ASKS)
-        for action in _actions(verb_parser(verb, "en"))
-        if FILES.search(str(action.metavar or "")) and not WRITTEN & set(action.option_strings)
+        (verb, one.dest if one.placed else one.flag)
+        for verb in verbs()
+        for one in rows(verb)
+        if FILES.search(one.metavar) and one.flag not in WRITTEN
     }
-
-
-def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    return parser._actions  # argparse shows them nowhere else
 
 
 @cache

@@ -105,7 +105,7 @@ VERBS = (  # and other words that end in s, and stand behind a value that counts
     "generates exists leaves gathers fills looks both wheels weights collectives kernels ways "
     "Windows cases prompts less faults measurements states programs fans always plus slows baseboards "
     "matches across differs supports contains sends describes returns allows exceeds produces "
-    "reaches handles expands uses"
+    "reaches handles expands uses loses"
 )
 
 

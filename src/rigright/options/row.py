@@ -20,6 +20,7 @@ TEXT = frozenset({SERVE, SPEECH})  # written token by token
 SAMPLES = frozenset({EMBED, IMAGE})
 TRAINS = frozenset({TRAIN, LEARN})
 MOST = 2**31
+ABOVE_ZERO = say("it must be above zero")
 LEAST = 1e-9  # but 0
 UNITS = {"MONEY": "usd", "POWER": "W"}  # by what stands for the value
 _NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatever is counted
@@ -121,9 +122,10 @@ class Option:
         if not isinstance(value, int | float) or isinstance(value, bool):
             return
         if value < 0 or (value == 0 and not self.zero) or value != value:  # noqa: PLR0124 - nan
+            positive = say("the minimum is {least}", least="1") if isinstance(value, int) else ABOVE_ZERO
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
-                hint=say("it must be 0 or more") if self.zero else say("it must be above zero"),
+                hint=say("it must be 0 or more") if self.zero else positive,
             )
         if 0 < value < self.least:
             raise AskError(

@@ -14,7 +14,7 @@ from rigright import __version__
 from rigright.base.units import parse_count
 from rigright.base.words import LANGUAGES, say, tell
 from rigright.faces.cli import front, main
-from rigright.options import plan_rows
+from rigright.options import rows as plan_rows
 from rigright.options.row import row
 
 COUNT = itertools.count()

@@ -15,6 +15,7 @@ from rigright.options.row import DETAILS, HELP, SHOWING, VERSION, WHY, Option
 
 Group = tuple[Sentence, tuple[Option, ...]]  # a heading of help, and what stands below it
 
+HOMES = {"plan": "rows", "machine": "machine_rows", "know": "know_rows"}  # stage -> the file of its rows
 MACHINE = "machine"  # the stage whose figures are read or measured; a verb of it that can say why adds that
 DETAILED = frozenset(
     ["plan", "explain", "fit", "compare", "simulate", "build", "sweep", "cost"]
@@ -53,13 +54,13 @@ def groups(verb: str | None) -> tuple[Group, ...]:
     if verb is None:
         return (OPTIONS, (HELP, VERSION)), (OUTPUT, tuple(one for one in SHOWING if one is not DETAILS))
     stage = shelf.take(front.ASKS, verb.replace("-", "_"), bears="STAGE")
-    told = shelf.take("rigright.options", f"{stage}_rows", bears="ROWS")[verb]()
+    told = shelf.take("rigright.options", HOMES[stage], bears="ROWS")[verb]()
     headed: dict[Sentence, list[Option]] = {ARGUMENTS: [], OPTIONS: [HELP]}
     for one in told:
         title = one.group or (ARGUMENTS if one.placed else OPTIONS)
         headed.setdefault(title, []).append(one)
     planning: tuple[Group, ...] = ()
-    if verb in shelf.take("rigright.options", f"{stage}_rows", bears="PLANNED"):
+    if verb in shelf.take("rigright.options", HOMES[stage], bears="PLANNED"):
         from rigright.options.rows import groups_of
 
         planning = groups_of(verb)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
-from rigright.base.units import parse_seconds
+from rigright.base.units import parse_count, parse_seconds
 from rigright.base.words import LANGUAGES, Sentence, say
 from rigright.options.readers import cells
 
@@ -122,7 +122,8 @@ class Option:
         if not isinstance(value, int | float) or isinstance(value, bool):
             return
         if value < 0 or (value == 0 and not self.zero) or value != value:  # noqa: PLR0124 - nan
-            positive = say("the minimum is {least}", least="1") if isinstance(value, int) else ABOVE_ZERO
+            counts = self.read is parse_count
+            positive = say("the minimum is {least}", least="1") if counts else ABOVE_ZERO
             raise AskError(
                 say("{option} is {value}", option=self.flag, value=text or f"{value:g}"),
                 hint=say("it must be 0 or more") if self.zero else positive,

@@ -143,6 +143,17 @@ def test_laws_are_called_by_predict_alone():
     refuse("one prediction", offenders, "Ask predict/: laws, their rates and their bands meet there:")
 
 
+def test_one_place_makes_a_case():
+    offenders = [
+        f"{module.path} -> Case"
+        for module in house.modules().values()
+        if "rigright.choice.case" in house.imports(module.name)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Case"
+    ]
+    refuse("one case", offenders, "Ask choice/case.py, what follows from a serving is filled in there:")
+
+
 def test_pages_read_records_and_ask_no_verb():
     offenders = [
         f"{module.path} -> {target}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
@@ -14,7 +17,7 @@ from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes, weigh
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
-from rigright.facts.engines import Engine
+from rigright.facts.engines import Engine, find_engine
 from rigright.facts.hosts import Host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
@@ -54,6 +57,19 @@ class Case:
         return replace(self, serving=serving, weights=weights)
 
 
+def case_of(arch: Arch, serving: Serving, *, layout: Layout, cards: Sequence[Card], **more: Any) -> Case:
+    """The case of a model that is served so: nothing else makes one."""
+    return Case(
+        arch=arch,
+        weights=weigh(arch, serving.weights),
+        serving=serving,
+        layout=layout,
+        engine=find_engine(serving.engine),
+        cards=tuple(cards),
+        **more,
+    )
+
+
 def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     """The case that a wish fixes, by policy alone where it leaves something open: nothing is scored.
 
@@ -87,16 +103,8 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         prompt_tok=work.prompt_tok,
     )
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
-    return Case(
-        arch=arch,
-        weights=weigh(arch, form),
-        serving=serving,
-        layout=layout,
-        engine=engine,
-        cards=cards,
-        host=node.host,
-        notes=unrun_on(engine, form, cards=cards),
-    )
+    notes = unrun_on(engine, form, cards=cards)
+    return case_of(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
 
 
 def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from rigright.arch.record import Arch
 from rigright.choice.case import Case
+from rigright.choice.case import case_of as served_case
 from rigright.choice.drafts import paid_tok
 from rigright.choice.work import traffic_of as sent
-from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, Serving, Traffic
-from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Card, find_node
 from rigright.search.record import Plan
@@ -29,13 +28,5 @@ def case_of(arch: Arch, plan: Plan) -> Case:
         cards = (Card(chip=plan.chip, index=0, total_bytes=plan.chip.mem_usable_bytes),)
     else:
         cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
-    return Case(
-        arch=arch,
-        weights=weigh(arch, work.weights),
-        serving=work,
-        layout=plan.layout,
-        engine=find_engine(work.engine),
-        cards=cards,
-        drafts=plan.drafts,
-        host=plan.host,
-    )
+    told = {"drafts": plan.drafts, "host": plan.host}
+    return served_case(arch, work, layout=plan.layout, cards=cards, **told)

@@ -11,16 +11,14 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
-from rigright.choice.case import Case, check_wish, fixed, taken_for_bf16
+from rigright.choice.case import Case, case_of, check_wish, fixed, taken_for_bf16
 from rigright.choice.layout import check_layout
 from rigright.choice.offload import asked_offload, with_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
 from rigright.choice.work import traffic_of as sent
 from rigright.cost.memory_kv import generates, takes_samples
-from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, ServingWish
-from rigright.facts.engines import find_engine
 from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node
 from rigright.search.edges import traffic_of
@@ -164,13 +162,11 @@ def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
             if card.chip.id == kind.chip.id and card.total_bytes == kind.card.total_bytes
         ]
         cards = sorted(like or cards, key=lambda card: -card.room_bytes)[: int(points.n_chips[point])]
-    return Case(
-        arch=question.arch,
-        weights=weigh(question.arch, serving.weights),
-        serving=serving,
+    return case_of(
+        question.arch,
+        serving,
         layout=layout,
-        engine=find_engine(serving.engine),
-        cards=tuple(cards),
+        cards=cards,
         host=node.host,
         traffic=traffic_of(question, float(points.load[point]), way=way),
         drafts=way.drafts,

@@ -15,12 +15,12 @@ from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.choice.case import Case
+from rigright.choice.case import case_of
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.training_setup import mixed_of
-from rigright.cost.weights import has_experts, weigh
+from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, ServerSettings, TrainerSettings
 from rigright.facts.chips import Chip, by_id
@@ -198,9 +198,7 @@ def _served(
     planned = PlannedRun(model=data["model"], plan=plan, wish=data["wish"])
     node = find_node(planned.machine or "")
     cards = node.cards * node.n_nodes
-    case = Case(
-        arch=arch, weights=weigh(arch, work.weights), serving=work, layout=layout, engine=engine, cards=cards
-    )
+    case = case_of(arch, work, layout=layout, cards=cards)
     settings = case.settings
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)
     users = plan["concurrency"]

@@ -207,6 +207,6 @@ def _wishes(arguments: list[str]) -> tuple[str, str]:
     for argument, value in pairwise([*arguments, ""]):
         name, equals, inside = argument.partition("=")
         if name == "--lang":
-            wish = inside if equals else value
+            wish = (inside if equals else value).lower()
     form = next((form for form in _FORMS if f"--{form}" in arguments), "text")
     return (pick_language(wish) if wish in {None, *LANGUAGES} else ENGLISH), form

@@ -116,7 +116,7 @@ def test_kept_prices_are_in_force_in_every_process(grid, tmp_path):
     kept = tmp_path / "prices.csv"
     kept.write_text("chip,price\nrtx-4090,111111\nh100-sxm5-80gb,333333\n", encoding="utf-8")
     bought = GRID.replace("users\n", "users,buy\n").replace(",4\n", ",4,yes\n")
-    with own_prices.use(kept):
+    with own_prices.use((str(kept), None)):
         pair_answers_as_one(grid(bought))
         paid = [float(one.cells["usd"]) for one in frame.sweep(grid(bought), workers=2).answers]
     assert min(paid) > 100_000

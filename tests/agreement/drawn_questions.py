@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import random
 from dataclasses import dataclass, fields, replace
@@ -15,6 +16,7 @@ from rigright.demand import PlanWish, ServingWish
 from rigright.facts.nodes import Node, find_node
 from rigright.search.market import Market, market_on
 from rigright.verbs.clock import today
+from rigright.verbs.validate.frame import validate
 
 SMALL = (
     "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B", "qwen3-4b", "llama-3.1-8b", "qwen3-8b",
@@ -215,3 +217,13 @@ def _played(dice: random.Random) -> Asked:
         rate_per_s=rate,
     )  # fmt: skip
     return Asked(model=dice.choice(models), wish=wish)
+
+
+def judged_rows(rows, folder):
+    """Rows as a table of runs, each as `validate` judges it."""
+    path = folder / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
+        table.writeheader()
+        table.writerows(rows)
+    return validate(str(path)).rows

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from pathlib import Path
 
 import pytest
-from drawn_questions import THOROUGH, arch_of, node_of, seeds
+from drawn_questions import THOROUGH, arch_of, judged_rows, node_of, seeds
 
 from rigright.base.errors import RigError
 from rigright.choice.case import Case
@@ -17,7 +16,6 @@ from rigright.predict.timed import SampleSpeed
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.explain_training import explain_training
-from rigright.verbs.validate.frame import validate
 
 COUNT = 60 if THOROUGH else 25
 LOOKS = (
@@ -140,13 +138,9 @@ def test_a_row_of_samples_is_predicted_as_the_question_is_answered(
     dice = random.Random(seed)  # noqa: S311 - a draw of questions
     asked = [found for found in (KINDS[kind](dice) for _ in range(COUNT)) if found is not None]
     assert len(asked) > COUNT // 3
-    path = tmp_path / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, ["id", *asked[0][0]])
-        table.writeheader()
-        table.writerows({"id": place, **row} for place, (row, _) in enumerate(asked))
+    rows = [{"id": place, **row} for place, (row, _) in enumerate(asked)]
     different = []
-    for (row, want), judged in zip(asked, validate(str(path)).rows, strict=True):
+    for (row, want), judged in zip(asked, judged_rows(rows, tmp_path), strict=True):
         found = next(one for one in judged.predictions if one.metric == FIGURE[kind])
         got, told = [found.predicted, found.low, found.high], [want.value, want.low, want.high]
         if None in got or got != pytest.approx(told, rel=1e-6):

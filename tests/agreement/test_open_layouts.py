@@ -6,7 +6,6 @@ parallel alone, or expert parallel too, the search takes what serves best; a row
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 import re
@@ -14,7 +13,7 @@ import shlex
 from typing import Any
 
 import pytest
-from drawn_questions import THOROUGH, arch_of, node_of, seeds
+from drawn_questions import THOROUGH, arch_of, judged_rows, node_of, seeds
 from test_next_commands import asked
 
 from rigright.base.errors import RigError
@@ -26,7 +25,6 @@ from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.plan import plan
 from rigright.verbs.runs.setup import setup_of
-from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.served_open import filled
 
 COUNT = 60 if THOROUGH else 20
@@ -111,13 +109,8 @@ def test_a_row_with_the_same_words_is_predicted_as_the_question_is_answered(seed
             rows.append({"id": len(rows), "metric": metric, **as_row(model, machine, told, said)})
             expected.append([getattr(figure, end) * scale for end in ("value", "low", "high")])
     assert len(rows) > COUNT
-    path = tmp_path / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
-        table.writeheader()
-        table.writerows(rows)
     different = []
-    for row, want, judged in zip(rows, expected, validate(str(path)).rows, strict=True):
+    for row, want, judged in zip(rows, expected, judged_rows(rows, tmp_path), strict=True):
         (found,) = judged.predictions
         got = [found.predicted, found.low, found.high]
         endless = got == [None] * 3 and want[0] == float("inf")

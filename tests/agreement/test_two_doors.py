@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import random
 import re
 
 import pytest
-from drawn_questions import DESK, HUGE, LARGE, MIDDLE, RACK, SMALL, THOROUGH, arch_of, node_of, seeds
+from drawn_questions import (
+    DESK,
+    HUGE,
+    LARGE,
+    MIDDLE,
+    RACK,
+    SMALL,
+    THOROUGH,
+    arch_of,
+    judged_rows,
+    node_of,
+    seeds,
+)
 
 from rigright.base.errors import RigError
 from rigright.choice.case import Case
@@ -17,7 +28,6 @@ from rigright.report.pages import explain as pages
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.serving.explained import Explained
-from rigright.verbs.validate.frame import validate
 
 COUNT = 100 if THOROUGH else 50
 SERVED = {
@@ -138,13 +148,8 @@ def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
                 rows.append({"id": len(rows), "metric": metric, **row})
                 expected.append([getattr(figure, end) * times for end in ("value", "low", "high")])
     assert len(rows) > COUNT
-    path = tmp_path / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
-        table.writeheader()
-        table.writerows(rows)
     different = []
-    for row, want, judged in zip(rows, expected, validate(str(path)).rows, strict=True):
+    for row, want, judged in zip(rows, expected, judged_rows(rows, tmp_path), strict=True):
         (found,) = judged.predictions
         got = [found.predicted, found.low, found.high]
         endless = got == [None] * 3 and want[0] == float("inf")
@@ -213,12 +218,7 @@ def test_a_part_in_main_memory_is_predicted_as_it_is_explained(seed, tmp_path):
             rows.append({"id": len(rows), "metric": metric, **row})
             expected.append((figure.value * times, figure.low * times, figure.high * times))
     assert len(rows) > COUNT // 4
-    path = tmp_path / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]))
-        table.writeheader()
-        table.writerows(rows)
-    found = [judged.predictions[0] for judged in validate(str(path)).rows]
+    found = [judged.predictions[0] for judged in judged_rows(rows, tmp_path)]
     told = [(one.predicted, one.low, one.high) for one in found]
     different = [
         (row, got, want)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import random
 import re
 
 import pytest
-from drawn_questions import LARGE, MIDDLE, RACK, SMALL, THOROUGH, node_of, seeds
+from drawn_questions import LARGE, MIDDLE, RACK, SMALL, THOROUGH, judged_rows, node_of, seeds
 
 from rigright.base.errors import RigError
 from rigright.base.units import to_gib
@@ -15,7 +14,6 @@ from rigright.demand import TrainingWish
 from rigright.report.pages import training as pages
 from rigright.verbs.explain_training import explain_training
 from rigright.verbs.training.trained import Trained
-from rigright.verbs.validate.frame import validate
 
 COUNT = 120 if THOROUGH else 40
 MODELS = (*SMALL, "google/gemma-3-4b-it", "Qwen/Qwen2.5-VL-7B-Instruct", "gpt2")
@@ -128,13 +126,8 @@ def test_a_row_of_runs_is_predicted_as_the_training_is_explained(seed, tmp_path)
             }
         )
     assert len(rows) > COUNT / 2
-    path = tmp_path / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
-        table.writeheader()
-        table.writerows(rows)
     different = []
-    for row, want, judged in zip(rows, expected, validate(str(path)).rows, strict=True):
+    for row, want, judged in zip(rows, expected, judged_rows(rows, tmp_path), strict=True):
         for found in judged.predictions:
             wanted, got = want[found.metric], [found.predicted, found.low, found.high]
             if wanted is None and got == [None] * 3:

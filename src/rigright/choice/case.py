@@ -57,7 +57,7 @@ class Case:
         return replace(self, serving=serving, weights=weights)
 
 
-def case_of(arch: Arch, serving: Serving, *, layout: Layout, cards: Sequence[Card], **more: Any) -> Case:
+def serving_case(arch: Arch, serving: Serving, *, layout: Layout, cards: Sequence[Card], **more: Any) -> Case:
     """The case of a model that is served so: nothing else makes one."""
     return Case(
         arch=arch,
@@ -104,7 +104,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     )
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
     notes = unrun_on(engine, form, cards=cards)
-    return case_of(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
+    return serving_case(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
 
 
 def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:

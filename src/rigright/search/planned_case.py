@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rigright.arch.record import Arch
-from rigright.choice.case import Case
-from rigright.choice.case import case_of as served_case
+from rigright.choice.case import Case, serving_case
 from rigright.choice.drafts import paid_tok
 from rigright.choice.work import traffic_of as sent
 from rigright.demand import PlanWish, Serving, Traffic
@@ -29,4 +28,4 @@ def case_of(arch: Arch, plan: Plan) -> Case:
     else:
         cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
     told = {"drafts": plan.drafts, "host": plan.host}
-    return served_case(arch, work, layout=plan.layout, cards=cards, **told)
+    return serving_case(arch, work, layout=plan.layout, cards=cards, **told)

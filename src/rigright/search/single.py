@@ -11,7 +11,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
-from rigright.choice.case import Case, case_of, check_wish, fixed, taken_for_bf16
+from rigright.choice.case import Case, check_wish, fixed, serving_case, taken_for_bf16
 from rigright.choice.layout import check_layout
 from rigright.choice.offload import asked_offload, with_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
@@ -162,7 +162,7 @@ def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
             if card.chip.id == kind.chip.id and card.total_bytes == kind.card.total_bytes
         ]
         cards = sorted(like or cards, key=lambda card: -card.room_bytes)[: int(points.n_chips[point])]
-    return case_of(
+    return serving_case(
         question.arch,
         serving,
         layout=layout,

@@ -15,7 +15,7 @@ from rigright.base.errors import AskError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.choice.case import case_of
+from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
@@ -198,7 +198,7 @@ def _served(
     planned = PlannedRun(model=data["model"], plan=plan, wish=data["wish"])
     node = find_node(planned.machine or "")
     cards = node.cards * node.n_nodes
-    case = case_of(arch, work, layout=layout, cards=cards)
+    case = serving_case(arch, work, layout=layout, cards=cards)
     settings = case.settings
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)
     users = plan["concurrency"]

@@ -80,7 +80,9 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
     site = Site(
         chips=chips, cards=node.n_cards, boxes=node.n_nodes, mixed=node.is_mixed, sliced=is_sliced(wish)
     )
-    engine = taken_on(arch, work, site=site)[0]
+    taken = taken_on(arch, work, site=site)
+    able = (one for one in taken if any(formats_in(arch, work, engine=one, chips=chips)))
+    engine = next(able, taken[0])
     _check_cut(engine, wish)
     form = _weights(arch, engine, node=node, work=work)
     kv = find_kv_format(work.kv[0] if work.kv else "16bit")

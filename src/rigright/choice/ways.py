@@ -56,10 +56,12 @@ class Way:
     usual: bool = True  # the engine that people take for such work on such a chip
 
 
-def ways_on(arch: Arch, wish: PlanWish, *, site: Site, more: bool = False) -> Iterator[Way]:
+def ways_on(
+    arch: Arch, wish: PlanWish, *, site: Site, more: bool = False, others: bool = False
+) -> Iterator[Way]:
     """Every way to run the model there, the usual engine and the best quality first.
 
-    `more`: unusual engines, formats and caches as well.
+    `others`: unusual engines as well; `more`: with formats and caches that lose more.
     """
     order = [one for one in taken_on(arch, wish, site=site) if not site.mixed or one.split == "layer"]
     # who buys for a few users with targets takes either engine: one user more must not make it cheaper
@@ -71,7 +73,7 @@ def ways_on(arch: Arch, wish: PlanWish, *, site: Site, more: bool = False) -> It
         for weights in forms:
             for kv in caches_in(wish, engine, chips=site.chips, more=more):
                 yield Way(engine=engine, weights=weights, kv=kv, usual=rank == 0 or bool(wish.engines))
-        if forms and not more and not wish.engines and not either:
+        if forms and not (more or others or either) and not wish.engines:
             return
 
 

@@ -341,9 +341,15 @@ def offloaded(question: Question) -> Question:
 
 
 def ways_of(
-    arch: Arch, wish: PlanWish, *, kinds: tuple[Kind, ...], more: bool = False, cut: ServingWish = _FREE
+    arch: Arch,
+    wish: PlanWish,
+    *,
+    kinds: tuple[Kind, ...],
+    more: bool = False,
+    others: bool = False,
+    cut: ServingWish = _FREE,
 ) -> tuple[Way, ...]:
-    """Every way to run it, each with the kinds it runs on; `more`: unusual ones too."""
+    """Every way to run it, each with the kinds it runs on; `more` and `others` as in `ways_on`."""
     found: dict[tuple[str, str, str, bool], list[int]] = {}
     seen: dict[object, list[tuple[str, str, str, bool]]] = {}
     for place, kind in enumerate(kinds):
@@ -355,7 +361,7 @@ def ways_of(
             site = Site(
                 chips=kind.chips, cards=cards, boxes=boxes, mixed=bool(kind.mix), sliced=is_sliced(cut)
             )
-            able = ways_on(arch, wish, site=site, more=more)
+            able = ways_on(arch, wish, site=site, more=more, others=others)
             seen[key] = [(one.engine.id, one.weights, one.kv, one.usual) for one in able]
         for way in seen[key]:
             found.setdefault(way, []).append(place)

@@ -20,7 +20,7 @@ from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of
-from rigright.search.question import Question, ask, offloaded, ways_of
+from rigright.search.question import Question, Way, ask, offloaded, ways_of
 from rigright.search.record import Found, Plan, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options, prices_of
@@ -95,7 +95,11 @@ def searched(question: Question) -> tuple[Table, tuple[Limit, ...], tuple[Limit,
 
 
 def _levels(question: Question) -> Iterator[Question]:
-    """The question, then with a shorter context where none was said, then with all that is unusual."""
+    """The question, then with a shorter context where none was said, then with what is unusual.
+
+    What is settled for at one level, told by hand, is found at the level of the same context: an unusual
+    engine is looked at in the longest context first.
+    """
     if asked_offload(question.arch, question.cut) is not None:
         yield offloaded(question)
         return
@@ -107,19 +111,25 @@ def _levels(question: Question) -> Iterator[Question]:
         for context_tok in question.contexts
     ]
     yield from shorter[:1]
-    yield offloaded(question)
-    for place, short in enumerate(shorter):
-        if place == 0:
-            yield offloaded(short)
-        yield wider(short)
-    if not question.contexts:
-        yield wider(question)
+    for one in (question, *shorter[:1]):
+        yield offloaded(one)
+    for one in (question, *shorter):
+        other = _ways(one, others=True)
+        if other != one.ways:
+            yield replace(one, ways=other)
+    for one in (question, *shorter):
+        yield wider(one)
 
 
 def wider(question: Question) -> Question:
     """The same with everything that is not usual."""
-    ways = ways_of(question.arch, question.wish, kinds=question.kinds, more=True, cut=question.cut)
-    return replace(question, more=True, ways=ways)
+    return replace(question, more=True, ways=_ways(question, more=True))
+
+
+def _ways(question: Question, *, more: bool = False, others: bool = False) -> tuple[Way, ...]:
+    return ways_of(
+        question.arch, question.wish, kinds=question.kinds, more=more, others=others, cut=question.cut
+    )
 
 
 def best(question: Question) -> tuple[Table, int] | None:

@@ -11,6 +11,7 @@ from rigright.base.record import dataclass
 
 # a number, or a numpy array of choices; `Any` keeps arrays and numbers on one path without casts
 Numbers = Any
+SETTINGS = ("budget_tok", "max_seqs", "utilisation", "graphs", "compiled")  # of an engine, that people set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,11 @@ class ServingWish:
     compiled: bool = False  # cheap operations fused by torch.compile
     gpu_layers: int | None = None  # on the cards, the head as one more; the others lie in main memory
     cpu_moe: int | None = None  # layers, from the first on, whose experts lie there
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the engine is started with, as somebody set it."""
+        return {name: getattr(self, name) for name in SETTINGS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

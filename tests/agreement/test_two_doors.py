@@ -207,7 +207,8 @@ def test_a_part_in_main_memory_is_predicted_as_it_is_explained(seed, tmp_path):
             continue  # flags that main memory has no room for
         row = {
             "engine": "llama.cpp", "engine_version": case.engine.version, "arch": model,
-            "weights": case.serving.weights, "kv": case.serving.kv, "gpu": card.replace(" + ", "+"),
+            "weights": case.serving.weights, "kv": case.serving.kv,
+            "gpu": "+".join(dict.fromkeys(one.chip.id for one in case.cards)) if card else "",
             "n_gpus": len(case.cards) if card else 0,
             "cpu": cpu, "ram_gb": gb, "ram_type": kind, "ram_channels": channels, "ram_mts": mts,
             "offload": answer.ram.flags if answer.ram else "", "batch": 1,

@@ -103,6 +103,7 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         context_tok=work.context_tok,
         batch=wish.batch or int(work.users or 1),
         prompt_tok=work.prompt_tok,
+        **wish.settings,
     )
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
     notes = unrun_on(engine, form, cards=cards)

@@ -195,15 +195,8 @@ def serving_at(table: Table, point: int, *, way: Way) -> Serving:
     """The serving of one point, set up for what runs at once, over all replicas."""
     dp = int(table.scored.points.dp[point])
     held = int(table.scored.served["held"][point])
-    return Serving(
-        engine=way.engine.asked,
-        weights=way.weights,
-        kv=way.kv,
-        offload=way.offload,
-        budget_tok=way.budget_tok,
-        context_tok=context_tok(table.question),
-        batch=held * dp,
-        prompt_tok=table.question.wish.prompt_tok,
+    return way.serving(
+        context_tok=context_tok(table.question), batch=held * dp, prompt_tok=table.question.wish.prompt_tok
     )
 
 

@@ -18,7 +18,7 @@ from rigright.choice.drafts import NONE, Drafts, drafts_of
 from rigright.choice.offload import asked_offload, can_offload, least_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, Work, contexts, work_of, works
-from rigright.demand import Offload, PlanWish, Serving, ServingWish
+from rigright.demand import SETTINGS, Offload, PlanWish, Serving, ServingWish
 from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
@@ -80,13 +80,18 @@ class Way:
     usual: bool = True  # the engine that people take for such work on such a chip
     drafts: Drafts = NONE
     offload: Offload | None = None  # what lies in main memory
-    budget_tok: int | None = None  # tokens of a pass, where it is not the engine's own
+    budget_tok: int | None = None  # tokens of a pass; None here and below: the engine's own
+    max_seqs: int | None = None
+    utilisation: float | None = None
+    graphs: bool = True
+    compiled: bool = False
 
-    def serving(self, *, context_tok: int, batch: int = 1) -> Serving:
+    def serving(self, *, context_tok: int, batch: int = 1, prompt_tok: int | None = None) -> Serving:
         """So many sequences, each so long, kept in this way."""
         return Serving(
             engine=self.engine.asked, weights=self.weights, kv=self.kv, offload=self.offload,
-            budget_tok=self.budget_tok, context_tok=context_tok, batch=batch,
+            context_tok=context_tok, batch=batch, prompt_tok=prompt_tok,
+            **{name: getattr(self, name) for name in SETTINGS},
         )  # fmt: skip
 
     @property
@@ -316,27 +321,18 @@ def offloaded(question: Question) -> Question:
         for way in ways_on(question.arch, wish, site=site):
             if not can_offload(way.engine):
                 continue
-            serving = Serving(
-                engine=way.engine.asked,
-                weights=way.weights,
-                kv=way.kv,
+            settings = question.cut.settings
+            settings["budget_tok"] = settings["budget_tok"] or way.engine.ram_batch
+            one = Way(
+                engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds) - 1,), **settings
+            )  # fmt: skip
+            serving = one.serving(
                 context_tok=wish.context_tok or (wish.prompt_tok or 0) + (wish.output_tok or 0),
                 batch=max(int(wish.users or 1), 1),
-                budget_tok=question.cut.budget_tok or way.engine.ram_batch,
             )
             found = asked or least_offload(question.arch, serving, cards=cards, host=kind.host)
             if found is not None:
-                place = len(kinds) - 1
-                ways.append(
-                    Way(
-                        engine=way.engine,
-                        weights=way.weights,
-                        kv=way.kv,
-                        kinds=(place,),
-                        offload=found,
-                        budget_tok=serving.budget_tok,
-                    )
-                )
+                ways.append(replace(one, offload=found))
     return replace(question, kinds=tuple(kinds), ways=tuple(ways), apart=False)
 
 
@@ -373,6 +369,7 @@ def ways_of(
             kv=kv,
             kinds=tuple(places),
             usual=usual,
+            **cut.settings,
         )
         for (engine, weights, kv, usual), places in found.items()
     )

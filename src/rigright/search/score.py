@@ -377,6 +377,7 @@ def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: 
             pool_tok=part.room.pool_tok,
             slots=np.floor(part.room.slots),
             seqs=seqs or DEFAULT_SEQS,
+            max_seqs=way.max_seqs or np.nan,
             budget_tok=_budget_tok(question, way),
             prefill=prefill_of(points) if points.prefill_dp[0] > 0 else None,
         )

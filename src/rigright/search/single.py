@@ -63,15 +63,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         full = found[0].question.wish
         case = case_at(*found, node=node, cut=wish)
     notes = assumed(arch, told, filled=full) if generates(arch) else ()
-    serving = replace(
-        case.serving,
-        budget_tok=wish.budget_tok or case.serving.budget_tok,
-        max_seqs=wish.max_seqs,
-        utilisation=wish.utilisation,
-        graphs=wish.graphs,
-        compiled=wish.compiled,
-        batch=wish.batch or case.serving.batch,
-    )
+    serving = replace(case.serving, batch=wish.batch or case.serving.batch)
     kept = offload or case.serving.offload
     serving = serving if kept is None else with_offload(serving, kept)
     traffic = case.traffic if generates(arch) else None

@@ -14,7 +14,7 @@ from plan_made import REJECTED, figure, memory, plan, planned, tuned
 from rigright.base.money import show_money
 from rigright.base.page import Bars, Line, Points, Table
 from rigright.base.plain import dumps
-from rigright.base.words import say
+from rigright.base.words import OLD_PRICE, say
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import verb_parser
 from rigright.report.cells import width
@@ -229,7 +229,7 @@ def test_a_bar_is_the_memory_of_a_rank():
     assert bar.limit == 31 * 2**30
 
 
-OLD = say("prices as of {date}; verify before buying", date="2023-03")
+OLD = say("prices as of {date}; verify before buying", date="2023-03").of(OLD_PRICE)
 
 
 def test_notes_of_plans_name_their_plan():

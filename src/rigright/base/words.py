@@ -21,6 +21,13 @@ CHINESE = "zh"
 LANGUAGES = (ENGLISH, CHINESE)
 CHINESE_LETTERS = "\u4e00"  # from this one on
 
+# kinds of notes
+DECIDES = "decides"  # it costs an answer its tick, and is said on line 1
+ASSUMED = "assumed"  # what nobody said: all of an answer in one line
+OF_PRICE = "price"  # beside a price
+OLD_PRICE = "old price"  # a page that names prices says it of all of them together
+DOUBT = "doubt"  # why what is cheaper does not come first
+
 
 _STEERS = pattern(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _JOINTS = "with|of|in|from|that|and|or|on|to|for|has|have"  # behind them nothing is counted
@@ -37,6 +44,11 @@ class Sentence:
     text: str
     values: tuple[tuple[str, object], ...] = ()
     chinese: str | None = None  # where it came with its English
+    kind: str = ""  # of a note: what it is to its answer, one of those below
+
+    def of(self, kind: str) -> Sentence:
+        """The same as a note of a kind."""
+        return Sentence(self.text, self.values, self.chinese, kind)
 
     def __str__(self) -> str:
         return tell(self, ENGLISH)
@@ -56,6 +68,11 @@ class Bilingual:
 def say(text: str, /, **values: object) -> Sentence:
     """Make a sentence; every template handed to this needs a translation."""
     return Sentence(text, tuple(values.items()))
+
+
+def assuming(parts: Sentence | str | None) -> Sentence:
+    """A note of what nobody said."""
+    return say("assumed: {parts}", parts=parts or "").of(ASSUMED)
 
 
 def in_both(english: str, chinese: str, *, values: Mapping[str, object]) -> Sentence:

@@ -9,7 +9,7 @@ from typing import Any
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import DECIDES, Sentence, assuming, say, with_commas
 from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import Numbers, PlanWish, Traffic
 from rigright.facts.chips import Chip
@@ -176,7 +176,7 @@ def assumed(arch: Arch, said: PlanWish, *, filled: PlanWish) -> tuple[Sentence, 
     if filled.cached_share and said.cached_share is None:
         parts.append(say("{share} of prompts cached", share=f"{filled.cached_share:.0%}"))
     told = with_commas(parts)
-    line = () if told is None else (say("assumed: {parts}", parts=told),)
+    line = () if told is None else (assuming(told),)
     return (*line, *_beyond(filled, most=arch.max_context_tok))
 
 
@@ -189,5 +189,5 @@ def _beyond(wish: PlanWish, *, most: int | None) -> tuple[Sentence, ...]:
             "{asked} tokens exceed the model's context of {most}",
             most=f"{most:,}",
             asked=f"{longest:,}",
-        ),
+        ).of(DECIDES),
     )

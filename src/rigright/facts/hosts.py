@@ -6,7 +6,7 @@ import re
 
 from rigright.base.record import dataclass
 from rigright.base.units import GIB, MEGA
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.facts.chips import Chip, memory_share
 from rigright.facts.cpus import CHANNEL_BYTES
 
@@ -86,7 +86,7 @@ class Host:
             "channels": say("{count} memory channels", count=self.channels),
         }
         shown = with_commas([words for name, words in told.items() if name in self.assumed])
-        return () if shown is None else (say("assumed: {parts}", parts=shown),)
+        return () if shown is None else (assuming(shown),)
 
 
 def _gib(size_bytes: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.units import show_bytes
-from rigright.base.words import Sentence, say
+from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.training import is_pure
 from rigright.cost.training_setup import GATHERED, mixed_of
 from rigright.demand import Layout, Training
@@ -34,7 +34,7 @@ def length_decides(
         return
     told = {"option": found.prior.option, "least": show_bytes(found.least), "most": show_bytes(found.most)}
     if found.least <= room_bytes < found.most:
-        yield say("whether it fits depends on {option}: {least} to {most} per GPU", **told)
+        yield say("whether it fits depends on {option}: {least} to {most} per GPU", **told).of(DECIDES)
     else:
         yield say("depends on {option}: {least} to {most} per GPU", **told)
 
@@ -82,10 +82,10 @@ def batch_notes(training: Training, *, layout: Layout, batch: int | None, cards:
         yield say(
             "{used} of {cards} GPUs in use: a batch of {batch} sequences cannot fill more replicas",
             used=f"{used:,}", cards=f"{cards:,}", batch=f"{batch:,}",
-        )  # fmt: skip
+        ).of(DECIDES)  # fmt: skip
     elif used < cards:
         yield say("{used} of {cards} GPUs in use: no layout that fits uses all of them",
-                  used=f"{used:,}", cards=f"{cards:,}")  # fmt: skip
+                  used=f"{used:,}", cards=f"{cards:,}").of(DECIDES)  # fmt: skip
     gathered = int(training.micro_batch * (training.accumulate or 1) * layout.dp)
     if batch is not None and gathered != batch:
         yield say(

@@ -9,7 +9,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, assuming, say
 from rigright.cost.images.networks import PACKED, PAINT, READ, Network, network_of
 from rigright.cost.memory_kv import takes_samples
 from rigright.cost.money import SECONDS_PER_H, usd_per_mtok
@@ -136,7 +136,7 @@ def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Senten
             px=network.image_px, steps=network.steps,
         )  # fmt: skip
     if network.does == READ and wish.prompt_tok is None:
-        yield say("assumed: {parts}", parts=say("texts of {tok} tokens", tok=network.tok))
+        yield assuming(say("texts of {tok} tokens", tok=network.tok))
     if trains and wish.samples is None:
         yield say("no --samples: time and total cost are not shown")
     if not trains and wish.on is None and not _wants_many(wish, trains=trains):

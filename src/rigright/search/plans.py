@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.base.units import show_bytes
-from rigright.base.words import Sentence, say
+from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say
 from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import told_in_ram
 from rigright.choice.ways import reads_gguf
@@ -329,11 +329,11 @@ def notes_of(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
 def price_notes(*, used: bool, as_of: str | None, stale: bool) -> Iterator[Sentence]:
     """What has to be told of a price."""
     if used:
-        yield say("used cards carry no warranty")
+        yield say("used cards carry no warranty").of(OF_PRICE)
     if as_of is None:
-        yield say("no price known: ranked last")
+        yield say("no price known: ranked last").of(OF_PRICE)
     elif stale:
-        yield say("prices as of {date}; verify before buying", date=as_of)
+        yield say("prices as of {date}; verify before buying", date=as_of).of(OLD_PRICE)
 
 
 def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import replace
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.choice.offload import asked_offload
 from rigright.choice.work import USUAL_TOK_PER_S, assumed, settled
 from rigright.demand import Numbers, PlanWish
@@ -174,7 +174,7 @@ def _found(table: Table, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...
 
 def _comfort(question: Question) -> Sentence:
     """What was wanted though nobody said so."""
-    return say("assumed: {parts}", parts=_wanted(question))
+    return assuming(_wanted(question))
 
 
 def _missed(question: Question) -> Sentence:

@@ -10,7 +10,7 @@ from datetime import date
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
-from rigright.base.words import Sentence, say
+from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, serving_case, taken_for_bf16
 from rigright.choice.layout import check_layout
 from rigright.choice.offload import asked_offload, with_offload
@@ -169,7 +169,11 @@ def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
 def _idle(node: Node, *, cards: int) -> tuple[Sentence, ...]:
     """Cards that are there and have nothing to do."""
     idle = node.n_cards - cards
-    return () if idle <= 0 else (say("{idle} of {cards} cards stay idle", idle=idle, cards=node.n_cards),)
+    return (
+        ()
+        if idle <= 0
+        else (say("{idle} of {cards} cards stay idle", idle=idle, cards=node.n_cards).of(DECIDES),)
+    )
 
 
 def _towers(arch: Arch) -> tuple[Sentence, ...]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence, say
+from rigright.base.words import DOUBT, Sentence, say
 from rigright.cost.bands import EDGE
 from rigright.demand import Numbers
 from rigright.predict.kept import RATES, UNPROVEN, chance
@@ -105,7 +105,7 @@ def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, 
     }
     bounds = {limit.name: limit.bound for limit in limits}
     reason = plain[worst] if worst in plain else _may(plan, worst, bound=bounds[worst])
-    return replace(plan, reasons=(reason, *plan.reasons))
+    return replace(plan, reasons=(reason.of(DOUBT), *plan.reasons))
 
 
 def _may(plan: Plan, name: str, *, bound: float) -> Sentence:

@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.units import MEGA
-from rigright.base.words import Sentence, say
+from rigright.base.words import DECIDES, Sentence, assuming, say
 from rigright.choice.training import batch_of, seq_tok_of, tokens_of
 from rigright.choice.training_runs import box_of
 from rigright.cost.estimate import Estimate
@@ -58,14 +58,13 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
     notes = []
     if wish.seq_tok is None or wish.global_batch is None:
         notes.append(
-            say(
-                "assumed: {parts}",
-                parts=say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}"),
+            assuming(
+                say("{batch} x {seq} tokens per step", batch=f"{batch:,}", seq=f"{seq:,}"),
             )
         )
     if tokens is not None and wish.train_tok is None and wish.samples is None:
         told = f"{round(tokens / MEGA):,}M"
-        notes.append(say("no --tokens: chosen for one run over {tokens} tokens", tokens=told))
+        notes.append(say("no --tokens: chosen for one run over {tokens} tokens", tokens=told).of(DECIDES))
     if tokens is None:
         notes.append(say("no --tokens: time and total cost are not shown"))
     return replace(wish, seq_tok=seq, global_batch=batch, train_tok=tokens), tuple(notes)

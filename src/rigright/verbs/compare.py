@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rigright.base.words import say
+from rigright.base.words import assuming, say
 from rigright.choice.work import AUTO, side_by_side
 from rigright.cost.estimate import scaled
 from rigright.cost.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback
@@ -40,7 +40,7 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
     found = tuple(_found(arch, thing) for thing in read)
     contenders = tuple(_contender(arch, thing, found=one) for thing, one in zip(read, found, strict=True))
     told = (note for thing in read for note in thing.notes)
-    chat = (say("assumed: {parts}", parts=say("chat")),) if (wish.work, one.work) == (AUTO, "chat") else ()
+    chat = (assuming(say("chat")),) if (wish.work, one.work) == (AUTO, "chat") else ()
     assumed = (*chat, *(note for one in found for note in one.notes))
     return Compared(
         model=arch.name,

@@ -9,20 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from rigright.base.money import USD, currency_of, show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown
 from rigright.base.units import KIB, KILO, show_seconds, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
 from rigright.choice.work import USUAL_TOK_PER_S, works
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
 
-ASSUMED = "assumed: {parts}"  # the sentence of everything that nobody said
 MOST_NOTES = 3
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
-BEYOND = "{asked} tokens exceed the model's context of {most}"
-IDLE = "{idle} of {cards} cards stay idle"
-CROWDED = "memory holds {batch} of {users} requests at the full context of {context}"
-ONE_RUN = "no --tokens: chosen for one run over {tokens} tokens"
-DECIDES = "whether it fits depends on {option}: {least} to {most} per GPU"
-ON_LINE_1 = frozenset({DECIDES, CROWDED, ONE_RUN})  # said there alone
 SERVED = {
     "weights": say("weights"),
     "cache": say("KV cache"),
@@ -131,11 +124,7 @@ def is_cpu(chip_id: str) -> bool:
 
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     """What notes say that costs an answer its tick."""
-    for note in notes:
-        if isinstance(note, Sentence) and note.text == BEYOND:
-            yield say("exceeds the model's context length")
-        elif isinstance(note, Sentence) and note.text in {IDLE, *ON_LINE_1}:
-            yield note
+    return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
 
 
 def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterator[Sentence]:
@@ -151,22 +140,21 @@ def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterat
         yield say("only {rate} tok/s per user", rate=rate) if users > 1 else say("slower than reading speed")
 
 
-def note_lines(notes: Iterable[Shown], *, details: bool) -> Iterator[Line]:
-    """All that was assumed in one line, then the other notes, each once; on one screen only the first few."""
+def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) -> Iterator[Line]:
+    """All that was assumed in one line, then the other notes, each once; on one screen only the first few.
+
+    `decided`: line 1 says what decides.
+    """
     parts: list[Shown] = []
     others: dict[Shown, None] = {}
     for note in notes:
-        if isinstance(note, Sentence) and note.text == ASSUMED:
+        if isinstance(note, Sentence) and note.kind == ASSUMED:
             parts.append(dict(note.values)["parts"])  # type: ignore[arg-type]
-        elif not isinstance(note, Sentence) or note.text not in {
-            DECIDES,
-            CROWDED,
-            ONE_RUN,
-        }:  # line 1 says that
+        elif not (decided and isinstance(note, Sentence) and note.kind == DECIDES):
             others[note] = None
     told = with_commas(dict.fromkeys(parts))
     if told is not None:
-        yield Line(said=say("assumed: {parts}", parts=told), tone="dim")
+        yield Line(said=assuming(told), tone="dim")
     shown = list(others) if details or len(others) <= MOST_NOTES else list(others)[: MOST_NOTES - 1]
     for note in shown:
         yield Line(said=note, tone="dim")

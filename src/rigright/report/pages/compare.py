@@ -10,7 +10,7 @@ from typing import Any
 from rigright.base import telling
 from rigright.base.page import Column, Commands, Curve, Line, Page, Part, Plot, Shown, Spot, Table
 from rigright.base.units import TERA, show_short
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.choice.ways import quality_class
 from rigright.demand import Serving, Training
 from rigright.facts.chips import short
@@ -290,7 +290,7 @@ def _notes(result: Compared) -> Iterator[Shown]:
     said: dict[Shown, list[str]] = {}
     for one in result.contenders:
         for note in () if one.plan is None else one.plan.notes:
-            if not (isinstance(note, Sentence) and note.text == words.OLD_PRICE):
+            if note.kind != OLD_PRICE:
                 said.setdefault(note, []).append(_name(one))
     for told, names in said.items():
         yield say("{label}: {reason}", label=", ".join(names), reason=told)

@@ -44,7 +44,7 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
         from rigright.report.pages.why import reasons_table
 
         parts.append(reasons_table(result.reasons, NAMES))
-    parts += note_lines(result.notes, details=details)
+    parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
     if result.asked:
         parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rigright.base import telling
 from rigright.base.page import Column, Commands, Page, Part, Shown, Table
 from rigright.base.units import show_bytes, show_count, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import short
 from rigright.report.pages.brief import model_name, note_lines, short_format, show_tokens
@@ -45,7 +45,7 @@ def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
             parts.append(say("concurrency {users}", users=least))
     if any(row.samples_per_s for row in shown):
         parts.append(say("batch size: 32 for text and image inputs, 1 for generated images"))
-    yield say("assumed: {parts}", parts=with_commas(parts) or "")
+    yield assuming(with_commas(parts))
 
 
 def _verdict(result: Fitted) -> Sentence:

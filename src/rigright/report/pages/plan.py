@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rigright.base.money import show_money
 from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Shown, Table
 from rigright.base.units import show_bytes, show_short, to_gib
-from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
 from rigright.facts.chips import short
 from rigright.predict.kept import SAFE
@@ -50,7 +50,7 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         parts.append(reasons_table(result.reasons, NAMES))
     if result.steps:
         parts.append(steps_table(result))
-    parts += note_lines(_notes(result, details=details), details=details)
+    parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
     if result.asked and (first or other):
         found = list(next_commands(result, first) if first else [on_instead(result, other)] if other else [])
         changed = [on_step(result, one) for one in result.steps]
@@ -258,7 +258,7 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
         for note in plan.notes:
             told.setdefault(note, []).append(str(place))
     for said, places in told.items():
-        if not details and isinstance(said, Sentence) and said.text in words.OF_PRICES:
+        if not details and isinstance(said, Sentence) and said.kind in {OF_PRICE, OLD_PRICE}:
             continue
         yield said if len(shown) == 1 else say("option {places}: {note}", places=", ".join(places), note=said)
     if details and result.found.looked_at:

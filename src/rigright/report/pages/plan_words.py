@@ -8,7 +8,7 @@ from dataclasses import replace
 from rigright.base.money import show_money
 from rigright.base.page import Shown
 from rigright.base.units import KILO, show_count, show_seconds, show_short, show_watts
-from rigright.base.words import Sentence, say, with_commas
+from rigright.base.words import DOUBT, Sentence, say, with_commas
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
@@ -34,10 +34,7 @@ UNITS = {
     "output_tok_per_s": "tok/s", "train_tok_per_s": "tok/s",
     "images_per_s": say("images/s"), "texts_per_s": say("texts/s"),
 }  # fmt: skip
-NO_PRICE = say("no price known: ranked last")
 USED_CARDS = say("used cards carry no warranty")
-OLD_PRICE = "prices as of {date}; verify before buying"
-OF_PRICES = frozenset({NO_PRICE.text, OLD_PRICE, USED_CARDS.text})  # what the page says in words of its own
 BOUNDS = {
     **TIME_NAMES,
     "cache": say("KV cache full: requests queue"),
@@ -284,7 +281,7 @@ def why(plan: Plan) -> Shown:
     if not plan.reasons:
         return ""
     first = plan.reasons[0]
-    doubtful = isinstance(first, Sentence) and first.text.startswith("cheaper, but")
+    doubtful = isinstance(first, Sentence) and first.kind == DOUBT
     return say("cheaper, less certain") if doubtful else first
 
 

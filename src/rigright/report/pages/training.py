@@ -53,7 +53,6 @@ PHASES = {
     "step": say("optimizer step"),
 }
 MOST_REMEDIES = 3
-IDLE = "{used} of {cards} GPUs in use"  # how notes on cards without work begin
 MOST_STAGES = 8  # shown one by one; the rest in `--json`
 
 
@@ -63,7 +62,7 @@ def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
     parts: list[Part] = list(_detailed(result)) if details else list(_brief(result))
     if why:
         parts.append(_reasons(result))
-    parts += note_lines(result.notes, details=details)
+    parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
     if result.asked:
         parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
@@ -138,11 +137,6 @@ def _verdict(result: Trained) -> Line:
     if worst.least_high_bytes > worst.total_bytes:
         doubts.append(say("memory is tight, up to {high}", high=show_bytes(worst.least_high_bytes)))
     doubts += deciding(result.notes)
-    for note in result.notes:
-        if isinstance(note, Sentence) and note.text.startswith(IDLE):
-            counts = dict(note.values)
-            idle = int(str(counts["cards"])) - int(str(counts["used"]))
-            doubts.append(say("{idle} of {paid} GPUs stay idle", idle=idle, paid=counts["cards"]))
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.units import show_short
-from rigright.base.words import Sentence, say
+from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.unsaid import integrated, priors
 from rigright.demand import Traffic
@@ -45,4 +45,4 @@ def crowded(case: Case, *, users: float | None) -> Iterator[Sentence]:
         yield say(
             "memory holds {batch} of {users} requests at the full context of {context}",
             batch=batch, users=f"{users:g}", context=f"{int(case.serving.context_tok):,}",
-        )  # fmt: skip
+        ).of(DECIDES)  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.words import Sentence, say
+from rigright.base.words import DECIDES, Sentence, assuming, say
 from rigright.choice.training_runs import box_of
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_towers import trunk_of
@@ -173,11 +173,10 @@ def _length_notes(
     """The length where nobody said it, and what hangs on it; a length beyond what the model was made for."""
     if wish.seq_tok is None and arch.vocab:
         tokens = say("{tokens} tokens per sequence", tokens=f"{int(training.seq_tok):,}")
-        yield say("assumed: {parts}", parts=tokens)
+        yield assuming(tokens)
         yield from length_decides(arch, training, layout=layout, room_bytes=room_bytes)
     if wish.seq_tok and arch.max_context_tok and wish.seq_tok > arch.max_context_tok:
         yield say(
-            "{tokens} tokens exceed the model's context of {most}",
-            tokens=wish.seq_tok,
-            most=arch.max_context_tok,
-        )
+            "{asked} tokens exceed the model's context of {most}",
+            asked=f"{wish.seq_tok:,}", most=f"{arch.max_context_tok:,}",
+        ).of(DECIDES)  # fmt: skip

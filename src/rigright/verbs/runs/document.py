@@ -12,7 +12,6 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.tables import MAX_TABLE_BYTES
-from rigright.base.units import KILO
 from rigright.base.words import say
 from rigright.verbs.runs.setup import RunSetup
 
@@ -155,25 +154,6 @@ def model_named(told: object) -> str:
     if name != text or text.count("/") != 1 or text.startswith(("/", ".")):
         name = name.rsplit("/", 1)[-1]
     return _SHARD.sub("", name)
-
-
-def served(
-    values: Mapping[str, object], *, load: float | None, figures: Mapping[str, float | None]
-) -> Iterator[Run]:
-    """A row for each figure of a load that was served; `load`: requests in flight."""
-    for metric, value in figures.items():
-        if value is not None:
-            told = {"mode": "serve", "load": load, **values, "metric": metric, "value": value}
-            yield Run(kind="inference", cells=cells(told))
-
-
-def in_flight(
-    requests_per_s: float | None, *, ttft_ms: float | None, tpot_ms: float | None, output_tok: float | None
-) -> float | None:
-    """Requests in flight by Little's law, where they arrive at a rate."""
-    if not (requests_per_s and ttft_ms and tpot_ms and output_tok):
-        return None
-    return max(1.0, requests_per_s * (ttft_ms + tpot_ms * max(output_tok - 1, 0)) / KILO)
 
 
 def share(total: float | None, count: float | None) -> float | None:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rigright.base import shelf
@@ -16,6 +17,7 @@ from rigright.base.files import read_bounded, too_large
 from rigright.base.tables import MAX_TABLE_BYTES
 from rigright.base.words import say
 from rigright.verbs.runs.document import Document, OutputFormat, document
+from rigright.verbs.runs.output_table import described
 
 STDIO = "-"
 FOLDER = "rigright.verbs.runs.outputs"
@@ -79,9 +81,11 @@ def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
             yield _found(one)
 
 
+@cache
 def outputs() -> tuple[OutputFormat, ...]:
-    """Every reader."""
-    return tuple(shelf.load(FOLDER, "OUTPUT").values())
+    """Every reader: those of the table, and of programs that are unlike all others."""
+    every: list[OutputFormat] = [*described(), *shelf.load(FOLDER, "OUTPUT").values()]
+    return tuple(sorted(every, key=lambda one: one.name))
 
 
 def _found(asked: str) -> RecognisedFile:

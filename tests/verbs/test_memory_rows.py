@@ -9,8 +9,7 @@ from rigright.base.errors import RigError
 from rigright.cost.memory_device import device_of
 from rigright.facts.engines import engines
 from rigright.verbs.validate.kinds.memory import KIND
-from rigright.verbs.validate.memory_rows import predict_memory_row
-from rigright.verbs.validate.memory_told import told_of
+from rigright.verbs.validate.memory_rows import predict_memory_row, read_memory
 from rigright.verbs.validate.notes import filled, noted_cells
 from sampled_tables import THOROUGH, part, whole_when_thorough
 
@@ -42,17 +41,17 @@ def row(**cells):
     ],
 )
 def test_notes_are_read_with_care(form, note, source, found):
-    told = told_of(row(format=form, note=note, source=source))
-    assert (told.engine.id, told.engine.version, told.weights, told.tp) == found
+    told = read_memory(row(format=form, note=note, source=source))
+    assert (told.engine.id, told.engine.version, told.serving.weights, told.layout.tp) == found
 
 
 def test_a_note_names_card_size_prompt_and_share():
-    told = told_of(row(note="transformers 4.46.0, 2 GPU(s) total, A100; prompt 6144+2048 gen"))
-    assert told.cards == 2
-    assert (told.prompt_tok, told.context_tok) == (6144, 8192)
+    told = read_memory(row(note="transformers 4.46.0, 2 GPU(s) total, A100; prompt 6144+2048 gen"))
+    assert told.layout.pp == 2
+    assert (told.serving.prompt_tok, told.serving.context_tok) == (6144, 8192)
     assert told.card.chip.id.startswith("a100")
-    sized = told_of(row(note="TP=1, 79.22GiB GPU, util 0.85"))
-    assert sized.share == 0.85
+    sized = read_memory(row(note="TP=1, 79.22GiB GPU, util 0.85"))
+    assert sized.serving.utilisation == 0.85
     assert device_of(sized.card, sized.engine).total_bytes == pytest.approx(79.22 * 2**30)
 
 
@@ -143,12 +142,14 @@ def started(what, **cells):
 
 
 def test_columns_of_a_start_are_read():
-    told = told_of(row(**STARTED, tp=2, dp=2, max_num_batched_tokens=4096, max_num_seqs=64,
+    told = read_memory(row(**STARTED, tp=2, dp=2, max_num_batched_tokens=4096, max_num_seqs=64,
                           enforce_eager="True", note="A100 80GB; TP4, util 0.5"))  # fmt: skip
-    assert (told.engine.id, told.engine.version, told.versioned) == ("vllm", "0.17.0", True)
-    assert (told.tp, told.dp, told.budget_tok, told.max_seqs, told.share) == (2, 2, 4096, 64, 0.95)
+    assert (told.engine.id, told.engine.version, told.notes) == ("vllm", "0.17.0", ())
+    serving = told.serving
+    assert (told.layout.tp, told.layout.dp, serving.budget_tok, serving.max_seqs) == (2, 2, 4096, 64)
+    assert serving.utilisation == 0.95
     assert told.card.chip.id == "h100-sxm5-80gb"
-    assert not told.graphs
+    assert not serving.graphs
     assert started("activation_peak", max_num_seqs=256) < 0.5 * started("activation_peak")
     assert started("graphs", enforce_eager="True") == 0 < started("graphs")
 
@@ -200,10 +201,15 @@ def test_torchao_packs_the_head_with_the_layers():
 
 def test_a_llama_bench_note_is_read():
     note = "llama.cpp-hip -fa 0 hipblaslt=0 pp512; peak VRAM+GTT MiB /1024"
-    told = told_of(
+    told = read_memory(
         row(format="gguf:Q4_0", note=note, source="lhl/strix-halo-testing:llm-bench/x.jsonl@5ee14b")
     )
-    assert (told.engine.id, told.pp, told.flash, told.on_device) == ("llama.cpp", 1, False, True)
+    assert (told.engine.id, told.layout.pp, told.serving.flash, told.on_device) == (
+        "llama.cpp",
+        1,
+        False,
+        True,
+    )
     assert told.card.chip.id.startswith("strix-halo")
     asked = {"arch": "meta-llama/Llama-2-7b-hf", "format": "gguf:Q4_0", "context": 4096, "note": note}
     eager = predict_memory_row(row(**asked)).value_bytes

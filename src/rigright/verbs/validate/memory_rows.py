@@ -22,13 +22,15 @@ from rigright.cost.unsaid import priors
 from rigright.cost.weights import WeightBytes, file_band, file_bytes, has_experts, weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
+from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import Format, GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
-from rigright.verbs.validate.memory_told import MemoryRow, told_of
+from rigright.facts.nodes import Card, find_node
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.validation import Basis
 
 USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
+USUAL_ENGINE, USUAL_CARD = "transformers", "a100 sxm4 80gb"
 USUAL_MOST_SHARE = 0.95  # of a card, that people give an engine which finds no room
 DYNAMIC_MARK, DYNAMIC_SPREAD = "-ud-", 0.08
 
@@ -49,44 +51,96 @@ class MemoryFigure:
     basis: Basis | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAsk:
+    """How a row was run."""
+
+    arch: Arch
+    engine: Engine
+    card: Card
+    serving: Serving
+    layout: Layout
+    said_context: bool  # by the row, in one way or another
+    on_device: bool  # the figure is the driver's, not the framework's
+    notes: tuple[Sentence, ...]
+
+
+def read_memory(row: Row) -> MemoryAsk:
+    """Read one row; what it leaves open is as the engine does it."""
+    arch, notes = model_of(row)
+    version = row.get("engine_version")
+    engine = find_engine(f"{row.get('engine') or USUAL_ENGINE} {version or ''}".strip())
+    card = find_node(row.get("chip") or USUAL_CARD).cards[0]
+    if row.get("total_memory_gib") is not None:
+        withheld = card.chip.mem_usable_bytes - card.chip.mem_program_bytes
+        card = replace(card, total_bytes=row["total_memory_gib"] * GIB + withheld)
+    form = (row.get("format") or "").strip()
+    weights = find_format(engine.says.get(form.lower(), form)).id
+    prompt, output = row.get("prompt_tok"), row.get("output_tok")
+    context = (
+        row.get("context") or row.get("max_model_len") or (prompt + output if prompt and output else None)
+    )
+    usual = USUAL_CONTEXT_TOK if engine.pool != "exact" else engine.usual_context_tok
+    if context is None:
+        notes += (say("no context given: using the engine's default"),)
+    if not version:
+        notes += (say("{engine} version not stated: assuming the newest", engine=engine.label),)
+    serving = Serving(
+        engine=f"{engine.id} {engine.version}",
+        weights=weights,
+        kv=find_kv_format(row.get("kv") or ("fp32" if weights == "fp32" else "16bit")).id,
+        context_tok=int(context or min(usual, arch.max_context_tok or USUAL_CONTEXT_TOK)),
+        batch=int(row.get("batch") or 1),
+        prompt_tok=None
+        if engine.budget_tok is not None
+        else prompt or (None if context else min(USUAL_PROMPT_TOK, usual)),
+        budget_tok=row.get("max_num_batched_tokens"),
+        max_seqs=row.get("max_num_seqs"),
+        utilisation=row.get("gpu_memory_utilization"),
+        graphs=(row.get("enforce_eager") or "").lower() != "true",
+        flash=row.get("fa"),
+    )
+    tp, pp, dp = (row.get(name) or 1 for name in ("tp", "pp", "dp"))
+    # replicas of attention share the experts
+    spread = tp * dp if dp > 1 and has_experts(arch) else 1
+    dealt = Layout(pp=max(row.get("n_chips") or 1, tp * pp))
+    return MemoryAsk(
+        arch=arch, engine=engine, card=card, serving=serving, said_context=context is not None,
+        layout=dealt if engine.split == "layer" else Layout(tp=tp, pp=pp, dp=dp, ep=spread),
+        on_device=bool(row.get("on_device")), notes=notes,
+    )  # fmt: skip
+
+
 def predict_memory_row(row: Row) -> MemoryFigure:
     """The figure of one row; raises a RigError that says what was missing."""
-    what = row.get("what") or ""
-    arch, notes = model_of(row)
-    told = told_of(row)
+    what, ask = row.get("what") or "", read_memory(row)
+    arch, engine, model = ask.arch, ask.engine, row.get("model") or ""
     if what.startswith("weights_file"):
-        form = find_format(told.weights)
-        low, high = file_band(arch, form.id, least_spread=mixed_share(form, row.get("model") or ""))
+        form = find_format(ask.serving.weights)
+        low, high = file_band(arch, form.id, least_spread=mixed_share(form, model))
         size = float(file_bytes(arch, form.id))
         return MemoryFigure(
             kind="file", value_bytes=size, parts=Parts(counted=size),
-            low_bytes=low, high_bytes=high, assumed=notes,
+            low_bytes=low, high_bytes=high, assumed=model_of(row)[1],
         )  # fmt: skip
     measure = next((law for start, law in _MEASURES.items() if what.startswith(start)), None)
     if measure is None:
-        raise AskError(
-            say(
-                'unknown memory metric "{what}"; known: {known}',
-                what=what,
-                known=", ".join(_MEASURES),
-            )
-        )
-    case, assumed = _case(row, arch, told=told)
+        known = ", ".join(_MEASURES)
+        raise AskError(say('unknown memory metric "{what}"; known: {known}', what=what, known=known))
+    case, assumed = _case(ask, model=model), ask.notes
     found = measure(case)
-    if found.value_bytes <= 0 and what.startswith("kv") and told.engine.pool == "share":
+    if found.value_bytes <= 0 and what.startswith("kv") and engine.pool == "share":
         # it ran, so it was given more than the row says
-        found = measure(_case(row, arch, told=replace(told, share=USUAL_MOST_SHARE))[0])
-        assumed = (
-            *assumed,
-            say(
-                "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
-            ),
+        most = replace(ask, serving=replace(ask.serving, utilisation=USUAL_MOST_SHARE))
+        found = measure(_case(most, model=model))
+        why = say(
+            "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
         )
-    if _hangs_on_context(row, told):
+        assumed = (*assumed, why)
+    if engine.pool == "grow" and not ask.said_context:  # nobody says how long its sequences grew
         lengths = priors("memory")["context_tok"].values
-        ends = [
-            measure(_case({**row, "context": tok}, arch, told=told)[0]) for tok in (lengths[0], lengths[-1])
-        ]
+        asks = [read_memory({**row, "context": tok}) for tok in (lengths[0], lengths[-1])]
+        ends = [measure(_case(one, model=model)) for one in asks]
         moved = (ends[1].value_bytes - ends[0].value_bytes) / 2
         parts = replace(found.parts, mixed=float(np.hypot(found.parts.mixed, moved)))
         low, high = band(found.kind, found.value_bytes, parts=parts, wider=widened(found.away))
@@ -94,23 +148,17 @@ def predict_memory_row(row: Row) -> MemoryFigure:
     if found.own is not None:
         part, of = found.own
         basis = Basis(
-            subject=SERVING, figure=part, chip=told.card.chip.id, engine=told.engine.id, model=arch.name,
+            subject=SERVING, figure=part, chip=ask.card.chip.id, engine=engine.id, model=arch.name,
             case=case.start, of=of / found.unit,
         )  # fmt: skip
         found = replace(found, basis=basis)
-    return replace(found, assumed=(*notes, *assumed))
-
-
-def _hangs_on_context(row: Row, told: MemoryRow) -> bool:
-    """Whether a row leaves unsaid how long its sequences grew."""
-    return told.engine.pool == "grow" and not row.get("context") and told.context_tok is None
+    return replace(found, assumed=assumed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    told: MemoryRow
+    ask: MemoryAsk
     model: str
-    arch: Arch
     weights: WeightBytes
     device: Device
     ranks: tuple[ServingMemory, ...]  # one a stage, or one a card that layers were dealt out to
@@ -134,28 +182,28 @@ class _Case:
 
     @property
     def wider(self) -> float:
-        return widened(away(self.told.engine, self.told.card.chip.id))
+        return widened(away(self.ask.engine, self.ask.card.chip.id))
 
     @property
     def mixed(self) -> float:
         """By how much files of the format differ."""
-        return mixed_share(find_format(self.told.weights), self.model)
+        return mixed_share(find_format(self.ask.serving.weights), self.model)
 
     @property
     def own(self) -> OwnMemory:
         """Starts of this engine that the user measured."""
         return own_memory(
             SERVING,
-            engine=self.told.engine.id,
-            chip=self.told.card.chip.id,
-            model=self.arch.name,
+            engine=self.ask.engine.id,
+            chip=self.ask.card.chip.id,
+            model=self.ask.arch.name,
             case=self.start,
         )
 
     def figure(self, kind: str, value_bytes: float, *, part: str = ALL, **parts: Numbers) -> MemoryFigure:
         """A figure with its band."""
         made = Parts(**{"narrow": self.own.narrow.get(part, 1.0)} | parts)
-        missing = away(self.told.engine, self.told.card.chip.id)
+        missing = away(self.ask.engine, self.ask.card.chip.id)
         low, high = map(float, band(kind, value_bytes, parts=made, wider=widened(missing)))
         return MemoryFigure(
             kind=kind, value_bytes=value_bytes, parts=made, away=missing, low_bytes=low, high_bytes=high
@@ -168,57 +216,17 @@ def mixed_share(form: Format | GgufMix, model: str) -> float:
     return max(form.spread, DYNAMIC_SPREAD) if is_dynamic else form.spread
 
 
-def _case(row: Row, arch: Arch, *, told: MemoryRow) -> tuple[_Case, tuple[Sentence, ...]]:
-    engine = told.engine
-    context = row.get("context") or told.context_tok
-    layered = engine.split == "layer"
-    if engine.budget_tok is not None:
-        prompt = None
-    else:
-        prompt = told.prompt_tok or (None if context else min(USUAL_PROMPT_TOK, _usual_context(told)))
-    serving = Serving(
-        engine=f"{engine.id} {engine.version}",
-        weights=find_format(told.weights).id,
-        kv=find_kv_format(row.get("kv") or ("fp32" if told.weights == "fp32" else "16bit")).id,
-        context_tok=int(context or min(_usual_context(told), arch.max_context_tok or USUAL_CONTEXT_TOK)),
-        batch=int(row.get("batch") or 1),
-        prompt_tok=prompt,
-        budget_tok=told.budget_tok,
-        max_seqs=told.max_seqs,
-        utilisation=told.share,
-        graphs=told.graphs,
-        flash=told.flash,
-    )
-    layout = (
-        Layout(pp=told.cards)
-        if layered
-        else Layout(tp=told.tp, pp=told.pp, dp=told.dp, ep=_spread(arch, told))
-    )
-    weights = weigh(arch, serving.weights)
-    device: Device = device_of(told.card, engine)
+def _case(ask: MemoryAsk, *, model: str) -> _Case:
+    """What each rank of a run holds."""
+    arch, engine, serving, layout = ask.arch, ask.engine, ask.serving, ask.layout
+    weights, device = weigh(arch, serving.weights), device_of(ask.card, engine)
     bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
     places = [(device, bound) for bound in bounds]
-    ranks = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
-    notes = []
-    if context is None:
-        notes.append(say("no context given: using the engine's default"))
-    if not told.versioned:
-        notes.append(say("{engine} version not stated: assuming the newest", engine=told.engine.label))
-    case = _Case(
-        told=told, model=row.get("model") or "", arch=arch, weights=weights, device=device, ranks=ranks,
+    return _Case(
+        ask=ask, model=model, weights=weights, device=device,
+        ranks=stage_memories(arch, weights, serving=serving, layout=layout, places=places),
         start=start_of(arch, serving, layout=layout, device=device),
     )  # fmt: skip
-    return case, tuple(notes)
-
-
-def _spread(arch: Arch, told: MemoryRow) -> int:
-    """Ranks that experts are cut over: replicas of attention share them."""
-    return told.tp * told.dp if told.dp > 1 and has_experts(arch) else 1
-
-
-def _usual_context(told: MemoryRow) -> int:
-    """Engines that set a cache aside make it as long as the model allows, but for those that grow it."""
-    return USUAL_CONTEXT_TOK if told.engine.pool != "exact" else told.engine.usual_context_tok
 
 
 def _weights(case: _Case) -> MemoryFigure:
@@ -230,10 +238,11 @@ def _weights(case: _Case) -> MemoryFigure:
 
 def _read_per_token(case: _Case) -> MemoryFigure:
     """Weights one token goes through: not the token table, of experts those it is sent to."""
-    routed = [layer.ffn for layer in case.arch.trunk.layers if layer.ffn is not None and layer.ffn.experts]
+    arch = case.ask.arch
+    routed = [layer.ffn for layer in arch.trunk.layers if layer.ffn is not None and layer.ffn.experts]
     idle = 1 - sum(ffn.per_tok for ffn in routed) / max(sum(ffn.experts for ffn in routed), 1)
     weights = case.weights
-    unread = 0.0 if case.arch.tied else sum(weights.entry.values())
+    unread = 0.0 if arch.tied else sum(weights.entry.values())
     unread += sum(by_cut.get(Cut.EXPERT, 0.0) for by_cut in weights.layers) * idle if routed else 0.0
     size = weights.total_bytes - unread
     return case.figure("start", size, counted=size, mixed=case.mixed * size)
@@ -241,7 +250,7 @@ def _read_per_token(case: _Case) -> MemoryFigure:
 
 def _beside_torch(case: _Case) -> MemoryFigure:
     rank = case.fullest
-    counted = [name for name in case.told.engine.inside if name != "graphs"] or ["context", "collectives"]
+    counted = [name for name in case.ask.engine.inside if name != "graphs"] or ["context", "collectives"]
     sizes = {name: float(getattr(rank, f"{name}_bytes")) for name in counted}
     libraries = sizes.pop("libraries", 0.0)
     beside = sum(sizes.values())
@@ -260,7 +269,7 @@ def _pool(case: _Case) -> MemoryFigure:
     low, high = pool_band(case.fullest, wider=case.wider, mixed=case.mixed)
     found = case.figure("start", value)
     parts = replace(parts_of(case.fullest), counted=case.fullest.weights_bytes, loading=LOADING_BYTES)
-    own = (ALL, -case.beside_bytes) if case.told.engine.pool == "share" else None
+    own = (ALL, -case.beside_bytes) if case.ask.engine.pool == "share" else None
     return replace(found, parts=parts, low_bytes=float(low), high_bytes=float(high), own=own)
 
 
@@ -288,11 +297,11 @@ def _cache(case: _Case) -> MemoryFigure:
 
 def _peak(case: _Case) -> MemoryFigure:
     """The driver's figure, or the framework's; every card's together."""
-    if case.told.on_device:
+    if case.ask.on_device:
         return _device(case, "device")
     parts = case.summed()
     # AWQ models load the head as a tensor of its own before it is tied to the token table
-    twice = case.arch.tied and case.told.weights.startswith("awq")
+    twice = case.ask.arch.tied and case.ask.serving.weights.startswith("awq")
     used = max(
         sum(float(rank.allocated_bytes) for rank in case.ranks),
         case.weights.total_bytes + (sum(case.weights.entry.values()) if twice else 0.0),
@@ -309,7 +318,7 @@ def _device(case: _Case, kind: str) -> MemoryFigure:
         return case.figure(kind, used, counted=used)
     parts = case.summed()
     found = case.figure(kind, used, **{name: getattr(parts, name) for name in (*SIZES, "narrow")})
-    is_sum = case.told.engine.pool != "share" and len(case.ranks) == 1
+    is_sum = case.ask.engine.pool != "share" and len(case.ranks) == 1
     return replace(found, own=(ALL, case.beside_bytes)) if is_sum else found
 
 
@@ -320,7 +329,7 @@ def _preallocated(case: _Case) -> MemoryFigure:
 def _graphs(case: _Case) -> MemoryFigure:
     """What the device has less of after them: the framework may hand back as much meanwhile."""
     size = float(case.fullest.graphs_bytes)
-    found = case.figure("start", size, part=GRAPHS, graphs=size, mixed=case.told.engine.graph_freed_mib * MIB)
+    found = case.figure("start", size, part=GRAPHS, graphs=size, mixed=case.ask.engine.graph_freed_mib * MIB)
     return replace(found, own=(GRAPHS, 0.0))
 
 
@@ -340,8 +349,8 @@ def _beside_cache(case: _Case) -> MemoryFigure:
 
 
 def _reserved(case: _Case) -> MemoryFigure:
-    peak = _peak(replace(case, told=replace(case.told, on_device=False)))
-    reserve = engine_terms(case.told.engine)["reserve"]
+    peak = _peak(replace(case, ask=replace(case.ask, on_device=False)))
+    reserve = engine_terms(case.ask.engine)["reserve"]
     low, high = (peak.low_bytes * reserve, peak.high_bytes * reserve * reserve)
     return replace(peak, value_bytes=peak.value_bytes * reserve, low_bytes=low, high_bytes=high)
 

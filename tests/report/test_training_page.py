@@ -273,10 +273,3 @@ def test_reasons_are_counted():
     (points,) = [part for part in validate_page.page(found).parts if isinstance(part, Points)]
     assert why in dict(pairs_whole(points.items[0])).values()
     assert "3" in values(points.items[0]).values()
-
-
-def test_a_file_for_later_says_so_and_nothing_else():
-    later = replace(validation(), later=say("the row has no chip"))
-    (line,) = validate_page.page(later).parts
-    assert line.tone == "warn"
-    assert validate_page.plain(later, CHINESE)["later"] == tell(later.later, CHINESE) != str(later.later)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rigright.arch.sources import zoo
+from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.served_drafts import NO_DRAFTS, drafts_of
-from rigright.verbs.validate.served_rows import predict_served
 
 DRAFTER = "deepseek-ai/DeepSeek-V3"
 RUN = {"engine_version": "1.2.0rc6.post3", "measured": "2026-02-06"}
@@ -15,6 +15,11 @@ ROW = RUN | {
     "tp": 8, "pp": 1, "ep": 1, "weights": "nvfp4", "mode": "serve", "load": 8.0, "prompt_tok": 1024.0,
     "output_tok": 1024.0, "metric": "tpot_ms", "value": 4.5,
 }  # fmt: skip
+
+
+def predicted(row):
+    (found,) = KIND.predict(row)
+    return found
 
 
 def drafted(row, *, model=DRAFTER, engine="tensorrt-llm"):
@@ -47,7 +52,7 @@ def test_models_without_layers_for_it_and_other_engines_do_not():
 
 def test_what_was_drafted_is_said_and_makes_tokens_quicker():
     """The same configuration ran 1.4 to 2 times as fast as its twin of a day before."""
-    with_drafts, without = predict_served(ROW), predict_served(ROW | {"measured": "2026-02-01"})
+    with_drafts, without = predicted(ROW), predicted(ROW | {"measured": "2026-02-01"})
     assert " 3 " in str(with_drafts.why)
     assert " 3 " not in str(without.why)
     assert 1.3 < without.predicted / with_drafts.predicted < 2.2

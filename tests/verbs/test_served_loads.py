@@ -3,11 +3,10 @@
 import pytest
 
 from rigright.arch.sources.open import open_model
-from rigright.verbs.validate.kinds.inference import COLUMNS
+from rigright.verbs.validate.kinds.inference import COLUMNS, KIND
 from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_loads import eye_of, is_loaded, load_of, picture_tok
-from rigright.verbs.validate.served_rows import predict_served
 
 MLPERF = {
     "id": "m1", "source": "somebody", "engine": "trtllm", "arch": "meta-llama/Llama-2-70b-hf",
@@ -21,6 +20,11 @@ BATCH = {
 }  # fmt: skip
 
 
+def predicted(row):
+    (found,) = KIND.predict(row)
+    return found
+
+
 def entered(row, **changes):
     """A row as it comes in, where words of its note become columns."""
     row = row | changes
@@ -28,7 +32,7 @@ def entered(row, **changes):
 
 
 def figure(row, **changes):
-    return predict_served(entered(row, **changes)).predicted
+    return predicted(entered(row, **changes)).predicted
 
 
 def sent(row, **changes):
@@ -136,7 +140,7 @@ def test_a_length_that_nobody_says_widens_the_band_and_one_estimated_does_too():
     row = BATCH | {"metric": "output_tok_s_total"}
 
     def width(**changes):
-        found = predict_served(row | changes)
+        found = predicted(row | changes)
         return found.high / found.low
 
     said = width(prompt_tok=550.0)

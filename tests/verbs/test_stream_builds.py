@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rigright.base.tables import Row
-from rigright.verbs.validate.kinds.inference import predict
+from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.stream_asks import read_stream
 
 APU, LLAMA = "strix-halo-8060s", "meta-llama/Llama-2-7b-hf"
@@ -21,7 +21,7 @@ def row(**cells: object) -> Row:
 
 
 def value(**cells: object) -> float:
-    (found,) = predict(row(**cells))
+    (found,) = KIND.predict(row(**cells))
     return found.predicted or 0.0
 
 
@@ -45,7 +45,7 @@ def test_columns_versions_and_names_tell_the_build(
 
 
 def test_a_row_that_does_not_say_its_backend_says_what_was_taken() -> None:
-    (found,) = predict(row())
+    (found,) = KIND.predict(row())
     assert "backend" in str(found.why)
     assert "rocm" in str(found.why)
     assert found.predicted == pytest.approx(value(backend="ROCm"))
@@ -112,7 +112,7 @@ def test_replicas_share_a_batch() -> None:
 
 def test_what_a_row_leaves_open_widens_its_band_and_moves_no_figure_that_is_usual() -> None:
     def width(**cells: object) -> float:
-        (found,) = predict(row(**cells))
+        (found,) = KIND.predict(row(**cells))
         return (found.high or 0.0) / (found.low or 1.0)
 
     said = {
@@ -131,7 +131,7 @@ def test_what_a_row_leaves_open_widens_its_band_and_moves_no_figure_that_is_usua
 def test_a_time_has_the_band_of_the_rate_that_it_is_one_over() -> None:
     cells = {"backend": "ROCm", "output_tok": 128.0}
     for time, rate in (("tpot_ms", "decode_tok_s_per_user"), ("ttft_ms", "prefill_tok_s")):
-        (one,), (other,) = predict(row(**cells, metric=time)), predict(row(**cells, metric=rate))
+        (one,), (other,) = KIND.predict(row(**cells, metric=time)), KIND.predict(row(**cells, metric=rate))
         assert (one.high or 0.0) / (one.low or 1.0) == pytest.approx((other.high or 0.0) / (other.low or 1.0))
         assert (one.high or 0.0) / (one.predicted or 1.0) == pytest.approx(
             (other.predicted or 0.0) / (other.low or 1.0)

@@ -20,7 +20,7 @@ from rigright.demand import Layout, Traffic
 from rigright.predict.passes import law_of
 from rigright.sim.pace import pace_of
 from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
-from rigright.verbs.validate.kinds.inference import KIND, predict
+from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
@@ -52,7 +52,7 @@ def row(**cells: object) -> Row:
 
 
 def answer(**cells: object) -> Prediction:
-    (found,) = predict(row(**cells))
+    (found,) = KIND.predict(row(**cells))
     return found
 
 
@@ -121,16 +121,16 @@ def test_kernels_are_told_apart_by_their_names() -> None:
 
 def test_weights_that_no_memory_holds_are_refused_with_the_figures() -> None:
     with pytest.raises(AskError, match="GiB"):
-        predict(row(arch="meta-llama/Llama-2-70b-hf", engine="exllama", weights="fp16"))
+        KIND.predict(row(arch="meta-llama/Llama-2-70b-hf", engine="exllama", weights="fp16"))
 
 
 def test_words_nobody_knows_are_refused_with_what_is_known() -> None:
     with pytest.raises(AskError, match='"never heard of"'):
-        predict(row(engine="never heard of"))
+        KIND.predict(row(engine="never heard of"))
     with pytest.raises(AskError):
-        predict(row(weights="q99"))
+        KIND.predict(row(weights="q99"))
     with pytest.raises(AskError):
-        predict(row(metric="apples"))
+        KIND.predict(row(metric="apples"))
 
 
 def test_encoders_are_answered_and_padding_is_asked_about() -> None:
@@ -196,7 +196,7 @@ def _served_s(ask: StreamAsk) -> float:
     """A server's time to the first token, without what comes before and after its passes."""
     rates = rates_of([ask.chip], ask.engine, weights=ask.weights)
     found = serve(
-        ask.work, replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.cards),
+        ask.work, replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.chips),
         traffic=Traffic(prompt_tok=int(ask.prompt_tok), output_tok=64, concurrency=1),
         limits=Limits(pool_tok=np.inf, max_seqs=1, budget_tok=UBATCH_TOK),
     )  # fmt: skip
@@ -204,14 +204,14 @@ def _served_s(ask: StreamAsk) -> float:
 
 
 def _played_s(ask: StreamAsk) -> float:
-    rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.cards)
+    rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.chips)
     pace = pace_of(
-        law_of(ask.work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.cards,
+        law_of(ask.work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.chips,
         context_tok=int(ask.prompt_tok), overlap=float(np.min(overlap_of(ask.work, rates))),
     )  # fmt: skip
     spent, seen = 0.0, 0
     while seen < ask.prompt_tok:
-        tok = min(int(ask.prompt_tok) - seen, UBATCH_TOK * ask.cards)
+        tok = min(int(ask.prompt_tok) - seen, UBATCH_TOK * ask.chips)
         spent += pace.pass_s(tok, seen + tok / 2, prompts=1, seqs=0, context_tok=0)
         seen += tok
     return spent

@@ -164,7 +164,7 @@ def test_pages_have_no_minus_zero_no_empty_table_and_no_one_times(put):
 def test_rows_that_ask_the_same_are_predicted_once(put, monkeypatch):
     asked = []
     kind = frame.recognise(read_text(put(table(GOOD))))
-    counted = frame.replace(kind, together=lambda rows: asked.extend(rows) or kind.together(rows))
+    counted = frame.replace(kind, answers=lambda rows: asked.extend(rows) or kind.answers(rows))
     monkeypatch.setattr(frame, "recognise", lambda _text: counted)
     rows = [GOOD | {"id": f"r{place}", "peak_gib": f"6{place}"} for place in range(5)]
     found = validate(put(table(*rows, GOOD | {"micro_batch": "32"})))

@@ -84,7 +84,7 @@ def test_a_row_that_meets_a_defect_takes_no_other_with_it(monkeypatch):
     ]
     alone = KIND.predict(rows[0])
     monkeypatch.setattr(unsaid_law, "fullest_of", law)
-    good, bad = kind.together(rows)
+    good, bad = kind.answers(rows)
     assert [one.predicted for one in good] == pytest.approx([one.predicted for one in alone])
     assert isinstance(bad, RigError)
 

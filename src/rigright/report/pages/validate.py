@@ -43,9 +43,6 @@ _BESIDE = (
 
 def page(result: Validation) -> Page:
     """The page for people."""
-    if result.later is not None:
-        known = say("{file}: a table of {kind}", file=result.file, kind=result.kind)
-        return Page(title=known, parts=(Line(said=result.later, tone="warn"),))
     head = say("{file}: {rows} rows of {kind}", file=result.file, rows=len(result.rows), kind=result.kind)
     if not result.rows:
         return Page(title=head, parts=(Line(said=say("the table has a header but no rows"), tone="warn"),))

@@ -86,7 +86,6 @@ def predict_encoder(row: Row) -> Prediction:
     return Prediction(
         metric="latency_ms",
         group="latency_ms",
-        measured=row.get("value"),
         predicted=texts / found.value,
         low=texts / found.high,
         high=texts / found.low,

@@ -48,8 +48,6 @@ def validate(
         written = None if found.output is None or _bears_all(found.table) else found.output
         if written is None:
             kind = recognise(found.table)
-            if kind.later is not None:
-                return Validation(file=found.name, kind=kind.name, rows=(), scores=(), later=kind.later)
             read.append(kind.name)
             own = setup.cells(kind.name)
             for line, raw in open_rows(found.table.lines, found.name, required=kind.marks):
@@ -195,11 +193,7 @@ def _answers(
             for one, some in zip(asked, asks, strict=True)
             if one.kind.name == kind.name and isinstance(one.entry, Entered) and some not in known
         }
-        rows = list(unlike.values())
-        answers = (
-            [caught(kind.predict, row) for row in rows] if kind.together is None else kind.together(rows)
-        )
-        found |= dict(zip(unlike, answers, strict=True))
+        found |= dict(zip(unlike, kind.answers(list(unlike.values())), strict=True))
     return found
 
 

@@ -8,10 +8,10 @@ from typing import ParamSpec, TypeVar
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import CellReader, Row
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
 from rigright.verbs.validate.validation import Basis, Prediction
 
-__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each_caught"]
+__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each", "each_caught"]
 Answer = tuple[Prediction, ...] | RigError  # what a row comes to, or why to nothing
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,20 +42,29 @@ def each_caught(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A]) -
     return [one if isinstance(one, RigError) else one[0] for one in alone]
 
 
+def each(law: Callable[[Row], tuple[Prediction, ...]]) -> Callable[[Sequence[Row]], list[Answer]]:
+    """A law of one row, as a law of many."""
+    return lambda rows: [caught(law, row) for row in rows]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKind:
     """A kind of file: how its header is known, how its cells are read, how a row is predicted.
 
-    Each file of `kinds/` bears one as `KIND`. `predict` may raise a `RigError`: its sentence
-    becomes the `why` of that row, and the next row goes on.
+    Each file of `kinds/` bears one as `KIND`. An error becomes the `why` of its row.
     """
 
     name: str
     columns: Mapping[str, CellReader]  # every column it knows; an empty cell is None
     marks: tuple[str, ...]  # columns no file of this kind lacks
     metrics: Callable[[Mapping[str, str]], tuple[str, ...]]  # of a row, from its raw cells
-    predict: Callable[[Row], tuple[Prediction, ...]]
-    together: Callable[[Sequence[Row]], Sequence[Answer]] | None = None  # the same of many rows, sooner
+    answers: Callable[[Sequence[Row]], Sequence[Answer]]  # of many rows at once, none of which takes another
     needed: tuple[str, ...] = ()  # cells that may not be empty
     measured: tuple[str, ...] = ()  # columns of results: a bad cell there hinders no prediction
-    later: Sentence | None = None  # known, but not predicted yet: why
+
+    def predict(self, row: Row) -> tuple[Prediction, ...]:
+        """What one row comes to; raises its error."""
+        (answer,) = self.answers([row])
+        if isinstance(answer, RigError):
+            raise answer
+        return answer

@@ -43,9 +43,9 @@ class StreamAsk:
     arch: Arch
     work: Work
     weights: str  # id of the format, and after a slash the kernel that reads it
-    cards: int
+    chips: int
     cut: WorkerSplit  # replicas, each with its part of the sequences, and how one shares its cards
-    seqs: int
+    load: int  # sequences at once
     prompt_tok: float
     output_tok: float
     seen_tok: float  # in the cache before the prompt
@@ -96,9 +96,9 @@ def read_stream(row: Row) -> StreamAsk:
             file_gib=row.get("file_gib"),
         ),
         weights=weights,
-        cards=cards,
+        chips=cards,
         cut=_cut(row, engine, cards=cards),
-        seqs=int(row.get("load") or 1),
+        load=int(row.get("load") or 1),
         prompt_tok=reading.number("prompt_tok"),
         output_tok=reading.number("output_tok"),
         seen_tok=float(row.get("context_depth") or 0.0),

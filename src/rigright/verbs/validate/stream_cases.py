@@ -47,7 +47,7 @@ def group_streams(asks: Sequence[StreamAsk]) -> tuple[StreamCase, ...]:
 def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
     first, chips = asks[0], tuple({ask.chip.id: ask.chip for ask in asks}.values())
     order = {chip.id: place for place, chip in enumerate(chips)}
-    names = ("seqs", "prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
+    names = ("prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
     cases = StreamCases(
         arch=first.arch,
         work=first.work,
@@ -56,7 +56,8 @@ def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
         chips=chips,
         chip_of=np.array([order[ask.chip.id] for ask in asks]),
         layout=layout_of([ask.cut for ask in asks]),
-        cards=np.array([ask.cards / ask.cut.workers for ask in asks]),
+        cards=np.array([ask.chips / ask.cut.workers for ask in asks]),
+        seqs=np.array([ask.load for ask in asks], dtype=float),
         alone=np.array([ask.alone for ask in asks]),
         **{name: np.array([getattr(ask, name) for ask in asks], dtype=float) for name in names},
     )

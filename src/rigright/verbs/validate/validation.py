@@ -109,6 +109,5 @@ class Validation:
     kind: str
     rows: tuple[Judged, ...]
     scores: tuple[Score, ...]
-    later: Sentence | None = None  # the file is known, but not predicted yet
 
-    TOLD = "file kind later scores rows"
+    TOLD = "file kind scores rows"

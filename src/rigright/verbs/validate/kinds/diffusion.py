@@ -17,7 +17,7 @@ from rigright.predict.painted import painted_rates, painted_time, painted_told
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
-from rigright.verbs.validate.record import Basis, Prediction, TableKind
+from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 LATENCY, RATE, WATTS, JOULES = "latency_s", "images_or_videos_per_s", "avg_power_w", "energy_j_per_item"
 MEASURED = (LATENCY, RATE, WATTS, JOULES)
@@ -61,7 +61,7 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     basis = Basis(subject=SUBJECT, figure="latency", chip=ask.chip.id, model=row["model"])
     return tuple(
         Prediction(
-            metric=name, group=name, measured=row.get(name), predicted=middle,
+            metric=name, group=name, predicted=middle,
             low=float(middle * np.exp(edges[0])), high=float(middle * np.exp(edges[1])), why=why,
             basis=basis if name == LATENCY else None,
         )
@@ -89,6 +89,6 @@ KIND = TableKind(
     columns=COLUMNS,
     marks=("parallelism", "steps", "height", "width"),
     metrics=lambda _raw: MEASURED,
-    predict=predict,
+    answers=each(predict),
     measured=MEASURED,
 )

@@ -14,7 +14,7 @@ from rigright.predict.beside import beside_told
 from rigright.predict.told import HYBRID, METRICS
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
-from rigright.verbs.validate.record import Basis, Prediction, TableKind
+from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 _TEXTS = """id source measured engine engine_version model arch weights kv gpu vram_note cpu ram_type pcie
     offload layers_on_gpu experts_on_cpu metric note"""
@@ -44,7 +44,6 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         Prediction(
             metric=metric,
             group=metric,
-            measured=row.get("value"),
             predicted=found.value * scale,
             low=found.low * scale,
             high=found.high * scale,
@@ -66,7 +65,7 @@ KIND = TableKind(
     columns=COLUMNS,
     marks=("offload", "metric", "cpu", "n_gpus"),
     metrics=lambda raw: (raw.get("metric") or "value",),
-    predict=predict,
+    answers=each(predict),
     needed=("metric",),
     measured=("value",),
 )

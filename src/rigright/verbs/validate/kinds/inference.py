@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row, number, text, yes
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, ranks
+from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
 from rigright.verbs.validate.refused import mode, refuse
 from rigright.verbs.validate.served_loads import is_loaded
-from rigright.verbs.validate.served_rows import predict_all_served, predict_served
-from rigright.verbs.validate.stream_rows import predict_all_streams, predict_stream, spills
+from rigright.verbs.validate.speed_rows import SpeedRow, read_speed, speeds, spills
 
 _SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
 NO_LOAD = re.compile(r"max-throughput|/s|[rq]ps")  # loads that are no number at once: all that fits, a rate
@@ -55,38 +54,19 @@ COLUMNS: dict[str, CellReader] = {
 }
 
 
-def predict(row: Row) -> tuple[Prediction, ...]:
+def answers(rows: Sequence[Row]) -> list[Answer]:
     """A load of many is served; one stream or one static batch runs alone, some on a processor."""
-    found = _as_hybrid(row)
+    return speeds([caught(_read, row) for row in rows])
+
+
+def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
+    """A row as it was read; of a processor or an encoder, what it comes to."""
+    found, is_served = _as_hybrid(row), _is_served(row)
     if found is not None:
         return predict_hybrid(found)
-    return (predict_served(row) if _is_served(row) else predict_stream(row),)
-
-
-def together(rows: Sequence[Row]) -> list[Answer]:
-    """The same of many rows, those of one kind worked out at once."""
-    hybrid = [caught(_as_hybrid, row) for row in rows]
-    served = [one is None and _is_served(row) for one, row in zip(hybrid, rows, strict=True)]
-    of_servers = iter(
-        predict_all_served([row for row, is_served in zip(rows, served, strict=True) if is_served])
-    )
-    of_streams = iter(
-        predict_all_streams(
-            [
-                row
-                for row, one, is_served in zip(rows, hybrid, served, strict=True)
-                if one is None and not is_served
-            ]
-        )
-    )
-    found: list[Answer] = []
-    for one, is_served in zip(hybrid, served, strict=True):
-        if one is None:
-            answer = next(of_servers if is_served else of_streams)
-            found.append(answer if isinstance(answer, RigError) else (answer,))
-        else:
-            found.append(one if isinstance(one, RigError) else caught(predict_hybrid, one))
-    return found
+    if not is_served and is_encoding(row):
+        return (predict_encoder(row),)
+    return read_speed(row, is_served=is_served)
 
 
 def _as_hybrid(row: Row) -> Row | None:
@@ -111,8 +91,7 @@ KIND = TableKind(
     columns=COLUMNS,
     marks=("engine", "mode", "metric"),
     metrics=lambda raw: (raw.get("metric") or "value",),
-    predict=predict,
-    together=together,
+    answers=answers,
     needed=("metric",),
     measured=("value",),
 )

@@ -6,7 +6,7 @@ from rigright.base.tables import Row, number, text, yes
 from rigright.base.words import with_semicolons
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_TOK, count, figure
 from rigright.verbs.validate.memory_rows import predict_memory_row
-from rigright.verbs.validate.record import Prediction, TableKind
+from rigright.verbs.validate.record import Prediction, TableKind, each
 
 
 def _predict(row: Row) -> tuple[Prediction, ...]:
@@ -15,7 +15,6 @@ def _predict(row: Row) -> tuple[Prediction, ...]:
         Prediction(
             metric=row["what"],
             group=row["what"],
-            measured=row["value_gib"],
             predicted=found.value_bytes / found.unit,
             low=found.low_bytes / found.unit,
             high=found.high_bytes / found.unit,
@@ -50,7 +49,7 @@ KIND = TableKind(
     },
     marks=("format", "what", "value_gib"),
     metrics=lambda raw: (raw.get("what") or "memory",),
-    predict=_predict,
+    answers=each(_predict),
     needed=("what",),
     measured=("value_gib",),
 )

@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 
+from rigright.base.errors import RigError
 from rigright.base.tables import CellReader, Row
 from rigright.cost.power import band_of
 from rigright.verbs.validate.cells import MOST_RATE, figure
 from rigright.verbs.validate.kinds import inference
-from rigright.verbs.validate.record import Prediction, TableKind
+from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import figures_of
-from rigright.verbs.validate.served_rows import predict_served
+from rigright.verbs.validate.speed_rows import read_speed, speeds
 
 WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok_s_total"
 COLUMNS: dict[str, CellReader] = {**inference.COLUMNS, **dict.fromkeys((WATTS, JOULES), figure(MOST_RATE))}
 
 
-def predict(row: Row) -> tuple[Prediction, ...]:
-    """The figure a row measures, and what its GPUs draw meanwhile."""
-    return (*inference.predict(row), *_drawn(row))
+def answers(rows: Sequence[Row]) -> list[Answer]:
+    """The figure each row measures, and what its GPUs draw meanwhile."""
+    made = speeds([caught(read_speed, {**row, "metric": OUTPUT}, is_served=True) for row in rows])
+    return [
+        own if isinstance(own, RigError) else caught(_both, row, own=own, output=output)
+        for row, own, output in zip(rows, inference.answers(rows), made, strict=True)
+    ]
 
 
-def _drawn(row: Row) -> Iterator[Prediction]:
+def _both(row: Row, *, own: tuple[Prediction, ...], output: Answer) -> tuple[Prediction, ...]:
     """Watts by what the passes keep in use; joules are those over the tokens, with the doubts of both."""
     ask = read_served({**row, "metric": WATTS})
     watts = float(figures_of([ask])[0])
-    output = predict_served({**row, "metric": OUTPUT})
-    if not np.isfinite(watts) or output.predicted is None or output.low is None or output.high is None:
-        yield from (Prediction(metric=name, group=name, why=output.why) for name in (WATTS, JOULES))
-        return
+    (made,) = output if not isinstance(output, RigError) else (Prediction(metric=OUTPUT, group=OUTPUT),)
+    if not np.isfinite(watts) or made.predicted is None or made.low is None or made.high is None:
+        why = output.whole if isinstance(output, RigError) else made.why
+        return (*own, *(Prediction(metric=name, group=name, why=why) for name in (WATTS, JOULES)))
     edges = np.log(band_of(ask.chip))
     low, high = watts * np.exp(edges)
-    yield Prediction(
-        metric=WATTS, group=WATTS, measured=row.get(WATTS), predicted=watts, low=float(low),
-        high=float(min(high, max(ask.chip.tdp_w or high, watts))), why=output.why,
-    )  # fmt: skip
-    joules = watts * ask.chips / output.predicted
-    rates = np.log(np.array([output.predicted / output.high, output.predicted / output.low]))
-    low, high = joules * np.exp(np.sign(edges) * np.hypot(edges, rates))
-    yield Prediction(
-        metric=JOULES, group=JOULES, measured=row.get(JOULES), predicted=joules, low=float(low),
-        high=float(high), why=output.why,
-    )  # fmt: skip
+    most = float(min(high, max(ask.chip.tdp_w or high, watts)))
+    joules = watts * ask.chips / made.predicted
+    rates = np.log(np.array([made.predicted / made.high, made.predicted / made.low]))
+    least, dearest = joules * np.exp(np.sign(edges) * np.hypot(edges, rates))
+    return (
+        *own,
+        Prediction(metric=WATTS, group=WATTS, predicted=watts, low=float(low), high=most, why=made.why),
+        Prediction(
+            metric=JOULES, group=JOULES, predicted=joules, low=float(least), high=float(dearest), why=made.why
+        ),
+    )
 
 
 KIND = TableKind(
@@ -52,7 +57,7 @@ KIND = TableKind(
     columns=COLUMNS,
     marks=("engine", "mode", "metric", WATTS, JOULES),
     metrics=lambda raw: (raw.get("metric") or "value", WATTS, JOULES),
-    predict=predict,
+    answers=answers,
     needed=("metric",),
     measured=("value", WATTS, JOULES),
 )

@@ -40,15 +40,7 @@ COLUMNS: dict[str, CellReader] = {
 }
 
 
-def predict(row: Row) -> tuple[Prediction, ...]:
-    """Tokens a second and chip, and the peak of the fullest rank as the row measures it."""
-    (answer,) = together([row])
-    if isinstance(answer, RigError):
-        raise answer
-    return answer
-
-
-def together(rows: Sequence[Row]) -> list[Answer]:
+def answers(rows: Sequence[Row]) -> list[Answer]:
     """What each row comes to; those alike share their laws, and none takes another with it."""
     read = [caught(read_row, row) for row in rows]
     asked = [(row, one) for row, one in zip(rows, read, strict=True) if isinstance(one, TrainingQuestion)]
@@ -151,7 +143,6 @@ KIND = TableKind(
     columns=COLUMNS,
     marks=("micro_batch", "seq_tok", "method"),
     metrics=metrics,
-    predict=predict,
-    together=together,
+    answers=answers,
     measured=(SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK),
 )

@@ -14,7 +14,7 @@ from rigright.facts.chips import Chip
 from rigright.predict.images import ImageCases, samples_told
 from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, side
 from rigright.verbs.validate.image_rows import read_image
-from rigright.verbs.validate.record import Basis, Prediction, TableKind
+from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 SPEED = "samples_per_s"
 _TEXTS = "id source model gpu mode precision layout compile framework note"
@@ -49,7 +49,6 @@ def predict(row: Row) -> tuple[Prediction, ...]:
         Prediction(
             metric=SPEED,
             group="train" if case.trains else "infer",
-            measured=row.get(SPEED),
             predicted=found.value,
             low=found.low / ask.wider,
             high=found.high * ask.wider,
@@ -66,6 +65,6 @@ KIND = TableKind(
     columns=COLUMNS,
     marks=("img_size", "batch_size"),
     metrics=lambda _raw: (SPEED,),
-    predict=predict,
+    answers=each(predict),
     measured=(SPEED,),
 )

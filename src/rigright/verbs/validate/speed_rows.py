@@ -1,0 +1,192 @@
+"""Rows of speed, of a server, a lone stream or a static batch -> the figure, over all that nobody said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rigright.base.errors import AskError, RigError
+from rigright.base.record import dataclass, replace
+from rigright.base.tables import Row
+from rigright.base.units import KILO, MIB, show_bytes
+from rigright.base.words import Sentence, say, with_semicolons
+from rigright.cost.bands import figure_of
+from rigright.cost.known import Known, known_of_one, ran
+from rigright.cost.speed.reach import KERNEL
+from rigright.cost.unsaid import Prior, priors, trials, weighed
+from rigright.cost.weights import weights_bytes
+from rigright.facts.anchors import FULL, RunCase
+from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
+from rigright.verbs.validate.encoder_rows import is_encoding
+from rigright.verbs.validate.record import Answer, Basis, Prediction, caught, each_caught
+from rigright.verbs.validate.served_asks import ServedAsk, read_served
+from rigright.verbs.validate.served_cases import figures_of
+from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
+from rigright.verbs.validate.stream_cases import figures as stream_figures
+from rigright.verbs.validate.stream_cases import group_streams
+
+UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
+Ask = ServedAsk | StreamAsk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedRow:
+    """A row as it was read."""
+
+    row: Row
+    unsaid: tuple[Prior, ...]
+    asks: tuple[Ask, ...]  # as asked, and with each thing that nobody said moved
+
+
+def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
+    """What a row asks; raises a RigError that says what is missing."""
+    if is_served:
+        served = read_served(row)
+        lengths = _lengths(served)
+        return SpeedRow(
+            row=row, unsaid=lengths, asks=tuple(replace(served, **one) for one in trials(lengths))
+        )
+    stream = read_stream(row)
+    _check_room(stream)
+    habits = _habits(row, stream)
+    moved = [read_stream({**row, **one}) for one in trials(habits)] if habits else []
+    return SpeedRow(row=row, unsaid=habits, asks=(stream, *moved))
+
+
+def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
+    """What each row measures, the figures of all worked out together; what is an answer stays one."""
+    asked = [one for one in read if isinstance(one, SpeedRow)]
+    figures = each_caught(_figures, asked)
+    told = iter(
+        values if isinstance(values, RigError) else caught(_told, one, values)
+        for one, values in zip(asked, figures, strict=True)
+    )
+    return [next(told) if isinstance(one, SpeedRow) else one for one in read]
+
+
+def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
+    """The figure of every ask of every row."""
+    asks = [ask for one in read for ask in one.asks]
+    found = np.empty(len(asks))
+    alone = np.array([isinstance(ask, StreamAsk) for ask in asks], dtype=bool)
+    found[~alone] = figures_of([ask for ask in asks if isinstance(ask, ServedAsk)])
+    found[alone] = stream_figures(group_streams([ask for ask in asks if isinstance(ask, StreamAsk)]))
+    ends = np.cumsum([len(one.asks) for one in read])[:-1]
+    return [part.tolist() for part in np.split(found, ends)]
+
+
+def _told(asked: SpeedRow, values: Sequence[float]) -> tuple[Prediction, ...]:
+    """What a row measures, from the figures of its asks."""
+    row, ask, value = asked.row, asked.asks[0], values[0]
+    metric, is_alone = ask.metric, isinstance(ask, StreamAsk)
+    if not np.isfinite(value) or value <= 0:
+        raise AskError(_why_none(ask, value))
+    case = RunCase(
+        weights=ask.weights.partition(KERNEL)[0],
+        chips=ask.chips,
+        load=ask.load or FULL,
+        prompt_tok=float(ask.prompt_tok),
+        output_tok=float(ask.output_tok),
+        apart=bool(row.get("disagg")) and not is_alone,
+    )
+    subject = subject_of(ask.engine, ask.chip, alone=is_alone)
+    known = known_of_one(
+        subject, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
+    )
+    said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
+    if known.shift and isinstance(ask, ServedAsk):
+        said = at(said, _together(ask, said.value, known=known))
+    tried = values[-len(trials(asked.unsaid)) :]
+    found = weighed(tried, asked.unsaid, band=(said.low / said.value, said.high / said.value))
+    moved = said.value / value  # by the user's own runs
+    figure, is_inverse = measured_as(subject, metric)
+    return (
+        Prediction(
+            metric=metric,
+            group=metric,
+            predicted=found.value * moved,
+            low=found.low * moved,
+            high=found.high * moved,
+            why=with_semicolons(ask.assumed),
+            basis=Basis(
+                subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
+                engine=ask.engine.id, model=ask.arch.name, case=case,
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _why_none(ask: Ask, value: float) -> Sentence:
+    """Why a row has no figure."""
+    if isinstance(ask, StreamAsk):
+        why = 'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown'
+        return say(why, metric=ask.metric, chip=ask.chip.name)
+    if np.isnan(value):
+        return say('unknown serving metric "{metric}"', metric=ask.metric)
+    if value > 0:
+        return say("overloaded: requests arrive faster than they are served")
+    return say("a single request does not fit in the memory of these GPUs")
+
+
+def _together(ask: ServedAsk, value: float, *, known: Known) -> float:
+    """A figure that own runs moved, beside the others that they moved: they hang together still.
+
+    Output is never above concurrency over TPOT; a latency that nobody measured is TTFT and TPOT together.
+    """
+    if ask.load is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
+        return value
+    ttft_ms, tpot_ms = (
+        float(figures_of([one])[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
+        for one in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
+    )
+    if ask.metric == "output_tok_s_total":
+        return float(most_output(value, tpot_ms / KILO, load=ask.load))
+    measured = float(known.narrow.get("latency", 1.0)) < 1
+    return value if measured else ttft_ms + max(ask.output_tok - 1, 0) * tpot_ms
+
+
+def _lengths(ask: ServedAsk) -> tuple[Prior, ...]:
+    """Lengths that neither the row nor its benchmark tells, and those that we only estimate."""
+    sent, found = ask.sent, list[Prior]()
+    for name, said, known in (
+        ("prompt_tok", sent.said_prompt, sent.prompt_tok),
+        ("output_tok", sent.said_output, sent.output_tok),
+    ):
+        if known is None:
+            found.append(priors("serving")[name])
+        elif not said and sent.unsure:
+            values = tuple(known * share for share in UNSURE)
+            found.append(replace(priors("serving")[name], values=values, weights=(0.25, 0.5, 0.25)))
+    return tuple(found)
+
+
+def _habits(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
+    """What a row of a stream leaves open, with how people run: lengths, the format, the backend."""
+    tables = ["streams", ask.engine.unsaid_weights]
+    if not ask.engine.backend and ask.engine.backends:
+        tables.append(ask.chip.vendor)
+    found = {name: prior for table in tables for name, prior in priors(table).items()}
+    return tuple(prior for name, prior in found.items() if row.get(name) is None)
+
+
+def spills(row: Row) -> bool:
+    """Whether an engine that can would leave a part of the model in main memory: no card has room for all."""
+    ask = None if is_encoding(row) else read_stream(row)
+    if ask is None or ask.engine.ram_tok is None or ask.chip.unified_memory:
+        return False
+    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
+    return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.chips
+
+
+def _check_room(ask: StreamAsk) -> None:
+    """Refuse weights that no memory of these cards could hold."""
+    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
+    room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0) * ask.chips
+    if size > room:
+        raise AskError(
+            say(
+                "weights take {size}; {cards}x {chip} has {room}",
+                size=show_bytes(size), cards=ask.chips, chip=ask.chip.name, room=show_bytes(room),
+            )
+        )  # fmt: skip

@@ -177,8 +177,8 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             )
             for name, spread in AGE.items()
         ]
-    for manner in dict.fromkeys(ask.sent.manner for ask in asks if ask.sent.manner):
-        touched = tuple(index for index, ask in enumerate(asks) if ask.sent.manner == manner)
+    for manner in dict.fromkeys(ask.manner for ask in asks if ask.manner):
+        touched = tuple(index for index, ask in enumerate(asks) if ask.manner == manner)
         found += [
             Dial(path=("manners", manner, name), prior=prior, spread=spread, touches=touched)
             for name, (prior, spread) in MANNER.items()
@@ -196,7 +196,7 @@ def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by."""
     ask, source = _ask(row), row.get("source") or ""
     return {
-        "source": source_name(source) if ask.sent.manner else source,  # one submission a file
+        "source": source_name(source) if ask.manner else source,  # one submission a file
         "chip": ask.chip.id,
         "model": ask.arch.name,
         "engine": ask.engine.id,

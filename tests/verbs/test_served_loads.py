@@ -95,8 +95,8 @@ def test_a_picture_is_as_many_tokens_as_its_projector_makes(model, tok):
 def test_pictures_cost_what_they_add_and_their_tower():
     row = BATCH | {"arch": "Qwen/Qwen3-VL-8B-Instruct", "metric": "output_tok_s_total"}
     seen = read_served(row | {"task": "image-chat"})
-    assert seen.prompt_tok > 1000
-    blind = figure(row, task=None, prompt_tok=seen.prompt_tok)
+    assert seen.traffic.prompt_tok > 1000
+    blind = figure(row, task=None, prompt_tok=seen.traffic.prompt_tok)
     assert 0.6 * blind < figure(row, task="image-chat") < blind
 
 

@@ -107,8 +107,8 @@ def test_both_ways_of_cutting_experts_at_once_cannot_be():
 @pytest.mark.parametrize(("tp", "ranks"), [(1, 8), (8, 8)])
 def test_ranks_of_attention_are_told_in_two_ways(tp, ranks):
     ask = read_served(ROW | MOE | {"tp": tp, "attn_dp": ranks})
-    assert ask.cut.attention_dp
-    assert (ask.cut.tp, ask.cut.workers) == (8, 1)
+    assert ask.layout.attention_dp
+    assert (ask.layout.tp, ask.layout.dp) == (8, 1)
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_attention_in_ranks_is_told_in_many_words(said):
     if not cells["n_chips"]:
         del row["n_chips"]
     ask = read_served(row)
-    assert (ask.chips, ask.cut.workers, ask.cut.tp, ask.cut.ep) == (8, 1, 8, 8)
-    assert ask.cut.attention_dp
+    assert (ask.chips, ask.layout.dp, ask.layout.tp, ask.layout.ep) == (8, 1, 8, 8)
+    assert ask.layout.attention_dp
 
 
 @pytest.mark.parametrize("said", ["no", "off", "False", "0", "1"])
 def test_what_is_denied_or_is_one_rank_is_none(said):
     row = ROW | MOE | {"tp": 8, "ep": 8, "attn_dp": COLUMNS["attn_dp"](said)}
-    assert not read_served(row).cut.attention_dp
+    assert not read_served(row).layout.attention_dp
 
 
 def test_a_rank_and_a_word_that_it_is_so_are_not_one_question(tmp_path):
@@ -157,8 +157,8 @@ def test_a_rank_and_a_word_that_it_is_so_are_not_one_question(tmp_path):
 def test_workers_apart_are_read():
     text = "DISAGG prefill 2x(tp1 pp1 dp8 ep8) decode 3x(tp8 pp1 dp1 ep1) decode_bs=16"
     ask = read_served(ROW | MOE | {"tp": None, "disagg": text, "n_chips": 40})
-    assert (ask.prefill.workers, ask.prefill.tp, ask.prefill.attention_dp) == (2, 8, True)
-    assert (ask.cut.workers, ask.cut.tp, ask.cut.attention_dp) == (3, 8, False)
+    assert (ask.prefill.dp, ask.prefill.tp, ask.prefill.attention_dp) == (2, 8, True)
+    assert (ask.layout.dp, ask.layout.tp, ask.layout.attention_dp) == (3, 8, False)
     assert figure(**MOE | {"tp": None, "disagg": text, "n_chips": 40, "load": 64.0}) > 0
 
 
@@ -171,14 +171,14 @@ def test_a_version_older_than_its_day_is_no_version():
 
 def test_means_stand_in_for_lengths():
     ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "mean_output_tok": 294.0})
-    assert ask.output_tok == 294
-    assert ask.prompt_tok == 300
+    assert ask.traffic.output_tok == 294
+    assert ask.traffic.prompt_tok == 300
 
 
 def test_prompts_nobody_tells_are_those_of_instructions_however_long_the_answers():
     for told in (145.0, 9000.0):
         ask = read_served(ROW | {"prompt_tok": None, "output_tok": None, "mean_output_tok": told})
-        assert (ask.output_tok, ask.prompt_tok) == (told, 300)
+        assert (ask.traffic.output_tok, ask.traffic.prompt_tok) == (told, 300)
 
 
 def test_a_window_once_full_takes_no_more_room():

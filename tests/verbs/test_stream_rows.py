@@ -184,7 +184,7 @@ def test_prompts_over_several_cards_come_as_soon_in_plans_and_plays(shared: Path
     assert len(rows) > 150
     for one in part(rows, every=4):
         ask = read_stream(one)
-        measured_s = ask.prompt_tok / one["value"]
+        measured_s = ask.traffic.prompt_tok / one["value"]
         errors["served"].append(_served_s(ask) / measured_s - 1)
         errors["played"].append(_played_s(ask) / measured_s - 1)
     for how, found in errors.items():
@@ -197,7 +197,7 @@ def _served_s(ask: StreamAsk) -> float:
     rates = rates_of([ask.chip], ask.engine, weights=ask.weights)
     found = serve(
         ask.work, replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.chips),
-        traffic=Traffic(prompt_tok=int(ask.prompt_tok), output_tok=64, concurrency=1),
+        traffic=Traffic(prompt_tok=int(ask.traffic.prompt_tok), output_tok=64, concurrency=1),
         limits=Limits(pool_tok=np.inf, max_seqs=1, budget_tok=UBATCH_TOK),
     )  # fmt: skip
     return float(np.ravel(found.ttft_s)[0])
@@ -207,11 +207,11 @@ def _played_s(ask: StreamAsk) -> float:
     rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.chips)
     pace = pace_of(
         law_of(ask.work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.chips,
-        context_tok=int(ask.prompt_tok), overlap=float(np.min(overlap_of(ask.work, rates))),
+        context_tok=int(ask.traffic.prompt_tok), overlap=float(np.min(overlap_of(ask.work, rates))),
     )  # fmt: skip
     spent, seen = 0.0, 0
-    while seen < ask.prompt_tok:
-        tok = min(int(ask.prompt_tok) - seen, UBATCH_TOK * ask.chips)
+    while seen < ask.traffic.prompt_tok:
+        tok = min(int(ask.traffic.prompt_tok) - seen, UBATCH_TOK * ask.chips)
         spent += pace.pass_s(tok, seen + tok / 2, prompts=1, seqs=0, context_tok=0)
         seen += tok
     return spent

@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.choice.ways import as_published
 from rigright.choice.work import usual_context_tok
-from rigright.cost.unsaid import priors
+from rigright.cost.unsaid import Prior, priors
+from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, find_node
 from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.served_drafts import NO_DRAFTS, ServedDrafts, drafts_of
+from rigright.verbs.validate.served_drafts import drafts_of
 from rigright.verbs.validate.served_loads import ServedLoad, load_of
 
 SERVE = "serve"  # the work that runs of many requests are
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
-NOTHING_SAID = ServedLoad()
+UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
 _WORKERS = re.compile(
     r"(prefill|decode) (\d{1,18})x\(tp(\d{1,18}) pp(\d{1,18}) dp(\d{1,18}) ep(\d{1,18})\)"
 )  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSplit:
-    """Workers alike, and how one of them is cut over its chips."""
-
-    workers: int
-    tp: int
-    pp: int
-    ep: int
-    attention_dp: bool = False
-    free: bool = False  # the row tells tp, but not how experts and attention share the chips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,29 +37,37 @@ class ServedAsk:
     """One served row."""
 
     arch: Arch
-    weights: str
-    kv: str
     engine: Engine
     card: Card
-    cut: WorkerSplit | None  # None: not told, the best there is
-    prefill: WorkerSplit | None  # where prompts have workers of their own; `cut` is then of the others
     chips: int
-    load: float | None  # requests in flight at once; None: as many as fit, or what `sent` says
-    prompt_tok: float
-    output_tok: float
-    context_tok: float  # that the engine is started for
+    serving: Serving
+    traffic: (
+        Traffic  # with neither concurrency nor a rate, as many as fit, or what the limits of `traffic` bear
+    )
+    layout: Layout | None  # None: not told, the best there is
+    prefill: Layout | None  # where prompts have workers of their own; `layout` is then of the others
+    is_cut: bool  # the row tells how experts and attention share the chips
     metric: str
-    sent: ServedLoad = NOTHING_SAID
-    budget_tok: float | None = None  # what the row says of the engine's settings
-    max_seqs: float | None = None
-    utilisation: float | None = None
-    drafts: ServedDrafts = NO_DRAFTS
+    median: bool  # its TPOT is that of the middle pass, not the mean
+    manner: str  # how such runs are tuned
+    samples: float  # that the tower for pictures works on, for a request
+    unsaid: tuple[Prior, ...]  # lengths that neither the row nor its benchmark tells, or that we estimate
     assumed: tuple[Sentence, ...] = ()
 
     @property
     def chip(self) -> Chip:
         """The accelerator."""
         return self.card.chip
+
+    @property
+    def figure(self) -> str:
+        """What it measures."""
+        return "itl_ms" if self.metric == "tpot_ms" and self.median else self.metric
+
+    @property
+    def weights(self) -> str:
+        """The format of its weights."""
+        return self.serving.weights
 
 
 def read_served(row: Row) -> ServedAsk:
@@ -95,23 +92,56 @@ def read_served(row: Row) -> ServedAsk:
     weights = as_published(arch, find_format(engine.says.get(told.lower(), told)).id)
     sent = load_of(row, arch)
     prompt, output = _lengths(sent, assumed)
-    chips = row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
-    prefill, cut = cuts_of(row, chips=chips, assumed=assumed)
+    chips = cards_of(row)
+    prefill, layout = layouts_of(row, chips=chips, assumed=assumed)
     load = row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None
     if prefill is not None and load is None and sent.rate_per_s is None:
         raise AskError(say("separate prefill and decode workers need a load: concurrency or request rate"))
-    drafts = drafts_of(row, arch, engine=engine.id)
-    if drafts.drafted_tok:
-        assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafts.drafted_tok:g}"))
+    drafted, accepted = drafts_of(row, arch, engine=engine.id)
+    if drafted:
+        assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafted:g}"))
     return ServedAsk(
-        arch=arch, weights=weights, kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
-        engine=engine, card=card, cut=cut, prefill=prefill, chips=chips,
-        load=load,
-        prompt_tok=prompt, output_tok=output, context_tok=_context_tok(row, arch, tok=prompt + output),
-        metric=row["metric"],
-        sent=sent, budget_tok=row.get("max_num_batched_tokens"), max_seqs=row.get("max_num_seqs"),
-        utilisation=row.get("gpu_memory_utilization"), drafts=drafts, assumed=tuple(assumed),
+        arch=arch, engine=engine, card=card, chips=chips, layout=layout, prefill=prefill,
+        serving=Serving(
+            engine=engine.asked,
+            weights=weights,
+            kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
+            context_tok=float(
+                row.get("context_tok") or usual_context_tok(SERVE, arch, tok=prompt + output)
+            ),
+            budget_tok=row.get("max_num_batched_tokens"),
+            max_seqs=row.get("max_num_seqs"),
+            utilisation=row.get("gpu_memory_utilization"),
+        ),
+        traffic=Traffic(
+            prompt_tok=prompt, output_tok=output, concurrency=load, rate_per_s=sent.rate_per_s,
+            requests=sent.requests, tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s,
+            drafted_tok=drafted, accepted_tok=accepted,
+        ),
+        is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
+        metric=row["metric"], median=sent.median,
+        manner=sent.manner, samples=sent.samples, unsaid=_unsaid(sent), assumed=tuple(assumed),
     )  # fmt: skip
+
+
+def cards_of(row: Row) -> int:
+    """The chips that a row names, or that its layout needs."""
+    return row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
+
+
+def _unsaid(sent: ServedLoad) -> tuple[Prior, ...]:
+    """Lengths that neither the row nor its benchmark tells, and those that we only estimate."""
+    found = list[Prior]()
+    for name, said, known in (
+        ("prompt_tok", sent.said_prompt, sent.prompt_tok),
+        ("output_tok", sent.said_output, sent.output_tok),
+    ):
+        if known is None:
+            found.append(priors("serving")[name])
+        elif not said and sent.unsure:
+            values = tuple(known * share for share in UNSURE)
+            found.append(replace(priors("serving")[name], values=values, weights=(0.25, 0.5, 0.25)))
+    return tuple(found)
 
 
 def _engine(row: Row, assumed: list[Sentence]) -> Engine:
@@ -155,14 +185,7 @@ def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
     return max(float(prompt), 1.0), max(float(output), 1.0)
 
 
-def _context_tok(row: Row, arch: Arch, *, tok: float) -> float:
-    """The context told, or that of such a service."""
-    return float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=tok))
-
-
-def cuts_of(
-    row: Row, *, chips: int, assumed: list[Sentence]
-) -> tuple[WorkerSplit | None, WorkerSplit | None]:
+def layouts_of(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Layout | None, Layout | None]:
     """Workers for prompts (or none) and for tokens (None: nobody says how they are cut)."""
     if row.get("disagg"):
         found = {match[1]: _worker(match) for match in _WORKERS.finditer(row["disagg"])}
@@ -190,17 +213,10 @@ def cuts_of(
         each = spread
     if spread * ep > each:  # both cannot be: where experts are cut over all chips, none has any whole
         ep = 1 if spread == each else max(each // spread, 1)
-    cut = WorkerSplit(
-        workers=max(1, chips // (each * pp)),
-        tp=each,
-        pp=pp,
-        ep=min(ep, each),
-        attention_dp=ranks > 1,
-        free=row.get("ep") is None and row.get("mode") == "max",
-    )
-    return None, cut
+    dp = max(1, chips // (each * pp))
+    return None, Layout(tp=each, pp=pp, dp=dp, ep=min(ep, each), attention_dp=ranks > 1)
 
 
-def _worker(match: re.Match[str]) -> WorkerSplit:
+def _worker(match: re.Match[str]) -> Layout:
     workers, tp, pp, dp, ep = map(int, match.groups()[1:])
-    return WorkerSplit(workers=workers, tp=tp * dp, pp=pp, ep=ep, attention_dp=dp > 1)
+    return Layout(tp=tp * dp, pp=pp, dp=workers, ep=ep, attention_dp=dp > 1)

@@ -26,12 +26,16 @@ from rigright.predict.columns import at, stacked
 from rigright.predict.room import Asked, Room, room_of
 from rigright.predict.served import DEFAULT_SEQS, LEAST_TOK, Replicas, at_kinds, piped, served, server_rates
 from rigright.predict.told import STREAMS
-from rigright.verbs.validate.served_asks import ServedAsk, WorkerSplit
+from rigright.verbs.validate.served_asks import ServedAsk
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
 ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 UTMOST = 0.97  # share of the memory that an engine is given at most
 RUNNING = "running"
+SENT = (  # what a row tells of its traffic
+    *("prompt_tok", "output_tok", "concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s"),
+    *("drafted_tok", "accepted_tok"),
+)
 Figures = Mapping[str, np.ndarray]
 
 
@@ -52,22 +56,22 @@ class CaseGroup:
 
 def group_cases(asks: Sequence[ServedAsk]) -> tuple[CaseGroup, ...]:
     """All cases of rows: one a row, or one a layout where the row tells none."""
-    cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _cuts(ask)]
-    groups: dict[Any, list[tuple[int, ServedAsk, WorkerSplit]]] = {}
+    cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _layouts(ask)]
+    groups: dict[Any, list[tuple[int, ServedAsk, Layout]]] = {}
     for case in cases:
         groups.setdefault(_shared(case[1], case[2]), []).append(case)
     return tuple(_group(members) for members in groups.values())
 
 
-def _shared(ask: ServedAsk, cut: WorkerSplit) -> tuple[object, ...]:
+def _shared(ask: ServedAsk, cut: Layout) -> tuple[object, ...]:
     """What cases of one call of the law of time have in common."""
-    sent, engine, chip = ask.sent, ask.engine, ask.chip
+    sent, engine, chip = ask.traffic, ask.engine, ask.chip
     return (
-        *(id(ask.arch), ask.weights, ask.kv, engine.id, engine.options, cut.attention_dp),
+        *(id(ask.arch), ask.weights, ask.serving.kv, engine.id, engine.options, cut.attention_dp),
         None if ask.prefill is None else ask.prefill.attention_dp,
         *(table_of(corrections(name), engine, chip=chip) for name in (SUBJECT, STREAMS)),
-        *(sent.manner, sent.samples > 0, ask.load is None, _alone(ask), sent.rate_per_s is None),
-        *(sent.requests is None, sent.tpot_p99_s is None, _sets_aside(ask)),
+        *(ask.manner, ask.samples > 0, _alone(ask), _sets_aside(ask)),
+        *(getattr(sent, name) is None for name in ("concurrency", "rate_per_s", "requests", "tpot_p99_s")),
     )
 
 
@@ -76,7 +80,8 @@ def _started(ask: ServedAsk) -> tuple[object, ...]:
     engine, card = ask.engine, ask.card
     steps = (engine.budget_tok, engine.max_seqs, engine.graph_sizes)
     return (
-        *(engine.asked, ask.cut is None, ask.budget_tok, ask.max_seqs, ask.utilisation),
+        *(engine.asked, ask.layout is None),
+        *(getattr(ask.serving, name) for name in ("budget_tok", "max_seqs", "utilisation")),
         *(engine.default(step, card.total_bytes, chip=ask.chip.id) for step in steps),
         device_of(card, engine).capability,
     )
@@ -84,18 +89,18 @@ def _started(ask: ServedAsk) -> tuple[object, ...]:
 
 def _sets_aside(ask: ServedAsk) -> bool:
     """Whether the engine sets its cache aside, for as many as nobody said."""
-    return ask.engine.pool != "share" and ask.max_seqs is None
+    return ask.engine.pool != "share" and ask.serving.max_seqs is None
 
 
-def _cuts(ask: ServedAsk) -> tuple[WorkerSplit, ...]:
+def _layouts(ask: ServedAsk) -> tuple[Layout, ...]:
     """The layout told, or all that may be meant: the one that serves most is."""
-    if ask.cut is None and ask.engine.split == "layer":
-        told = [WorkerSplit(workers=1, tp=1, pp=min(ask.chips, len(ask.arch.trunk.layers)), ep=1)]
-    elif ask.cut is None:
-        told = [WorkerSplit(workers=ask.chips // tp, tp=tp, pp=1, ep=1) for tp in CUTS if ask.chips % tp == 0]
+    if ask.layout is not None:
+        told = [ask.layout]
+    elif ask.engine.split == "layer":
+        told = [Layout(pp=min(ask.chips, len(ask.arch.trunk.layers)))]
     else:
-        told = [ask.cut]
-    if (ask.cut is not None and not ask.cut.free) or not has_experts(ask.arch):
+        told = [Layout(tp=tp, dp=ask.chips // tp) for tp in CUTS if ask.chips % tp == 0]
+    if (ask.layout is not None and ask.is_cut) or not has_experts(ask.arch):
         return tuple(told)
     apart = [replace(cut, ep=cut.tp, attention_dp=True) for cut in told if cut.tp > 1]
     return (*told, *apart)
@@ -103,43 +108,34 @@ def _cuts(ask: ServedAsk) -> tuple[WorkerSplit, ...]:
 
 def _alone(ask: ServedAsk) -> bool:
     """Whether a row means one request that nothing holds up."""
-    free = ask.sent.rate_per_s is None and ask.sent.tpot_p99_s is None
-    return ask.load is None and ask.metric == "latency_ms" and free
+    sent = ask.traffic
+    told = (sent.concurrency, sent.rate_per_s, sent.tpot_p99_s)
+    return ask.metric == "latency_ms" and all(one is None for one in told)
 
 
-def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
+def _group(members: Sequence[tuple[int, ServedAsk, Layout]]) -> CaseGroup:
     asks = [ask for _, ask, _ in members]
     layout = layout_of([cut for _, _, cut in members])
     cards = tuple(dict.fromkeys(ask.card for ask in asks))
     first = asks[0]
     prefills = [ask.prefill for ask in asks if ask.prefill is not None]
 
-    def told(name: str) -> np.ndarray | None:
-        values = [getattr(ask.sent, name) for ask in asks]
+    def column(name: str) -> np.ndarray | None:
+        values = [getattr(ask.traffic, name) for ask in asks]
         return None if values[0] is None else np.array(values, dtype=float)
 
-    work = work_of(first.arch, weights=first.weights, kv=first.kv)
-    if first.sent.samples:
-        work = pictured(work, first.arch, samples=np.array([ask.sent.samples for ask in asks]))
-    traffic = Traffic(
-        prompt_tok=np.array([ask.prompt_tok for ask in asks], dtype=float),
-        output_tok=np.array([ask.output_tok for ask in asks], dtype=float),
-        concurrency=None
-        if first.load is None and not _alone(first)
-        else np.array([ask.load or 1.0 for ask in asks]),
-        rate_per_s=told("rate_per_s"),
-        requests=told("requests"),
-        tpot_p99_s=told("tpot_p99_s"),
-        ttft_p99_s=told("ttft_p99_s"),
-        drafted_tok=np.array([ask.drafts.drafted_tok for ask in asks]),
-        accepted_tok=np.array([ask.drafts.accepted_tok for ask in asks]),
-    )
+    work = work_of(first.arch, weights=first.weights, kv=first.serving.kv)
+    if first.samples:
+        work = pictured(work, first.arch, samples=np.array([ask.samples for ask in asks]))
+    traffic = Traffic(**{name: column(name) for name in SENT})
+    if _alone(first):
+        traffic = replace(traffic, concurrency=np.ones(len(asks)))
     card_of = np.array([cards.index(ask.card) for ask in asks])
     rooms = _rooms(asks, layout=layout, traffic=traffic)
     return CaseGroup(
         arch=first.arch,
         work=work,
-        manner=first.sent.manner,
+        manner=first.manner,
         engine=first.engine,
         chips=tuple(card.chip for card in cards),
         chip_of=card_of,
@@ -155,20 +151,11 @@ def _group(members: Sequence[tuple[int, ServedAsk, WorkerSplit]]) -> CaseGroup:
     )
 
 
-def layout_of(cuts: Sequence[WorkerSplit]) -> Layout:
+def layout_of(told: Sequence[Layout]) -> Layout:
     """Ways to share cards, alike in whether attention is replicated, as one layout of arrays."""
-    return Layout(
-        tp=np.array([float(cut.tp) for cut in cuts]),
-        pp=np.array([float(cut.pp) for cut in cuts]),
-        ep=np.array([float(cut.ep) for cut in cuts]),
-        dp=np.array([float(cut.workers) for cut in cuts]),
-        attention_dp=cuts[0].attention_dp,
-    )
-
-
-def _metric(ask: ServedAsk) -> str:
-    """The figure a row means: some tell the middle of all passes as their TPOT."""
-    return "itl_ms" if ask.metric == "tpot_ms" and ask.sent.median else ask.metric
+    names = ("tp", "pp", "ep", "dp")
+    columns = {name: np.array([float(getattr(one, name)) for one in told]) for name in names}
+    return replace(told[0], **columns)
 
 
 def _rooms(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dict[str, np.ndarray]:
@@ -190,7 +177,7 @@ def _room(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dic
     first = asks[0]
     cards = tuple(dict.fromkeys(ask.card for ask in asks))
     card_of = np.array([cards.index(ask.card) for ask in asks])
-    contexts = np.array([ask.context_tok for ask in asks], dtype=float)
+    contexts = np.array([ask.serving.context_tok for ask in asks], dtype=float)
     engine, ranks = first.engine, layout.tp if layout.attention_dp else 1.0
     load = np.full(len(card_of), np.nan) if traffic.concurrency is None else traffic.concurrency
     load = load / layout.dp / ranks
@@ -201,21 +188,17 @@ def _room(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dic
         traffic_tok=whole_tok,
         most_seqs=np.minimum(np.nan_to_num(np.ceil(load), nan=DEFAULT_SEQS), DEFAULT_SEQS),
     )
-    serving = Serving(
-        engine=engine.asked, weights=first.weights, kv=first.kv, budget_tok=first.budget_tok,
-        max_seqs=first.max_seqs, utilisation=first.utilisation,
-    )  # fmt: skip
     one = replace(layout, dp=1)
 
     def room(serving: Serving) -> Room:
         return room_of(first.arch, serving, device=device, layout=one, asked=asked, shape=np.shape(whole_tok))
 
-    found = room(serving)
+    found = room(first.serving)
     pool_tok = found.pool_tok
-    if first.cut is not None and engine.pool == "share":  # it was run: so it was given what one prompt takes
+    if first.layout is not None and engine.pool == "share":  # it ran: so one prompt had room
         short = pool_tok / ranks <= traffic.prompt_tok
         if short.any():
-            pool_tok = np.where(short, room(replace(serving, utilisation=UTMOST)).pool_tok, pool_tok)
+            pool_tok = np.where(short, room(replace(first.serving, utilisation=UTMOST)).pool_tok, pool_tok)
     card, chip = first.card, first.chip.id
     seqs, budget = (
         engine.default(steps, card.total_bytes, chip=chip) for steps in (engine.max_seqs, engine.budget_tok)
@@ -224,8 +207,8 @@ def _room(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dic
         "pool_tok": pool_tok,
         "slots": np.floor(found.slots) if _sets_aside(first) else np.inf,
         "seqs": seqs or DEFAULT_SEQS,
-        "max_seqs": first.max_seqs or np.nan,
-        "budget_tok": first.budget_tok or budget or asked.context_tok,
+        "max_seqs": first.serving.max_seqs or np.nan,
+        "budget_tok": first.serving.budget_tok or budget or asked.context_tok,
     }
 
 
@@ -283,7 +266,7 @@ def best_of_rows(
 ) -> np.ndarray:
     """One figure a row: that of its layout, or of the layout that serves most."""
     best = _best(groups, len(asks), tables=tables)
-    names = map(_metric, asks)
+    names = [ask.figure for ask in asks]
     return np.array(
         [
             found[name][place] if name in found else np.nan
@@ -297,7 +280,7 @@ def figures_of(asks: Sequence[ServedAsk]) -> np.ndarray:
     runs = [replace(ask, metric="latency_ms" if _alone(ask) else "", assumed=()) for ask in asks]
     unlike = tuple(dict.fromkeys(runs))
     found = dict(zip(unlike, _every_figure(unlike), strict=True))
-    return np.array([found[run].get(_metric(ask), np.nan) for ask, run in zip(asks, runs, strict=True)])
+    return np.array([found[run].get(ask.figure, np.nan) for ask, run in zip(asks, runs, strict=True)])
 
 
 @unmoved

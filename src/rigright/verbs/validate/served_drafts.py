@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.arch.record import Arch
@@ -11,29 +10,21 @@ from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text
 COLUMNS = ("engine", "version", "from", "drafted_tok", "accepted_tok", "source", "as_of", "confidence")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedDrafts:
-    """Tokens drafted for each pass of a sequence, and those kept on average."""
+def drafts_of(row: Row, arch: Arch, *, engine: str) -> tuple[float, float]:
+    """Tokens drafted for each pass of a sequence, and those kept on average.
 
-    drafted_tok: float = 0.0
-    accepted_tok: float = 0.0
-
-
-NO_DRAFTS = ServedDrafts()
-
-
-def drafts_of(row: Row, arch: Arch, *, engine: str) -> ServedDrafts:
-    """What a run drafted: models that bring layers for it, in versions and from days on when it was set."""
+    Models that bring layers for it do so in versions and from days on when it was set.
+    """
     version, day = row.get("engine_version") or "", row.get("measured") or ""
     if row.get("disagg") or not any(tower.name == "mtp" for tower in arch.spare):
-        return NO_DRAFTS
+        return 0.0, 0.0
     return next(
         (
-            ServedDrafts(drafted_tok=known["drafted_tok"], accepted_tok=known["accepted_tok"])
+            (known["drafted_tok"], known["accepted_tok"])
             for known in _known()
             if known["engine"] == engine and version.startswith(known["version"]) and day >= known["from"]
         ),
-        NO_DRAFTS,
+        (0.0, 0.0),
     )
 
 

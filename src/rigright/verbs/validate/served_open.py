@@ -10,9 +10,9 @@ from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.weights import has_experts
-from rigright.demand import ServingWish
+from rigright.demand import Layout, ServingWish
 from rigright.facts.nodes import find_node
-from rigright.verbs.validate.served_asks import WorkerSplit, cuts_of
+from rigright.verbs.validate.served_asks import cards_of, layouts_of
 
 MANY = 4096  # questions whose cases are kept
 _CUT = ("tp", "pp", "dp", "ep", "attention_dp")
@@ -28,8 +28,8 @@ def is_question(row: Row) -> bool:
 
 def filled(row: Row, arch: Arch) -> tuple[Row, tuple[Sentence, ...]]:
     """A question with its engine, formats, context and layout, and a sentence for each that it left open."""
-    cards = row.get("n_chips") or (row.get("tp") or 1) * (row.get("pp") or 1) * (row.get("dp") or 1)
-    _, cut = cuts_of(row, chips=cards, assumed=[])
+    cards = cards_of(row)
+    _, cut = layouts_of(row, chips=cards, assumed=[])
     wish = _wish(row, cut)
     # what people set is open in their own runs too; what engines do by themselves is not
     open_too = () if row.get("value") else ("kv", "context_tok")
@@ -75,7 +75,7 @@ def _shown(chosen: Row, name: str) -> str:
     return f"{chosen[name]:g}" if isinstance(chosen[name], float) else str(chosen[name])
 
 
-def _wish(row: Row, cut: WorkerSplit | None) -> ServingWish:
+def _wish(row: Row, cut: Layout | None) -> ServingWish:
     """What the row says, as somebody asks `explain`."""
     engine = row.get("engine")
 
@@ -99,17 +99,14 @@ def _wish(row: Row, cut: WorkerSplit | None) -> ServingWish:
     )
 
 
-def _told(row: Row, cut: WorkerSplit) -> dict[str, Any]:
+def _told(row: Row, cut: Layout) -> dict[str, Any]:
     """A layout as somebody asks for it; what a run says nothing of its engine did by itself."""
     left = set() if row.get("value") else {name for name in ("pp", "dp", "ep") if row.get(name) is None}
     if "pp" not in left:  # then all of its cards say how many replicas
         left.discard("dp")
     if not cut.attention_dp and all(row.get(name) is None for name in ("attention_dp", "attn_dp")):
         left.add("attention_dp")
-    said = {
-        "tp": cut.tp, "pp": cut.pp, "dp": cut.workers, "ep": cut.ep, "attention_dp": cut.attention_dp,
-    }  # fmt: skip
-    return {name: value for name, value in said.items() if name not in left}
+    return {name: getattr(cut, name) for name in _CUT if name not in left}
 
 
 @lru_cache(maxsize=MANY)

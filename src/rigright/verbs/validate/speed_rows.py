@@ -26,7 +26,6 @@ from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import figures as stream_figures
 from rigright.verbs.validate.stream_cases import group_streams
 
-UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
 Ask = ServedAsk | StreamAsk
 
 
@@ -43,10 +42,9 @@ def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
     """What a row asks; raises a RigError that says what is missing."""
     if is_served:
         served = read_served(row)
-        lengths = _lengths(served)
-        return SpeedRow(
-            row=row, unsaid=lengths, asks=tuple(replace(served, **one) for one in trials(lengths))
-        )
+        sent = [replace(served.traffic, **one) for one in trials(served.unsaid)]
+        asks = tuple(replace(served, traffic=one) for one in sent)
+        return SpeedRow(row=row, unsaid=served.unsaid, asks=asks)
     stream = read_stream(row)
     _check_room(stream)
     habits = _habits(row, stream)
@@ -79,15 +77,16 @@ def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
 def _told(asked: SpeedRow, values: Sequence[float]) -> tuple[Prediction, ...]:
     """What a row measures, from the figures of its asks."""
     row, ask, value = asked.row, asked.asks[0], values[0]
+    sent = ask.traffic
     metric, is_alone = ask.metric, isinstance(ask, StreamAsk)
     if not np.isfinite(value) or value <= 0:
         raise AskError(_why_none(ask, value))
     case = RunCase(
         weights=ask.weights.partition(KERNEL)[0],
         chips=ask.chips,
-        load=ask.load or FULL,
-        prompt_tok=float(ask.prompt_tok),
-        output_tok=float(ask.output_tok),
+        load=sent.concurrency or FULL,
+        prompt_tok=float(sent.prompt_tok),
+        output_tok=float(sent.output_tok),
         apart=bool(row.get("disagg")) and not is_alone,
     )
     subject = subject_of(ask.engine, ask.chip, alone=is_alone)
@@ -134,31 +133,17 @@ def _together(ask: ServedAsk, value: float, *, known: Known) -> float:
 
     Output is never above concurrency over TPOT; a latency that nobody measured is TTFT and TPOT together.
     """
-    if ask.load is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
+    sent = ask.traffic
+    if sent.concurrency is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
         return value
     ttft_ms, tpot_ms = (
         float(figures_of([one])[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
         for one in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
     )
     if ask.metric == "output_tok_s_total":
-        return float(most_output(value, tpot_ms / KILO, load=ask.load))
+        return float(most_output(value, tpot_ms / KILO, load=sent.concurrency))
     measured = float(known.narrow.get("latency", 1.0)) < 1
-    return value if measured else ttft_ms + max(ask.output_tok - 1, 0) * tpot_ms
-
-
-def _lengths(ask: ServedAsk) -> tuple[Prior, ...]:
-    """Lengths that neither the row nor its benchmark tells, and those that we only estimate."""
-    sent, found = ask.sent, list[Prior]()
-    for name, said, known in (
-        ("prompt_tok", sent.said_prompt, sent.prompt_tok),
-        ("output_tok", sent.said_output, sent.output_tok),
-    ):
-        if known is None:
-            found.append(priors("serving")[name])
-        elif not said and sent.unsure:
-            values = tuple(known * share for share in UNSURE)
-            found.append(replace(priors("serving")[name], values=values, weights=(0.25, 0.5, 0.25)))
-    return tuple(found)
+    return value if measured else ttft_ms + max(sent.output_tok - 1, 0) * tpot_ms
 
 
 def _habits(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:

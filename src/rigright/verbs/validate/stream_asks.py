@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from rigright.arch.record import Arch
@@ -16,6 +16,7 @@ from rigright.cost.speed.eras import is_dated
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.speed.work import Work, work_of
 from rigright.cost.weights import weights_bytes
+from rigright.demand import Layout, Traffic
 from rigright.facts.backends import backend_in
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
@@ -24,7 +25,7 @@ from rigright.facts.formats import GGUF, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
 from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.served_asks import WorkerSplit, cuts_of, first_card
+from rigright.verbs.validate.served_asks import first_card, layouts_of
 
 SUBJECT = "speed_streams"
 MXFP4 = "mxfp4"
@@ -44,37 +45,22 @@ class StreamAsk:
     work: Work
     weights: str  # id of the format, and after a slash the kernel that reads it
     chips: int
-    cut: WorkerSplit  # replicas, each with its part of the sequences, and how one shares its cards
-    load: int  # sequences at once
-    prompt_tok: float
-    output_tok: float
+    layout: Layout  # replicas, each with its part of the sequences, and how one shares its cards
+    traffic: Traffic  # so many sequences at once
     seen_tok: float  # in the cache before the prompt
     ubatch_tok: float  # tokens of a prompt worked on at once, where a row says so; nan: the engine's own
     alone: bool  # the time of the prompt is left out
     assumed: tuple[Sentence, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StreamReading:
-    row: Row
-    assumed: list[Sentence] = field(default_factory=list)
-
-    def number(self, column: str) -> float:
-        """A cell, or what is usual."""
-        if self.row.get(column) is not None:
-            return float(self.row[column])
-        self.assumed.append(say("{column} not stated: assuming {value}", column=column, value=USUAL[column]))
-        return float(USUAL[column])
-
-
 def read_stream(row: Row) -> StreamAsk:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
-    reading = _StreamReading(row=row, assumed=[*notes])
+    assumed = [*notes]
     engine = engine_of(row)
     weights = weights_of(row, engine, arch=arch)
     if row.get("weights") is None:
-        reading.assumed.append(say("{column} not stated: assuming {value}", column="weights", value=weights))
+        assumed.append(say("{column} not stated: assuming {value}", column="weights", value=weights))
     named = row.get("chip") or row.get("chip_name")
     if not named:
         raise AskError(say("the row has no chip"))
@@ -82,7 +68,7 @@ def read_stream(row: Row) -> StreamAsk:
     chip = card.chip
     if engine.backends and not engine.backend:
         usual = engine.backend_on(chip.vendor)
-        reading.assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
+        assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     return StreamAsk(
         metric=row["metric"],
@@ -97,23 +83,33 @@ def read_stream(row: Row) -> StreamAsk:
         ),
         weights=weights,
         chips=cards,
-        cut=_cut(row, engine, cards=cards),
-        load=int(row.get("load") or 1),
-        prompt_tok=reading.number("prompt_tok"),
-        output_tok=reading.number("output_tok"),
+        layout=_layout(row, engine, cards=cards),
+        traffic=Traffic(
+            prompt_tok=_tok(row, "prompt_tok", assumed=assumed),
+            output_tok=_tok(row, "output_tok", assumed=assumed),
+            concurrency=int(row.get("load") or 1),
+        ),
         seen_tok=float(row.get("context_depth") or 0.0),
         ubatch_tok=_ubatch_tok(row, engine, card=card),
         alone=bool(row.get("prompt_left_out")),
-        assumed=tuple(reading.assumed),
+        assumed=tuple(assumed),
     )
 
 
-def _cut(row: Row, engine: Engine, *, cards: int) -> WorkerSplit:
+def _tok(row: Row, column: str, *, assumed: list[Sentence]) -> float:
+    """A length, or what is usual."""
+    if row.get(column) is None:
+        assumed.append(say("{column} not stated: assuming {value}", column=column, value=USUAL[column]))
+        return float(USUAL[column])
+    return float(row[column])
+
+
+def _layout(row: Row, engine: Engine, *, cards: int) -> Layout:
     """How the cards are shared: layer by layer, as the row says, or each layer over all of them."""
     if engine.split == "layer":
-        return WorkerSplit(workers=1, tp=1, pp=cards, ep=1)
-    _, told = cuts_of(row, chips=cards, assumed=[])
-    return told or WorkerSplit(workers=1, tp=cards, pp=1, ep=1)
+        return Layout(pp=cards)
+    _, told = layouts_of(row, chips=cards, assumed=[])
+    return told or Layout(tp=cards)
 
 
 @cache

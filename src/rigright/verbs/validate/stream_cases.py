@@ -39,7 +39,7 @@ def group_streams(asks: Sequence[StreamAsk]) -> tuple[StreamCase, ...]:
     for place, ask in enumerate(asks):
         engine = ask.engine
         kind = (engine.id, engine.version, engine.backend, engine.options)
-        key = (*kind, ask.weights, id(ask.work), ask.cut.attention_dp)
+        key = (*kind, ask.weights, id(ask.work), ask.layout.attention_dp)
         groups.setdefault(key, []).append(place)
     return tuple(_case([asks[place] for place in places], tuple(places)) for places in groups.values())
 
@@ -47,7 +47,7 @@ def group_streams(asks: Sequence[StreamAsk]) -> tuple[StreamCase, ...]:
 def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
     first, chips = asks[0], tuple({ask.chip.id: ask.chip for ask in asks}.values())
     order = {chip.id: place for place, chip in enumerate(chips)}
-    names = ("prompt_tok", "output_tok", "seen_tok", "ubatch_tok")
+    names = ("seen_tok", "ubatch_tok")
     cases = StreamCases(
         arch=first.arch,
         work=first.work,
@@ -55,9 +55,11 @@ def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
         engine=first.engine,
         chips=chips,
         chip_of=np.array([order[ask.chip.id] for ask in asks]),
-        layout=layout_of([ask.cut for ask in asks]),
-        cards=np.array([ask.chips / ask.cut.workers for ask in asks]),
-        seqs=np.array([ask.load for ask in asks], dtype=float),
+        layout=layout_of([ask.layout for ask in asks]),
+        cards=np.array([ask.chips / ask.layout.dp for ask in asks]),
+        seqs=np.array([ask.traffic.concurrency for ask in asks], dtype=float),
+        prompt_tok=np.array([ask.traffic.prompt_tok for ask in asks], dtype=float),
+        output_tok=np.array([ask.traffic.output_tok for ask in asks], dtype=float),
         alone=np.array([ask.alone for ask in asks]),
         **{name: np.array([getattr(ask, name) for ask in asks], dtype=float) for name in names},
     )

@@ -55,7 +55,7 @@ def read(tables: list[Path], chips: str) -> Drawn:
     for table in tables:
         with table.open(encoding="utf-8", newline="") as file:
             for raw in csv.DictReader(file):
-                row, _ = read_cells(raw, serving_energy.COLUMNS)
+                row, _ = read_cells(raw, serving_energy.KIND.columns)
                 if row["metric"] == serving_energy.OUTPUT and row.get(serving_energy.WATTS):
                     ask = read_served(row)
                     if ask.chip.tdp_w and class_of(ask.chip).id == chips:

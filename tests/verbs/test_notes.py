@@ -49,7 +49,7 @@ def test_words(column, cells, value):
 
 @pytest.mark.parametrize("load", ["max-throughput", "16 req/s", "inf qps"])
 def test_loads_that_are_no_number_are_read(load):
-    assert inference.COLUMNS["load"](load) is None
+    assert inference.KIND.columns["load"](load) is None
 
 
 def test_every_word_fills_a_column_that_its_kind_knows():

@@ -3,7 +3,7 @@
 import pytest
 
 from rigright.arch.sources.open import open_model
-from rigright.verbs.validate.kinds.inference import COLUMNS, KIND
+from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_loads import eye_of, is_loaded, load_of, picture_tok
@@ -28,7 +28,7 @@ def predicted(row):
 def entered(row, **changes):
     """A row as it comes in, where words of its note become columns."""
     row = row | changes
-    return filled("inference", row, raw={"note": row.get("note") or ""}, readers=COLUMNS)
+    return filled("inference", row, raw={"note": row.get("note") or ""}, readers=KIND.columns)
 
 
 def figure(row, **changes):

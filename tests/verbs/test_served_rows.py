@@ -10,7 +10,7 @@ from rigright.arch.sources import zoo
 from rigright.base.errors import AskError, RigError
 from rigright.facts.corrections import corrections
 from rigright.verbs.validate.frame import validate
-from rigright.verbs.validate.kinds.inference import COLUMNS, KIND
+from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import best_of_rows, group_cases
 
@@ -127,7 +127,7 @@ def test_ranks_of_attention_are_told_in_two_ways(tp, ranks):
 def test_attention_in_ranks_is_told_in_many_words(said):
     """A cell as a file has it, through the readers of its column."""
     cells = {"n_chips": "8", **said}
-    row = ROW | MOE | {"tp": None} | {name: COLUMNS[name](cell) for name, cell in cells.items() if cell}
+    row = ROW | MOE | {"tp": None} | {name: KIND.columns[name](cell) for name, cell in cells.items() if cell}
     if not cells["n_chips"]:
         del row["n_chips"]
     ask = read_served(row)
@@ -137,7 +137,7 @@ def test_attention_in_ranks_is_told_in_many_words(said):
 
 @pytest.mark.parametrize("said", ["no", "off", "False", "0", "1"])
 def test_what_is_denied_or_is_one_rank_is_none(said):
-    row = ROW | MOE | {"tp": 8, "ep": 8, "attn_dp": COLUMNS["attn_dp"](said)}
+    row = ROW | MOE | {"tp": 8, "ep": 8, "attn_dp": KIND.columns["attn_dp"](said)}
     assert not read_served(row).layout.attention_dp
 
 
@@ -196,10 +196,10 @@ def test_a_window_once_full_takes_no_more_room():
 
 def test_nothing_asked_is_a_length():
     """A prompt of no tokens is read as such, not as an unreadable cell."""
-    assert COLUMNS["prompt_tok"]("0") == 0
-    assert COLUMNS["load"]("max-throughput") is None
+    assert KIND.columns["prompt_tok"]("0") == 0
+    assert KIND.columns["load"]("max-throughput") is None
     with pytest.raises(ValueError, match="-1"):
-        COLUMNS["prompt_tok"]("-1")
+        KIND.columns["prompt_tok"]("-1")
 
 
 def test_one_by_one_equals_all_at_once():
@@ -236,7 +236,7 @@ def test_every_served_row_beside_us_is_answered(shared):
     with path.open(encoding="utf-8") as file:
         kept = [row for row in csv.DictReader(file) if row["mode"] in {"serve", "max"}]
     asked = [
-        {name: reader(row[name]) if row.get(name) else None for name, reader in COLUMNS.items()}
+        {name: reader(row[name]) if row.get(name) else None for name, reader in KIND.columns.items()}
         for row in kept[::25]
     ]
     found = [(row, one) for row, one in zip(asked, KIND.answers(asked), strict=True)]

@@ -16,7 +16,7 @@ from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
 from rigright.predict.trained import alike, steps_of
 from rigright.verbs.validate import training_words as words
-from rigright.verbs.validate.kinds.training import COLUMNS, KIND
+from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.notes import noted_cells
 from rigright.verbs.validate.training_rows import read_row
 
@@ -34,7 +34,7 @@ SUBMITTED = {
 
 
 def row(base=BRIDGE, **changes):
-    told, faults = noted_cells(KIND.name, base | changes, readers=COLUMNS)
+    told, faults = noted_cells(KIND.name, base | changes, readers=KIND.columns)
     assert not faults
     return told
 

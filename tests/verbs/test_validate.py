@@ -17,7 +17,7 @@ from rigright.faces.cli.main import main
 from rigright.report.pages import validate as pages
 from rigright.verbs.validate.files import HEADER, predictions_csv
 from rigright.verbs.validate.frame import FOLDER, validate
-from rigright.verbs.validate.kinds.training import COLUMNS
+from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.scores import scores
 from rigright.verbs.validate.validation import Judged, Prediction
 
@@ -234,7 +234,7 @@ cells = st.one_of(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted(COLUMNS)), cells))
+@given(st.dictionaries(st.sampled_from(sorted(KIND.columns)), cells))
 def test_no_row_can_break_a_file(tmp_path_factory, row):
     path = tmp_path_factory.mktemp("fuzz") / "runs.csv"
     path.write_text(table(GOOD | row, GOOD), encoding="utf-8")

@@ -1,15 +1,20 @@
-"""Readers of cells that bear counts and measured figures: what cannot be is not read."""
+"""Columns of tables of runs (data/run_columns.csv), and how their cells are read: what cannot be is not."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
 
-from rigright.base.tables import CellReader, number
+from rigright.base.tables import DATA, CellReader, number, read_rows, text, yes
 from rigright.base.units import NO, YES
+from rigright.predict.trained_memory import KINDS
 
 MOST_RANKS, MOST_TOK = 999_999, 999_999_999
 MOST_GIB, MOST_RATE = 999_999, 999_999_999_999  # beyond any machine there is
+SAME = {"serving_energy": "inference"}  # tables that have all columns of another
+NO_LOAD = re.compile(r"max-throughput|/s|[rq]ps")  # loads that are no number at once: all that fits, a rate
 
 
 def count(most: int) -> Callable[[str], int]:
@@ -48,3 +53,37 @@ def side(cell: str) -> int:
     """Pixels of a side, "224"; of "936x624", the side of a square as large."""
     sides = [count(MOST_TOK)(part) for part in cell.lower().replace("\u00d7", "x").split("x")[:3]]
     return round(math.prod(map(float, map(str, sides))) ** (1 / len(sides)))
+
+
+def _or(value: object, reader: CellReader) -> CellReader:
+    """A reader of what may be nothing, written as 0."""
+    return lambda cell: value if number(cell) == 0 else reader(cell)
+
+
+READERS: Mapping[str, CellReader] = {
+    "text": text,
+    "lower": str.lower,
+    "yes": yes,
+    "number": number,
+    "count": count(MOST_TOK),
+    "count or none": _or(None, count(MOST_TOK)),
+    "ranks": count(MOST_RANKS),
+    "ranks or none": _or(None, count(MOST_RANKS)),
+    "attention ranks": ranks,
+    "tokens": _or(0.0, figure(MOST_TOK)),
+    "figure": figure(MOST_TOK),
+    "rate": figure(MOST_RATE),
+    "gib": figure(MOST_GIB),
+    "share": figure(1),
+    "load": lambda cell: None if NO_LOAD.search(cell) else figure(MOST_TOK)(cell),
+    "peak": lambda cell: KINDS[KINDS.index(cell.lower())],
+    "side": side,
+}
+
+
+@cache
+def columns_of(table: str) -> Mapping[str, CellReader]:
+    """Every column that a kind of table knows, and how it is read."""
+    told = read_rows(DATA / "run_columns.csv", dict.fromkeys(("column", "reader", "tables"), text))
+    own = {table, SAME.get(table, table)}
+    return {row["column"]: READERS[row["reader"]] for row in told if own & {*row["tables"].split()}}

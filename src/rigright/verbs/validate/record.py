@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import CellReader, Row
 from rigright.base.words import say
+from rigright.verbs.validate.cells import columns_of
 from rigright.verbs.validate.validation import Basis, Prediction
 
 __all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each", "each_caught"]
@@ -55,12 +56,16 @@ class TableKind:
     """
 
     name: str
-    columns: Mapping[str, CellReader]  # every column it knows; an empty cell is None
     marks: tuple[str, ...]  # columns no file of this kind lacks
     metrics: Callable[[Mapping[str, str]], tuple[str, ...]]  # of a row, from its raw cells
     answers: Callable[[Sequence[Row]], Sequence[Answer]]  # of many rows at once, none of which takes another
     needed: tuple[str, ...] = ()  # cells that may not be empty
     measured: tuple[str, ...] = ()  # columns of results: a bad cell there hinders no prediction
+
+    @property
+    def columns(self) -> Mapping[str, CellReader]:
+        """Every column it knows; an empty cell is None."""
+        return columns_of(self.name)
 
     def predict(self, row: Row) -> tuple[Prediction, ...]:
         """What one row comes to; raises its error."""

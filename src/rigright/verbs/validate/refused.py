@@ -11,11 +11,6 @@ from rigright.facts.units import devices_of
 MODES = ("serve", "batch", "single", "max")
 
 
-def mode(cell: str) -> str:
-    """A mode as it is written in small letters."""
-    return cell.strip().lower()
-
-
 def refuse(row: Row) -> None:
     """Raise for the first thing of a row that cannot be beside another."""
     told = row.get("mode")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.base.errors import AskError
-from rigright.base.tables import CellReader, Row, number, text, yes
+from rigright.base.tables import Row
 from rigright.base.words import say, with_semicolons
 from rigright.cost.diffusion import SUBJECT
 from rigright.cost.estimate import Estimate
@@ -15,23 +15,12 @@ from rigright.cost.power import Busy, band_of, draw_w
 from rigright.predict.images import BatchTime
 from rigright.predict.painted import painted_rates, painted_time, painted_told
 from rigright.predict.samples import batch_time, network_rates, network_speed
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 LATENCY, RATE, WATTS, JOULES = "latency_s", "images_or_videos_per_s", "avg_power_w", "energy_j_per_item"
 MEASURED = (LATENCY, RATE, WATTS, JOULES)
 UNSAID = {"height": 2.0, "width": 1.5, "frames": 1.7, "steps": 2.5, "batch": 1.1}  # either way, at 80 %
-COLUMNS: dict[str, CellReader] = {
-    **dict.fromkeys(
-        ("id", "source", "model", "chip", "parallelism", "precision", "note", "step_cache"), text
-    ),
-    "compiled": yes,
-    **dict.fromkeys(("height", "width", "steps", "batch"), count(MOST_TOK)),
-    "frames": lambda cell: None if number(cell) == 0 else count(MOST_TOK)(cell),
-    "n_gpus": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
-    **dict.fromkeys(MEASURED, figure(MOST_RATE)),
-}
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
@@ -86,7 +75,6 @@ def _timed(ask: DiffusionAsk, *, model: str, source: str) -> tuple[BatchTime, Es
 
 KIND = TableKind(
     name="diffusion",
-    columns=COLUMNS,
     marks=("parallelism", "steps", "height", "width"),
     metrics=lambda _raw: MEASURED,
     answers=each(predict),

@@ -5,31 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.base.errors import AskError
-from rigright.base.tables import CellReader, Row, number, text
+from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import figure_of
 from rigright.facts.hosts import host_chip
 from rigright.predict.beside import beside_told
 from rigright.predict.told import HYBRID, METRICS
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
-
-_TEXTS = """id source measured engine engine_version model arch weights kv gpu vram_note cpu ram_type pcie
-    offload layers_on_gpu experts_on_cpu metric note"""
-COLUMNS: dict[str, CellReader] = {
-    **dict.fromkeys(_TEXTS.split(), text),
-    "n_gpus": lambda cell: int(number(cell)),
-    **dict.fromkeys(("cpu_cores", "numa_nodes", "ram_channels", "batch"), count(MOST_RANKS)),
-    **dict.fromkeys(("threads", "active_experts"), count(MOST_RANKS)),
-    **dict.fromkeys(("model_gib", "cpu_weights_mib"), figure(MOST_RATE)),
-    **dict.fromkeys(("ram_gb", "ram_mts", "value"), figure(MOST_RATE)),
-    **dict.fromkeys(
-        ("context_depth", "prompt_tok", "output_tok"),
-        lambda cell: 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell),
-    ),
-}
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
@@ -62,7 +46,6 @@ def predict(row: Row) -> tuple[Prediction, ...]:
 
 KIND = TableKind(
     name="hybrid",
-    columns=COLUMNS,
     marks=("offload", "metric", "cpu", "n_gpus"),
     metrics=lambda raw: (raw.get("metric") or "value",),
     answers=each(predict),

@@ -5,53 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rigright.base.tables import CellReader, Row, number, text, yes
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, ranks
+from rigright.base.tables import Row
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
-from rigright.verbs.validate.kinds.hybrid import COLUMNS as HOST_COLUMNS
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
-from rigright.verbs.validate.refused import mode, refuse
+from rigright.verbs.validate.refused import refuse
 from rigright.verbs.validate.served_loads import is_loaded
 from rigright.verbs.validate.speed_rows import SpeedRow, read_speed, speeds, spills
 
 _SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
-NO_LOAD = re.compile(r"max-throughput|/s|[rq]ps")  # loads that are no number at once: all that fits, a rate
-
-
-_TEXTS = "id source measured engine engine_version model arch chip disagg weights kv mode metric note"
-COLUMNS: dict[str, CellReader] = {
-    **dict.fromkeys(_TEXTS.split(), text),
-    **dict.fromkeys(
-        ("tp", "pp", "dp", "ep", "moe_tp", "n_chips"),
-        lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
-    ),
-    "attn_dp": ranks,
-    **dict.fromkeys(
-        ("prompt_tok", "output_tok"), lambda cell: 0.0 if number(cell) == 0 else figure(MOST_TOK)(cell)
-    ),
-    "load": lambda cell: None if NO_LOAD.search(cell) else figure(MOST_TOK)(cell),
-    "value": figure(MOST_RATE),
-    "mode": mode,
-    "backend": text,
-    "attention_dp": yes,
-    **dict.fromkeys(("scenario", "task"), text),
-    **dict.fromkeys(
-        ("context_tok", "max_num_seqs", "max_num_batched_tokens", "itl_p50_ms"), figure(MOST_TOK)
-    ),
-    "scheduled_samples_per_s": figure(MOST_RATE),
-    "gpu_memory_utilization": figure(1),
-    "chip_name": text,
-    **dict.fromkeys(
-        ("fa", "prompt_left_out", "padding_skipped", "median_pass"), lambda cell: float(bool(number(cell)))
-    ),
-    **dict.fromkeys(
-        ("ubatch_tok", "file_gib", "mean_prompt_tok", "mean_output_tok", "rate_per_s", "requests"),
-        figure(MOST_TOK),
-    ),
-    "kernel": text,
-    **{name: reader for name, reader in HOST_COLUMNS.items() if name not in _TEXTS.split()},
-}
 
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
@@ -88,7 +50,6 @@ def _is_served(row: Row) -> bool:
 
 KIND = TableKind(
     name="inference",
-    columns=COLUMNS,
     marks=("engine", "mode", "metric"),
     metrics=lambda raw: (raw.get("metric") or "value",),
     answers=answers,

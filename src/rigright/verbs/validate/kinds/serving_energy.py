@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rigright.base.errors import RigError
-from rigright.base.tables import CellReader, Row
+from rigright.base.tables import Row
 from rigright.cost.power import band_of
-from rigright.verbs.validate.cells import MOST_RATE, figure
 from rigright.verbs.validate.kinds import inference
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
 from rigright.verbs.validate.served_asks import read_served
@@ -17,7 +16,6 @@ from rigright.verbs.validate.served_cases import figures_of
 from rigright.verbs.validate.speed_rows import read_speed, speeds
 
 WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok_s_total"
-COLUMNS: dict[str, CellReader] = {**inference.COLUMNS, **dict.fromkeys((WATTS, JOULES), figure(MOST_RATE))}
 
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
@@ -54,7 +52,6 @@ def _both(row: Row, *, own: tuple[Prediction, ...], output: Answer) -> tuple[Pre
 
 KIND = TableKind(
     name="serving_energy",
-    columns=COLUMNS,
     marks=("engine", "mode", "metric", WATTS, JOULES),
     metrics=lambda raw: (raw.get("metric") or "value", WATTS, JOULES),
     answers=answers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rigright.base.errors import RigError
-from rigright.base.tables import CellReader, Row, number, text, yes
+from rigright.base.tables import Row
 from rigright.base.units import show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import figure_of
@@ -15,29 +15,12 @@ from rigright.cost.memory_anchors import trained_case
 from rigright.cost.unsaid import Integrated
 from rigright.predict.trained import SUBJECT as TIME
 from rigright.predict.trained import TrainingCase, own_case, program_of, setup_of
-from rigright.predict.trained_memory import KINDS
 from rigright.predict.trained_unsaid import Open, PeakAsked, PeakFound, peaks, speeds
-from rigright.verbs.validate.cells import MOST_GIB, MOST_RANKS, MOST_RATE, MOST_TOK, count, figure
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
 from rigright.verbs.validate.training_rows import TrainingQuestion, read_row
 
 Asked = tuple[Row, TrainingQuestion]
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
-_TEXTS = """id source model arch shape chip interconnect framework precision method optimizer
-    sharding recompute flags note lora_targets rlhf offload schedule base"""
-_TOLD = """chunked_loss flash attention_named sequence_parallel paired short_samples compiled padding_counted
-    padding_free offload_inputs step_in_backward oom"""
-COLUMNS: dict[str, CellReader] = {
-    **dict.fromkeys(_TEXTS.split(), text),
-    **dict.fromkeys(("tp", "pp", "cp", "ep", "dp", "n_chips", "nodes"), count(MOST_RANKS)),
-    **dict.fromkeys(("micro_batch", "global_batch", "seq_tok", "mean_tok", "accumulate"), count(MOST_TOK)),
-    **dict.fromkeys(("lora_rank", "virtual_stages", "layers_per_chunk"), count(MOST_TOK)),
-    **dict.fromkeys(_TOLD.split(), yes),
-    "dropout": number,
-    **dict.fromkeys((SPEED, "samples_per_s", "tflops_per_chip", "mfu"), figure(MOST_RATE)),
-    PEAK: figure(MOST_GIB),
-    "peak_kind": lambda cell: KINDS[KINDS.index(cell.lower())],
-}
 
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
@@ -140,7 +123,6 @@ def metrics(raw: Mapping[str, str]) -> tuple[str, ...]:
 
 KIND = TableKind(
     name="training",
-    columns=COLUMNS,
     marks=("micro_batch", "seq_tok", "method"),
     metrics=metrics,
     answers=answers,

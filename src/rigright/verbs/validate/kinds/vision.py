@@ -5,27 +5,17 @@ from __future__ import annotations
 from math import isfinite
 
 from rigright.base.errors import AskError
-from rigright.base.tables import CellReader, Row, number, text
+from rigright.base.tables import Row
 from rigright.base.words import say
 from rigright.cost.images.rates import SUBJECT
 from rigright.cost.known import Ran
 from rigright.facts.anchors import FULL, RunCase
 from rigright.facts.chips import Chip
 from rigright.predict.images import ImageCases, samples_told
-from rigright.verbs.validate.cells import MOST_RANKS, MOST_RATE, MOST_TOK, count, figure, side
 from rigright.verbs.validate.image_rows import read_image
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 SPEED = "samples_per_s"
-_TEXTS = "id source model gpu mode precision layout compile framework note"
-COLUMNS: dict[str, CellReader] = {
-    **dict.fromkeys(_TEXTS.split(), text),
-    **dict.fromkeys(("params_m", "gmacs", "mactivs", SPEED), figure(MOST_RATE)),
-    **dict.fromkeys(("seq_len", "batch_size"), count(MOST_TOK)),
-    "img_size": side,
-    "padding_skipped": lambda cell: float(bool(number(cell))),
-    "n_gpus": lambda cell: None if number(cell) == 0 else count(MOST_RANKS)(cell),
-}
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
@@ -62,7 +52,6 @@ def predict(row: Row) -> tuple[Prediction, ...]:
 
 KIND = TableKind(
     name="vision",
-    columns=COLUMNS,
     marks=("img_size", "batch_size"),
     metrics=lambda _raw: (SPEED,),
     answers=each(predict),

@@ -13,7 +13,7 @@ from rigright.base.errors import AskError
 from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
 from rigright.predict.images import ImageCases
-from rigright.verbs.validate.cells import side
+from rigright.verbs.runs.columns import side
 from rigright.verbs.validate.image_rows import read_image, work_of_row
 from rigright.verbs.validate.kinds.vision import KIND, predict
 from rigright.verbs.validate.notes import noted

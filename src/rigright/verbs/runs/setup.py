@@ -13,34 +13,10 @@ from rigright.facts.engines import find_engine
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import find_node
 from rigright.options.read import values_of
+from rigright.verbs.runs.columns import options_of
 from rigright.verbs.runs.planned import PlannedRun, read_plan
 
-_BOTH = "inference memory"
 _IN_NAME = re.compile(r"(?<![a-z])(nvfp4|mxfp4|fp8|awq|gptq|w4a16|w8a8|int8|int4)(?![a-z])", re.IGNORECASE)
-# option -> the columns of each table that it fills
-COLUMNS: dict[str, dict[str, str]] = {
-    "model": dict.fromkeys(("inference", "memory", "training"), "arch"),
-    "weights": {"inference": "weights", "memory": "format"},
-    "kv": dict.fromkeys(_BOTH.split(), "kv"),
-    "prompt": {"inference": "prompt_tok"},
-    "output": {"inference": "output_tok"},
-    "concurrency": {"inference": "load"},
-    "context": {"inference": "context_tok", "memory": "max_model_len"},
-    "util": dict.fromkeys(_BOTH.split(), "gpu_memory_utilization"),
-    "max-seqs": dict.fromkeys(_BOTH.split(), "max_num_seqs"),
-    "step-tokens": dict.fromkeys(_BOTH.split(), "max_num_batched_tokens"),
-    "no-graphs": {"memory": "enforce_eager"},
-    **{name: dict.fromkeys(("inference", "memory", "training"), name) for name in ("tp", "pp")},
-    "ep": dict.fromkeys(("inference", "training"), "ep"),
-    **{name: {"inference": "attention_dp"} for name in ("attention-dp", "no-attention-dp")},
-    "dp": dict.fromkeys(("memory", "training"), "dp"),
-    "cp": {"training": "cp"},
-    "batch": {"inference": "load", "training": "global_batch"},
-    "seq": {"training": "seq_tok"},
-    "trainer": {"training": "framework"},
-    "micro-batch": {"training": "micro_batch"},
-    **{name: {"training": name} for name in ("method", "optimizer", "precision", "sharding", "recompute")},
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +28,10 @@ class RunSetup:
     def cells(self, kind: str) -> dict[str, str]:
         """Cells of a table."""
         found: dict[str, str] = {}
-        for option, columns in COLUMNS.items():
+        for option, column in options_of(kind).items():
             value = self.values.get(option)
-            if value is not None and kind in columns:
-                found[columns[kind]] = "true" if option == "no-graphs" else _text(value)  # eager, then
+            if value is not None:
+                found[column] = "true" if option == "no-graphs" else _text(value)  # eager, then
         if self.values.get("on"):
             node = find_node(str(self.values["on"]))
             if node.has_no_cards and node.host is not None and kind == "inference":

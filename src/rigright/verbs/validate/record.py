@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import CellReader, Row
 from rigright.base.words import say
-from rigright.verbs.validate.cells import columns_of
+from rigright.verbs.runs.columns import columns_of
 from rigright.verbs.validate.validation import Basis, Prediction
 
 __all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each", "each_caught"]

@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from rigright.base.tables import DATA, CellReader, number, read_rows, text, yes
+from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text, yes
 from rigright.base.units import NO, YES
-from rigright.predict.trained_memory import KINDS
 
 MOST_RANKS, MOST_TOK = 999_999, 999_999_999
 MOST_GIB, MOST_RATE = 999_999, 999_999_999_999  # beyond any machine there is
@@ -60,6 +59,13 @@ def _or(value: object, reader: CellReader) -> CellReader:
     return lambda cell: value if number(cell) == 0 else reader(cell)
 
 
+def _peak(cell: str) -> str:
+    """A kind of peak of memory."""
+    from rigright.predict.trained_memory import KINDS
+
+    return KINDS[KINDS.index(cell.lower())]
+
+
 READERS: Mapping[str, CellReader] = {
     "text": text,
     "lower": str.lower,
@@ -76,14 +82,25 @@ READERS: Mapping[str, CellReader] = {
     "gib": figure(MOST_GIB),
     "share": figure(1),
     "load": lambda cell: None if NO_LOAD.search(cell) else figure(MOST_TOK)(cell),
-    "peak": lambda cell: KINDS[KINDS.index(cell.lower())],
+    "peak": _peak,
     "side": side,
 }
+
+
+def _rows(table: str) -> list[Row]:
+    names = ("column", "reader", "tables", "option")
+    told = read_rows(DATA / "run_columns.csv", dict.fromkeys(names, text))
+    own = {table, SAME.get(table, table)}
+    return [row for row in told if own & {*row["tables"].split()}]
 
 
 @cache
 def columns_of(table: str) -> Mapping[str, CellReader]:
     """Every column that a kind of table knows, and how it is read."""
-    told = read_rows(DATA / "run_columns.csv", dict.fromkeys(("column", "reader", "tables"), text))
-    own = {table, SAME.get(table, table)}
-    return {row["column"]: READERS[row["reader"]] for row in told if own & {*row["tables"].split()}}
+    return {row["column"]: READERS[row["reader"]] for row in _rows(table)}
+
+
+@cache
+def options_of(table: str) -> Mapping[str, str]:
+    """Options of ours that say what a column holds -> that column."""
+    return {option: row["column"] for row in _rows(table) for option in (row["option"] or "").split()}

@@ -11,28 +11,9 @@ from rigright.base.tables import Row
 from rigright.choice.training_runs import Reported
 from rigright.cost.training_adapters import GROUPS, NAMES
 from rigright.facts.training import Trainer, find_optimizer, labelled, optimizers, precisions, trainers
+from rigright.verbs.validate.foreign import table
 
 KERNELS = frozenset({"unsloth"})  # run beneath other programs
-_SHARDINGS = (
-    (r"zero[-_ ]?(?:dp[-_ ]*o)?3", "zero3"),
-    (r"zero[-_ ]?(?:dp[-_ ]*o)?2", "zero2"),
-    (r"zero[-_ ]?(?:dp[-_ ]*o)?1|distributed.optimizer", "zero1"),
-    (r"hsdp|hybrid", "hsdp"),
-    (r"fsdp|full_shard", "fsdp"),
-)
-_METHODS = ((r"qlora", "qlora"), (r"dora", "dora"), (r"full|pretrain|sft|^train|^$", "full"))
-_KNOWN = {  # what a cell must bear to be understood
-    "method": r"full|train|sft|fine.?tun|lora|dora|peft|adapter|boft|bone|llamapro|ia3|prefix|prompt|^$",
-    "precision": r"[bf][fp]16|float16|half|mixed|amp|^16|[ft][fp]32|float32|^32"
-    r"|fp8|float8|mxfp|fp4|4.?bit|nf4|int4|^$",
-    "sharding": r"zero[-_ ]?(?:dp[-_ ]*o)?[0-3]|distributed.optimizer|hsdp|hybrid|fsdp|full_shard"
-    r"|none|ddp|offload|replica|^(?:no|-)?$",
-}
-_RECOMPUTES = {
-    "full": {"full", "true", "yes", "on", "block", "uniform"},
-    "selective": {"selective", "core_attn"},
-    "none": {"none", "false", "no", "off"},
-}
 _RECIPE = re.compile(r"nemo|bridge|mlperf", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9]+")
 _ANY_ADAM = frozenset({"", "adam", "adamw"})
@@ -65,16 +46,21 @@ def _plain(text: str) -> str:
     return "-".join(_WORD.findall(text.lower()))
 
 
+def _word(column: str, cell: str) -> str | None:
+    """What a cell is read as (data/foreign.toml); None: it is not understood."""
+    text = cell.strip().lower()
+    return next((row["is"] for row in table()[column] if re.search(row["pattern"], text)), None)
+
+
 def method_of(method: str, precision: str) -> str:
-    """full, lora, qlora or dora; every other adapter counts as lora."""
-    text = method.lower()
-    found = next((ours for pattern, ours in _METHODS if re.search(pattern, text)), "lora")
+    """full, lora, qlora or dora; what is not understood counts as lora."""
+    found = _word("method", method) or "lora"
     return "qlora" if found == "lora" and re.search(r"4.?bit|nf4|int4", precision.lower()) else found
 
 
 def sharding_of(sharding: str) -> str:
     """none, zero1-3, fsdp, hsdp."""
-    return next((ours for pattern, ours in _SHARDINGS if re.search(pattern, sharding.lower())), "none")
+    return _word("sharding", sharding) or "none"
 
 
 def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | None:
@@ -95,8 +81,7 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
 
 def recompute_of(recompute: str) -> str | None:
     """none, selective, full; None where the row does not say."""
-    text = recompute.strip().lower().partition("+")[0]
-    return next((ours for ours, known in _RECOMPUTES.items() if text in known), None)
+    return _word("recompute", recompute.partition("+")[0])
 
 
 @cache
@@ -129,7 +114,7 @@ def is_known(column: str, cell: str) -> bool:
         return not cell or recompute_of(cell) is not None
     if column == "optimizer":
         return _plain(cell) in _ANY_ADAM or optimizer_of(cell) is not None
-    return bool(re.search(_KNOWN[column], cell.strip().lower()))
+    return _word(column, cell) is not None
 
 
 def targets_of(cell: str | None) -> str | None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from rigright.arch.record import Arch
 from rigright.base.units import from_gib, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas
 from rigright.choice.case import Case
 from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, told_in_ram, with_offload
 from rigright.choice.ways import is_run
 from rigright.cost.memory_kv import generates
-from rigright.demand import Layout, Offload
+from rigright.cost.weights import weigh
+from rigright.demand import Layout
 from rigright.facts.formats import find_format
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Node
+from rigright.options.read import typed
 from rigright.predict.limits import largest_batch, largest_context
 from rigright.predict.ranks import worst
 from rigright.predict.speed import speed
@@ -25,7 +27,7 @@ from rigright.verbs.serving.explained import Remedy
 
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97
 
-Change = tuple[Sentence, Sentence, str | None, Case]
+Change = tuple[dict[str, Any], Sentence, Sentence]  # what is set, in words, its price
 
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
@@ -35,13 +37,10 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     cache, a smaller ask, a leaner engine, layers on the CPU, more cards. The others follow, most saved first.
     """
     before = float(worst(case).spare_bytes)
-    alone = [_weigh(change, before) for change in _changes(case)]
+    steps = (_smaller_weights, _smaller_cache, _smaller_ask, _leaner_engine)
+    alone = [_weighed(case, change, before=before) for step in steps for change in step(case)]
     saving = [remedy for remedy in alone if remedy.saves_bytes > 0]
-    more = [
-        remedy
-        for remedy in (_weigh(change, before) for change in _more_cards(case))
-        if remedy.saves_bytes > 0
-    ]
+    more = [remedy for remedy in _more_cards(case, before) if remedy.saves_bytes > 0]
     if not any(remedy.fits for remedy in (*saving, *more)):
         saving += _together(case, before)
     tried = (*saving, *_to_the_host(case), *more)
@@ -49,17 +48,16 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
     return (*enough, *sorted((one for one in tried if not one.fits), key=lambda one: -one.saves_bytes))
 
 
-def _weigh(change: Change, before: float) -> Remedy:
-    said, price, flag, case = change
-    after = float(worst(case).spare_bytes)
-    return Remedy(change=said, price=price, flag=flag, saves_bytes=after - before, fits=after >= 0)
+def _weighed(case: Case, change: Change, *, before: float) -> Remedy:
+    values, said, price = change
+    after = float(worst(case.over(**values)).spare_bytes)
+    return Remedy(change=said, price=price, flag=_flag(values), saves_bytes=after - before, fits=after >= 0)
 
 
-def _changes(case: Case) -> Iterator[Change]:
-    yield from _smaller_weights(case)
-    yield from _smaller_cache(case)
-    yield from _smaller_ask(case)
-    yield from _leaner_engine(case)
+def _flag(values: Mapping[str, Any]) -> str:
+    """How the same is asked with a change."""
+    form = values.get("weights", "").removeprefix("gguf:")
+    return " ".join(typed("explain", {**values, "weights": form or None}))
 
 
 def _smaller_weights(case: Case) -> Iterator[Change]:
@@ -67,15 +65,9 @@ def _smaller_weights(case: Case) -> Iterator[Change]:
     chips = [card.chip for card in case.cards]
     known = [name for name in case.engine.formats if is_run(case.engine, name, chips=chips)]
     for name in sorted(known, key=lambda name: find_format(name).loss_rank):
-        changed = case.over(weights=name)
-        if changed.weights.total_bytes < own * 0.97:
+        if weigh(case.arch, name).total_bytes < own * 0.97:
             form = find_format(name)
-            yield (
-                say("weights in {format}", format=form.label),
-                _loss(form.loss_rank),
-                f"--weights {name.removeprefix('gguf:')}",
-                changed,
-            )
+            yield {"weights": name}, say("weights in {format}", format=form.label), _loss(form.loss_rank)
 
 
 def _loss(rank: int) -> Sentence:
@@ -86,86 +78,53 @@ def _loss(rank: int) -> Sentence:
 
 def _smaller_cache(case: Case) -> Iterator[Change]:
     name = case.engine.kv_save
-    if (
-        name is None
-        or not generates(case.arch)
-        or find_kv_format(name).bits >= find_kv_format(case.serving.kv).bits
-    ):
+    if name is None or not generates(case.arch):
         return
-    yield (
-        say("cache in {format}", format=find_kv_format(name).label),
-        say("small quality loss at long context"),
-        f"--kv {name}",
-        case.over(kv=name),
-    )
+    form = find_kv_format(name)
+    if form.bits < find_kv_format(case.serving.kv).bits:
+        price = say("small quality loss at long context")
+        yield {"kv": name}, say("cache in {format}", format=form.label), price
 
 
 def _smaller_ask(case: Case) -> Iterator[Change]:
     if case.serving.batch > 1:
         fewer = max(largest_batch(case), 1)
         if fewer < case.serving.batch:
-            yield (
-                say("concurrency {batch}", batch=f"{fewer:,}"),
-                say("further requests queue"),
-                f"--batch {fewer}",
-                case.over(batch=fewer),
-            )
+            said = say("concurrency {batch}", batch=f"{fewer:,}")
+            yield {"batch": fewer}, said, say("further requests queue")
     if generates(case.arch):
         shorter = largest_context(case) or case.serving.context_tok // 2
         if 0 < shorter < case.serving.context_tok:
-            yield (
-                say("context of {context} tokens", context=f"{shorter:,}"),
-                say("longer requests are rejected"),
-                f"--context {shorter}",
-                case.over(context_tok=shorter),
-            )
+            said = say("context of {context} tokens", context=f"{shorter:,}")
+            yield {"context_tok": shorter}, said, say("longer requests are rejected")
 
 
 def _leaner_engine(case: Case) -> Iterator[Change]:
     settings = case.settings
     if case.engine.max_seqs is not None and case.engine.logit_rows == "seqs":
         fewer = max(LEAST_SEQS, int(case.serving.batch))
-        yield (
-            say("at most {seqs} sequences", seqs=fewer),
-            say("further requests queue"),
-            f"--max-seqs {fewer}",
-            case.over(max_seqs=fewer),
-        )
+        said = say("at most {seqs} sequences", seqs=fewer)
+        yield {"max_seqs": fewer}, said, say("further requests queue")
     if case.engine.budget_tok is not None and float(settings.budget_tok) > LEAST_BUDGET_TOK:
-        yield (
-            say("{budget} tokens per step", budget=f"{LEAST_BUDGET_TOK:,}"),
-            say("slower prefill"),
-            f"--step-tokens {LEAST_BUDGET_TOK}",
-            case.over(budget_tok=LEAST_BUDGET_TOK),
-        )
+        said = say("{budget} tokens per step", budget=f"{LEAST_BUDGET_TOK:,}")
+        yield {"budget_tok": LEAST_BUDGET_TOK}, said, say("slower prefill")
     if float(settings.graph_sizes) > 0:
-        yield (
-            say("no CUDA graphs"),
-            say("slower decode, mostly at small batches"),
-            "--no-graphs",
-            case.over(graphs=False),
-        )
+        yield {"graphs": False}, say("no CUDA graphs"), say("slower decode, mostly at small batches")
     if case.engine.pool == "share" and settings.share is not None and float(settings.share) < MOST_SHARE:
-        yield (
-            say("{share} of GPU memory for the engine", share=f"{MOST_SHARE:.0%}"),
-            say("no other program can use the GPU; peaks may run out of memory"),
-            f"--util {MOST_SHARE}",
-            case.over(utilisation=MOST_SHARE),
-        )
+        price = say("no other program can use the GPU; peaks may run out of memory")
+        said = say("{share} of GPU memory for the engine", share=f"{MOST_SHARE:.0%}")
+        yield {"utilisation": MOST_SHARE}, said, price
 
 
-def _more_cards(case: Case) -> Iterator[Change]:
+def _more_cards(case: Case, before: float) -> Iterator[Remedy]:
     """Twice the cards of the same kind."""
     grown = case.cards + tuple(replace(card, index=card.index + len(case.cards)) for card in case.cards)
     layout = replace(case.layout, pp=case.layout.pp * 2)
     if layout.pp > len(case.arch.trunk.layers):
         return
-    yield (
-        say("{cards} GPUs instead", cards=len(grown)),
-        say("cost of the GPUs"),
-        None,
-        replace(case, cards=grown, layout=layout),
-    )
+    after = float(worst(replace(case, cards=grown, layout=layout)).spare_bytes)
+    said = say("{cards} GPUs instead", cards=len(grown))
+    yield Remedy(change=said, price=say("cost of the GPUs"), saves_bytes=after - before, fits=after >= 0)
 
 
 def _to_the_host(case: Case) -> Iterator[Remedy]:
@@ -193,37 +152,31 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
         size = f"{to_gib(host.ram_bytes):.0f}"
         machine = f"{Node(cards=case.cards).shown} + {f'{size}gb' if known is None else host.said}"
         more = case.serving.offload is not None and host is known
+        split = {"gpu_layers": gpu_layers(case.arch, offload), "cpu_moe": cpu_moe(case.arch, offload)}
         yield Remedy(
             change=say("more of it in RAM") if more else say("{size} GB of RAM", size=size),
             price=say("{rate} tok/s: {parts}", rate=rate, parts=parts),
             saves_bytes=float(worst(changed).spare_bytes - worst(case).spare_bytes),
             fits=True,
-            flag=_split_flags(case.arch, offload) if more else f"--on {shlex.quote(machine)}",
+            flag=_flag(split) if more else f"--on {shlex.quote(machine)}",
         )
         return
 
 
-def _split_flags(arch: Arch, offload: Offload) -> str:
-    """A split as our own options say it."""
-    told = {"--gpu-layers": gpu_layers(arch, offload), "--cpu-moe": cpu_moe(arch, offload)}
-    return " ".join(f"{flag} {count}" for flag, count in told.items() if count is not None)
-
-
 def _together(case: Case, before: float) -> Iterator[Remedy]:
     """The smallest weights, the smallest cache and the leanest engine at once."""
-    said: list[Sentence] = []
-    flags: list[str] = []
-    for step in (_smaller_weights, _smaller_cache, _leaner_engine):
-        for change, _, flag, changed in list(step(case))[-1:]:
-            said.append(change)
-            flags.append(flag or "")
-            case = changed
-    after = float(worst(case).spare_bytes)
-    if len(said) > 1 and after > before:
+    chosen = [
+        change
+        for step in (_smaller_weights, _smaller_cache, _leaner_engine)
+        for change in list(step(case))[-1:]
+    ]
+    values = {name: value for change in chosen for name, value in change[0].items()}
+    after = float(worst(case.over(**values)).spare_bytes)
+    if len(chosen) > 1 and after > before:
         yield Remedy(
-            change=say("all together: {changes}", changes=with_commas(said)),
+            change=say("all together: {changes}", changes=with_commas(change[1] for change in chosen)),
             price=say("all costs above"),
             saves_bytes=after - before,
             fits=after >= 0,
-            flag=" ".join(flags),
+            flag=_flag(values),
         )

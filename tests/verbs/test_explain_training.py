@@ -173,4 +173,4 @@ def test_experts_are_dealt_out_to_ranks_that_are_there():
 
 def test_a_length_beyond_the_model_is_noted():
     found = explain(method="qlora", seq_tok=200_000, recompute="full")
-    assert any("200000" in str(note) for note in found.notes)
+    assert any("200,000" in str(note) for note in found.notes)

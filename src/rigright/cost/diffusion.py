@@ -19,7 +19,6 @@ from rigright.cost.power import Busy
 from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 
 SUBJECT = "speed_diffusion"
@@ -71,7 +70,7 @@ class DiffusionRates:
 def diffusion_rates(chips: Sequence[Chip], *, tables: Mapping[str, Any] | None = None) -> DiffusionRates:
     """What chips reach with such networks, in their order."""
     tables = corrections(SUBJECT) if tables is None else tables
-    terms = [terms_of(tables["chips"], chip) for chip in chips]
+    terms = [chip.terms_in(tables["chips"]) for chip in chips]
     peak = np.array([chip.plain_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan) for chip in chips])
     return DiffusionRates(
         flops_per_s=peak,

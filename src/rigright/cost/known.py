@@ -17,7 +17,7 @@ from rigright.cost.memory_kv import unlike_layers
 from rigright.demand import Numbers
 from rigright.facts.anchors import ANY, Anchor, RunCase, anchors
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.classes import class_of, kin_of
+from rigright.facts.classes import kin_of
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import CPU
@@ -159,7 +159,7 @@ def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:
 
 
 def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
-    own, classes = class_of(chip), seen.get("classes", ())
+    own, classes = chip.kind, seen.get("classes", ())
     known = own.id in classes
     # no term is of one processor alone
     if (known and chip.vendor == CPU) or chip.id in seen.get("chips", ()):
@@ -175,5 +175,5 @@ def _engine_level(chip: Chip, what: Ran, *, seen: Mapping[str, Any]) -> int:
     every = by_id()
     if not engine or (chip.id in ran and chip.id in every):
         return TRAVELLED
-    kins = {name: class_of(every[name]).kin for name in ran if name in every}
-    return engine_level(chip.id, class_of(chip).kin, ran=kins)
+    kins = {name: every[name].kind.kin for name in ran if name in every}
+    return engine_level(chip.id, chip.kind.kin, ran=kins)

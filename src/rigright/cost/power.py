@@ -14,7 +14,6 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 from rigright.facts.hosts import CPU
 from rigright.facts.prices import host_around
@@ -56,7 +55,7 @@ def draw_w(
 ) -> Draw:
     """Watts of each chip. nan: nobody says what it is rated."""
     told = (corrections(SUBJECT) if tables is None else tables)["chips"]
-    terms = [terms_of(told, chip) for chip in chips]
+    terms = [chip.terms_in(told) for chip in chips]
     term = {name: _column(terms, name, at=at) for name in ("idle", "awake", "compute", "work", "low", "high")}
     rated = np.array([chip.tdp_w if chip.tdp_w is not None else np.nan for chip in chips])
     rated = rated if at is None else rated[at]
@@ -69,7 +68,7 @@ def draw_w(
 
 def band_of(chip: Chip) -> tuple[float, float]:
     """Low and high of a chip's watts, as multiples of what is estimated; its rating cuts the high end."""
-    terms = terms_of(corrections(SUBJECT)["chips"], chip)
+    terms = chip.terms_in(corrections(SUBJECT)["chips"])
     return float(terms["low"]), float(terms["high"])
 
 

@@ -13,7 +13,6 @@ from rigright.cost.training_setup import Setup
 from rigright.cost.wires import wire_of
 from rigright.demand import Numbers, Training
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 from rigright.facts.links import pcie_bytes_per_s
 
@@ -71,7 +70,7 @@ def training_rates(
     """The rates of chips, in their order, under a trainer and in a format of multiplications."""
     tables = corrections(SUBJECT) if terms is None else terms
     habits = trainer_terms(tables, setup)
-    found = [{**habits, **terms_of(tables["chips"], chip)} for chip in chips]
+    found = [{**habits, **chip.terms_in(tables["chips"])} for chip in chips]
     formats = [_format(chip, matmul_of(setup.training)) for chip in chips]
     peaks = np.array([_peak(chip, name) for chip, name in zip(chips, formats, strict=True)])
     plain = np.array([_peak(chip, PLAIN) for chip in chips])

@@ -11,7 +11,6 @@ from rigright.arch.image_kinds import ImageKind
 from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 from rigright.facts.cpu_rates import CpuRate
 
@@ -108,7 +107,7 @@ def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any] | None = N
     return Place(
         flops_per_s=_flops_per_s(chip, precision),
         mem_bytes_per_s=chip.mem_bytes_per_s,
-        terms=terms_of(tables["chips"], chip),
+        terms=chip.terms_in(tables["chips"]),
     )
 
 

@@ -14,7 +14,6 @@ from rigright.base.record import dataclass
 from rigright.cost.weights import BITS
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 
 SUBJECT = "speed_streams"
@@ -71,7 +70,7 @@ def encode_s(
 def _terms(tables: Sequence[Mapping[str, Any]], chip: Chip, *, precision: str) -> dict[str, float]:
     merged: dict[str, float] = {}
     for own in tables:
-        merged |= terms_of(own, chip) | own.get("formats", {}).get(precision, {})
+        merged |= chip.terms_in(own) | own.get("formats", {}).get(precision, {})
     return merged
 
 

@@ -16,7 +16,6 @@ from rigright.cost.speed.reach import reached, stream_terms
 from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
 from rigright.facts.links import pcie_bytes_per_s
@@ -125,7 +124,7 @@ def rates_of(
     streams = tables.get("streams") or corrections("speed_streams")
     own_terms = [stream_terms(streams, engine, chip=chip, weights=weights) for chip in chips]
     if all(own_terms):
-        common = [terms_of(tables["chips"], chip) for chip in chips]
+        common = [chip.terms_in(tables["chips"]) for chip in chips]
         figures: list[dict[str, Any]] = [
             {name: term[name] for name in _PLAIN} | reached(chip, own, weights=weights)
             for chip, term, own in zip(chips, common, own_terms, strict=True)
@@ -135,7 +134,7 @@ def rates_of(
         return Rates(wire=wire, **columns)
     ages = [table_of(tables, engine, chip=chip) or engine.id for chip in chips]
     terms = [
-        terms_of(tables["chips"], chip)
+        chip.terms_in(tables["chips"])
         | {name: value for age in (engine.id, era) for name, value in tables["engines"].get(age, {}).items()}
         for chip, era in zip(chips, ages, strict=True)
     ]

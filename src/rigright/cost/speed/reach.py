@@ -17,7 +17,6 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.engines import Engine
 from rigright.facts.formats import GGUF, GgufMix, find_format, ggml_types
 
@@ -58,7 +57,7 @@ def stream_terms(tables: Mapping[str, Any], engine: Engine, *, chip: Chip, weigh
         return merged
     for name in reversed(chain(tables, table)):
         own = tables["engines"][name]
-        merged |= terms_of(own, chip)
+        merged |= chip.terms_in(own)
         for key in stored(weights).names:
             merged |= own.get("formats", {}).get(key, {})
         for key in engine.options:

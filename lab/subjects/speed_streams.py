@@ -13,7 +13,8 @@ from lab.terms import term
 from rigright.base.tables import Row
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.reach import chain, stored
+from rigright.cost.speed.reach import chain
+from rigright.terms.speed import stored
 from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams

@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
-from rigright.cost.speed.rates import rates_of
-from rigright.cost.speed.work import work_of
-from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
@@ -27,6 +23,9 @@ from rigright.search.score import SERVED, _served, score
 from rigright.search.serving import filled, find, find_serving, searched, tabled
 from rigright.search.sure import doubts_of
 from rigright.search.why import excess_of
+from rigright.terms.memory import device_of, started
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import weigh, work_of
 from rigright.verbs.explain import explain
 
 CHIPS = ("rtx 4090", "rtx 3090", "h100", "a100 80gb", "l40s", "mi300x", "rtx 5090")
@@ -154,7 +153,7 @@ def test_memory_of_a_plan_is_that_of_the_law(world, wish):
         memory = serving_memory(
             llama8,
             weigh(llama8, plan.work.weights),
-            serving=plan.work,
+            start=started(plan.work),
             layout=plan.layout,
             device=device_of(card, engine),
         )

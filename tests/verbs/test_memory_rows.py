@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rigright.base.errors import RigError
-from rigright.cost.memory_device import device_of
 from rigright.facts.engines import engines
+from rigright.terms.memory import device_of
 from rigright.verbs.validate.kinds.memory import KIND
 from rigright.verbs.validate.memory_rows import predict_memory_row
 from rigright.verbs.validate.memory_told import told_of

@@ -112,6 +112,19 @@ class Chip:
         stated = self.training_flops_per_s or self.fp16_flops_per_s
         return None if stated is None else max(stated, self.fp32_flops_per_s or 0.0)
 
+    @property
+    def around(self) -> str | None:
+        """The kind of host that cards of it stand in; None where it is sold as a whole machine."""
+        if self.form in {"SoC", "soldered", "cloud only"}:
+            return None
+        if self.form == "module/SoC":
+            return "kit" if self.segment == "embedded" else None
+        if self.form == "superchip":
+            return "superchip"
+        if self.form.startswith("PCIe"):
+            return "server" if self.segment == "datacenter" and not self.ended else "desktop"
+        return "used-baseboard" if self.ended else "baseboard"
+
     def terms_in(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Its fitted terms: its own before its class's, its class's before its kin's, then everybody's."""
         merged: dict[str, Any] = {}

@@ -123,16 +123,3 @@ def dated(as_of: str) -> date:
 def is_stale(as_of: str | None, today: date) -> bool:
     """Whether a price is too old to act on; one without a date is."""
     return as_of is None or (today - dated(as_of)).days > STALE_DAYS
-
-
-def host_around(chip: Chip) -> str | None:
-    """The kind of host that cards of a chip stand in; None where the chip is sold as a whole machine."""
-    if chip.form in {"SoC", "soldered", "cloud only"}:
-        return None
-    if chip.form == "module/SoC":
-        return "kit" if chip.segment == "embedded" else None
-    if chip.form == "superchip":
-        return "superchip"
-    if chip.form.startswith("PCIe"):
-        return "server" if chip.segment == "datacenter" and not chip.ended else "desktop"
-    return "used-baseboard" if chip.ended else "baseboard"

@@ -9,10 +9,8 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.cost.images.networks import ENGINE, READ, Network, network_memory, precisions
+from rigright.choice.networks import ENGINE, READ, Network, network_memory, precisions
 from rigright.cost.images.rates import ImageRun
-from rigright.cost.memory_device import device_of
-from rigright.cost.wires import wire_of
 from rigright.demand import Layout, Numbers, PlanWish, Training
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.features import features_of
@@ -24,6 +22,8 @@ from rigright.predict.samples import batch_time, network_rates, train_time
 from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
+from rigright.terms.memory import device_of
+from rigright.terms.wires import wire_of
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 GAIN = 1.04  # more samples a second that twice as many at once have to bring

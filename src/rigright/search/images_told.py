@@ -9,9 +9,8 @@ import numpy as np
 
 from rigright.base.units import show_seconds, show_short
 from rigright.base.words import Sentence, say
+from rigright.choice.networks import PAINT, READ, Network, network_memory
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import PAINT, READ, Network, network_memory
-from rigright.cost.memory_device import device_of
 from rigright.demand import Layout, Serving, Training
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.predict.trained_memory import peak
@@ -20,6 +19,7 @@ from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reas
 from rigright.search.question import Kind
 from rigright.search.record import Plan, Supply
 from rigright.search.supply import nodes_of, supply_of
+from rigright.terms.memory import device_of
 
 RENAMED = {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"}  # where a sample is a text
 BOUNDS = {"compute_s": "compute", "memory_s": "memory", "fixed_s": "fixed", "links_s": "links"}

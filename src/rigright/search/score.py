@@ -13,10 +13,9 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import in_ram
-from rigright.cost.known import known_of, ran
-from rigright.cost.memory_device import device_of
+from rigright.cost.known import ran
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work, work_of
+from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
@@ -32,6 +31,9 @@ from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
 from rigright.search.market import Market
 from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
+from rigright.terms.known import known_of
+from rigright.terms.memory import device_of
+from rigright.terms.stored import work_of
 
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),

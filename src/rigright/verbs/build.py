@@ -20,11 +20,11 @@ from rigright.build.listed import lines_of
 from rigright.build.machine import Circuit
 from rigright.build.proposals.record import BuildWish
 from rigright.build.said import rig_of, room_of
-from rigright.cost.machine_price import NOTHING, Stored, stored_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.formats import GgufMix, find_format, ggml_types
 from rigright.facts.nodes import Node, find_node
+from rigright.money.machine_price import NOTHING, Stored, stored_of
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
 from rigright.verbs.ordering import beside, host_in, node_in

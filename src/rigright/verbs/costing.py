@@ -12,13 +12,13 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.cost.machine_price import NOTHING, Stored, stored_of
 from rigright.demand import PlanWish
 from rigright.facts.clouds import offers, providers_of
 from rigright.facts.counting import read_counts
 from rigright.facts.hosts import CPU_ID
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import Node, find_node
+from rigright.money.machine_price import NOTHING, Stored, stored_of
 
 if TYPE_CHECKING:
     from rigright.search.record import Plan

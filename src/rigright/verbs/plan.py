@@ -12,10 +12,10 @@ from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
-from rigright.cost.money import local_tariff, tariff_of
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
+from rigright.money.tariff import local_tariff, tariff_of
 from rigright.verbs.clock import today
 from rigright.verbs.planning.planned import Planned
 
@@ -24,9 +24,9 @@ MARKETS = 8  # of other days, currencies and price files, that are kept
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
     from rigright.cost.estimate import Estimate
-    from rigright.cost.machine_price import Cards, Stored
     from rigright.facts.hosts import Host
     from rigright.facts.nodes import Node
+    from rigright.money.machine_price import Cards, Stored
     from rigright.search.market import Market
     from rigright.search.record import Found
 

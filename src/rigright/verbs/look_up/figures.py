@@ -80,7 +80,7 @@ def _chips(where: str) -> list[Chip]:
 def cards_for(model: str, form: str, *said: str) -> Figure:
     """Cards whose memory together holds the weights."""
     from rigright.arch.sources.open import open_model
-    from rigright.cost.weights import weights_bytes
+    from rigright.terms.stored import weights_bytes
 
     (chip_id,) = said
     held = by_id()[chip_id].mem_usable_bytes
@@ -90,7 +90,7 @@ def cards_for(model: str, form: str, *said: str) -> Figure:
 def weights(model: str, form: str) -> Figure:
     """Bytes of a model's weights."""
     from rigright.arch.sources.open import open_model
-    from rigright.cost.weights import weights_bytes
+    from rigright.terms.stored import weights_bytes
 
     return Figure(weights_bytes(open_model(model), form) / GIGA, "GB")
 
@@ -125,9 +125,9 @@ def saved(model: str, tokens: str, *said: str) -> Figure:
     """Activations that training a sequence of so many tokens keeps for its backward pass."""
     from rigright.arch.sources.open import open_model
     from rigright.cost.training_acts import activations
-    from rigright.cost.training_setup import set_up
     from rigright.cost.training_stages import stage_of
     from rigright.demand import Layout, Training
+    from rigright.terms.training import set_up
 
     (recompute,) = said
     arch = open_model(model)

@@ -150,7 +150,7 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         )
     yield from _headless(arch, wish.draft)
     if takes_images(arch, wish):
-        from rigright.cost.images.networks import ENGINE
+        from rigright.choice.networks import ENGINE
 
         if any(find_engine(name).id != ENGINE for name in wish.engines):
             yield AskError(

@@ -13,11 +13,11 @@ from rigright.choice.offload import can_offload, least_offload
 from rigright.choice.ways import Site, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import priced, ram_usd
 from rigright.demand import PlanWish, Serving
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Node, find_node
+from rigright.money.prices import priced, ram_usd
 from rigright.search.find import find
 from rigright.search.market import Market
 from rigright.search.record import Found, Plan

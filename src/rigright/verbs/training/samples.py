@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from rigright.choice.networks import READ, network_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import READ, network_of
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
-from rigright.cost.wires import wire_of
 from rigright.facts.nodes import Node
 from rigright.predict.images import Learning
 from rigright.predict.samples import network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
+from rigright.terms.wires import wire_of
 from rigright.verbs.training.case import Case
 
 PARTS = ("compute", "memory", "fixed", "links")

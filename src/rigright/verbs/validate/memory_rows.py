@@ -13,17 +13,27 @@ from rigright.base.tables import Row
 from rigright.base.units import GIB, MIB
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, SERVING, STEP, OwnMemory, own_memory
-from rigright.cost.memory_bands import LOADING_BYTES, SIZES, Parts, away, band, parts_of, pool_band, widened
-from rigright.cost.memory_device import device_of, engine_terms
-from rigright.cost.memory_serving import ServingMemory, stage_memories, start_of
+from rigright.cost.memory_bands import SIZES, Parts, parts_of
+from rigright.cost.memory_serving import ServingMemory, case_of, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.unsaid import priors
-from rigright.cost.weights import WeightBytes, file_band, file_bytes, has_experts, weigh
+from rigright.cost.weights import WeightBytes, has_experts
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
 from rigright.facts.formats import Format, GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
+from rigright.terms.memory import (
+    LOADING_BYTES,
+    away,
+    band,
+    device_of,
+    engine_terms,
+    pool_band,
+    started,
+    widened,
+)
+from rigright.terms.stored import file_band, file_bytes, weigh
+from rigright.terms.unsaid import priors
 from rigright.verbs.validate.memory_told import MemoryRow, told_of
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.validation import Basis
@@ -95,7 +105,7 @@ def predict_memory_row(row: Row) -> MemoryFigure:
         part, of = found.own
         basis = Basis(
             subject=SERVING, figure=part, chip=told.card.chip.id, engine=told.engine.id, model=arch.name,
-            case=case.start, of=of / found.unit,
+            case=case.case, of=of / found.unit,
         )  # fmt: skip
         found = replace(found, basis=basis)
     return replace(found, assumed=(*notes, *assumed))
@@ -114,7 +124,7 @@ class _Case:
     weights: WeightBytes
     device: Device
     ranks: tuple[ServingMemory, ...]  # one a stage, or one a card that layers were dealt out to
-    start: RunCase  # how it was started, as own starts are told apart
+    case: RunCase  # how it was started, as own starts are told apart
 
     @property
     def fullest(self) -> ServingMemory:
@@ -144,13 +154,7 @@ class _Case:
     @property
     def own(self) -> OwnMemory:
         """Starts of this engine that the user measured."""
-        return own_memory(
-            SERVING,
-            engine=self.told.engine.id,
-            chip=self.told.card.chip.id,
-            model=self.arch.name,
-            case=self.start,
-        )
+        return own_memory(self.device.own, model=self.arch.name, case=self.case)
 
     def figure(self, kind: str, value_bytes: float, *, part: str = ALL, **parts: Numbers) -> MemoryFigure:
         """A figure with its band."""
@@ -198,7 +202,8 @@ def _case(row: Row, arch: Arch, *, told: MemoryRow) -> tuple[_Case, tuple[Senten
     device: Device = device_of(told.card, engine)
     bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
     places = [(device, bound) for bound in bounds]
-    ranks = stage_memories(arch, weights, serving=serving, layout=layout, places=places)
+    start = started(serving)
+    ranks = stage_memories(arch, weights, start=start, layout=layout, places=places)
     notes = []
     if context is None:
         notes.append(say("no context given: using the engine's default"))
@@ -206,7 +211,7 @@ def _case(row: Row, arch: Arch, *, told: MemoryRow) -> tuple[_Case, tuple[Senten
         notes.append(say("{engine} version not stated: assuming the newest", engine=told.engine.label))
     case = _Case(
         told=told, model=row.get("model") or "", arch=arch, weights=weights, device=device, ranks=ranks,
-        start=start_of(arch, serving, layout=layout, device=device),
+        case=case_of(arch, start, layout=layout, device=device),
     )  # fmt: skip
     return case, tuple(notes)
 

@@ -15,10 +15,12 @@ from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import figure_of
-from rigright.cost.known import Known, known_of_one, ran
-from rigright.cost.unsaid import Prior, integrated, priors
+from rigright.cost.known import Known, ran
+from rigright.cost.unsaid import Prior, integrated
 from rigright.facts.anchors import FULL, RunCase
 from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
+from rigright.terms.known import known_of_one
+from rigright.terms.unsaid import priors
 from rigright.verbs.validate.record import Basis, Prediction, caught
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
 from rigright.verbs.validate.served_cases import figures_of

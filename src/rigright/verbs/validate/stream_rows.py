@@ -13,12 +13,14 @@ from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say, with_semicolons
-from rigright.cost.known import known_of_one, ran
+from rigright.cost.known import ran
 from rigright.cost.speed.reach import KERNEL
-from rigright.cost.unsaid import Prior, integrated, priors
-from rigright.cost.weights import weights_bytes
+from rigright.cost.unsaid import Prior, integrated
 from rigright.facts.anchors import RunCase
 from rigright.predict.told import measured_as, subject_of, told_metric
+from rigright.terms.known import known_of_one
+from rigright.terms.stored import weights_bytes
+from rigright.terms.unsaid import priors
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.record import Basis, Prediction, caught
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream

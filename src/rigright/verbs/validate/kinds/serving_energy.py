@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rigright.base.tables import CellReader, Row
-from rigright.cost.power import band_of
+from rigright.terms.power import power_band
 from rigright.verbs.validate.cells import MOST_RATE, figure
 from rigright.verbs.validate.kinds import inference
 from rigright.verbs.validate.record import Prediction, TableKind
@@ -32,7 +32,7 @@ def _drawn(row: Row) -> Iterator[Prediction]:
     if not np.isfinite(watts) or output.predicted is None or output.low is None or output.high is None:
         yield from (Prediction(metric=name, group=name, why=output.why) for name in (WATTS, JOULES))
         return
-    edges = np.log(band_of(ask.chip))
+    edges = np.log(power_band(ask.chip))
     low, high = watts * np.exp(edges)
     yield Prediction(
         metric=WATTS, group=WATTS, measured=row.get(WATTS), predicted=watts, low=float(low),

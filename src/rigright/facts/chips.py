@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from rigright.base.plugin_tables import ADDED, read_facts
+from rigright.base.plugins import ADDED, read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, read_rows, scaled, text, whole, yes
 from rigright.base.tables import number as figure
@@ -200,7 +200,7 @@ _REQUIRED = (
 @cache
 def chips() -> tuple[Chip, ...]:
     """Every chip of the table, in its order."""
-    rows = read_facts("chips.csv", _READERS, required=_REQUIRED)
+    rows = read_facts("chips.csv", _READERS, required=_REQUIRED, unique=("id", "name", "pci_ids"))
     return tuple(_chip(row) for row in rows)
 
 

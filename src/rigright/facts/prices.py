@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 from functools import cache
 
-from rigright.base.plugin_tables import read_facts
+from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import number, scaled, text, whole
 from rigright.base.units import GIB
-from rigright.facts.chips import Chip
+from rigright.facts.chips import Chip, by_id
 
 STALE_DAYS = 180
 USED, OWN, OWN_USED, OWN_RENT = "used", "own", "own-used", "own-rent"
@@ -59,7 +59,7 @@ _READERS = {
 def prices() -> tuple[Price, ...]:
     """Every price of the table, in its order."""
     required = ("chip", "kind", "currency", "typical", "as_of", "source", "confidence")
-    rows = read_facts("prices.csv", _READERS, required=required)
+    rows = read_facts("prices.csv", _READERS, required=required, chips=by_id)
     return tuple(
         Price(mem_bytes=row["mem_gib"], **{name: row[name] for name in _READERS if name != "mem_gib"})
         for row in rows

@@ -113,6 +113,11 @@ def ways_of(
     return tuple(found)
 
 
+def _shares(whole: int, kinds: Sequence[Kind]) -> list[int]:
+    """Samples that a card takes of a batch over all of them, for every number of cards."""
+    return sorted({-(-whole // count) for kind in kinds for count in kind.counts})
+
+
 def _runs(kind: Kind, form: str) -> bool:
     """Whether such numbers are computed there, and how fast is stated."""
     chip = kind.chip
@@ -138,7 +143,9 @@ def score_samples(question: Question, network: Network) -> SampleScored:
 def _score_way(question: Question, network: Network, *, place: int) -> SampleScored:
     way = question.ways[place]
     kinds = [question.kinds[kind] for kind in way.kinds]
-    batches = np.array(BATCHES)
+    whole = question.wish.global_batch
+    shared = whole is not None and not way.trains  # each card takes its share of a batch, no other
+    batches = np.array(_shares(whole, kinds) if shared else BATCHES)
     need, able = memory_of(network, way, kinds=kinds, batches=batches)
     chips = [kind.chip for kind in kinds]
     rates = network_rates(network, chips, run=way.run)
@@ -150,10 +157,12 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     worth = np.concatenate(
         [np.ones((len(rate), 1), dtype=bool), np.logical_and.accumulate(gains, axis=1)], axis=1
     )
-    row, column, n_chips = _grown(kinds, fits & worth)
-    kept = n_chips * batches[column] <= (question.wish.global_batch or np.inf)
-    row, column, n_chips = row[kept], column[kept], n_chips[kept]
+    row, column, n_chips = _grown(kinds, fits & (worth | shared))
     batch = batches[column]
+    if whole is not None:
+        exact = whole % (n_chips * batch) == 0 if way.trains else batch == -(-whole // n_chips)
+        kept = (n_chips <= whole) & (exact | (way.trains & (batch == 1)))
+        row, column, n_chips, batch = row[kept], column[kept], n_chips[kept], batch[kept]
     if way.trains:
         learns = network_rates(network, chips, run=way.run, trains=True)
         learning = Learning(ranks=n_chips, wire=at(wire_of(chips), row))

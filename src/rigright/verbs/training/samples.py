@@ -24,7 +24,7 @@ def learning_speed(case: Case, node: Node) -> SampleSpeed | None:
     cut = case.layout.tp * case.layout.pp * case.layout.cp > 1
     if cut or case.training.method != "full" or not takes_samples(case.arch):
         return None
-    network = network_of(case.arch)
+    network = network_of(case.arch, image_px=case.wish.image_size)
     if network.does == READ:
         return None
     run = ImageRun(precision="fp32" if case.training.precision == "fp32" else "16bit")

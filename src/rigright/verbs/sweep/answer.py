@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from rigright.base.errors import RigError
 from rigright.base.record import replace
 from rigright.base.words import ENGLISH, tell
@@ -23,7 +25,8 @@ def answer(question: SweepQuestion) -> Answered:
     cells = {"fits": ""}
     try:
         requests, seed = requests_of(words)
-        found = plans(words.pop(MODEL, ""), wish=replace(read_wish(words), most_plans=1))
+        model, wish = words.pop(MODEL, ""), replace(read_wish(words), most_plans=1)
+        found = plans(model, wish=wish, beside=tuple(filter(None, map(_users_of, question.beside))))
         cells = {"fits": "yes" if found.fits else "no"}
         why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.found.broken)
         if found.first is not None:
@@ -33,3 +36,12 @@ def answer(question: SweepQuestion) -> Answered:
     except RigError as error:
         why = tell(error.whole, ENGLISH)
     return Answered(index=question.index, cells=cells, why=why)
+
+
+@cache
+def _users_of(text: str) -> float | None:
+    """What a cell of users says; what cannot be read is told where it is asked."""
+    try:
+        return read_wish({"users": text}).users
+    except RigError:
+        return None

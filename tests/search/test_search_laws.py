@@ -20,7 +20,7 @@ from rigright.search.choose import field_of
 from rigright.search.figures import _limits, headroom
 from rigright.search.question import ask
 from rigright.search.score import SERVED, _served, score
-from rigright.search.serving import filled, find, find_serving, searched, tabled
+from rigright.search.serving import filled, find, find_serving, searched, tabled, wider
 from rigright.search.sure import doubts_of
 from rigright.search.why import excess_of
 from rigright.terms.memory import device_of, started
@@ -137,6 +137,22 @@ def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, mo
         assert set(again) > set(SERVED)
         for name, column in again.items():
             assert column[0] == scored.served[name][place] or np.isnan(column[0]), name
+
+
+@given(wish=wishes(), beside=st.lists(LOADS, min_size=1, max_size=3).map(tuple))
+@few
+@pytest.mark.parametrize("more", [False, True])
+def test_users_of_many_questions_are_scored_together_to_the_bit(world, wish, beside, more):
+    whole = filled(world.llama8, replace(wish, most_chips=8), market=world.market)
+    asked = ask(world.llama8, whole, market=world.market)
+    alone = wider(asked) if more else asked
+    one, many = score(alone), score(replace(alone, beside=beside))
+    for part in ("points", "room", "misfits"):
+        own, other = getattr(one, part), getattr(many, part)
+        for name in (it.name for it in fields(own)):
+            np.testing.assert_array_equal(getattr(own, name), getattr(other, name), name)
+    for name, column in one.served.items():
+        np.testing.assert_array_equal(column, many.served[name], name)
 
 
 @given(wish=wishes())

@@ -65,12 +65,17 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
 
 
-def plans(model: str, *, wish: PlanWish) -> Planned:
-    """The plans alone, for who asks many questions: no notes, no next steps, no other machine instead."""
-    return _searched(model, wish, alone=True)[2]
+def plans(model: str, *, wish: PlanWish, beside: tuple[float, ...] = ()) -> Planned:
+    """The plans alone, for who asks many questions: no notes, no next steps, no other machine instead.
+
+    `beside`: users of the others that ask the same.
+    """
+    return _searched(model, wish, alone=True, beside=beside)[2]
 
 
-def _searched(model: str, wish: PlanWish, *, alone: bool) -> tuple[Arch, Market, Planned]:
+def _searched(
+    model: str, wish: PlanWish, *, alone: bool, beside: tuple[float, ...] = ()
+) -> tuple[Arch, Market, Planned]:
     from rigright.facts import own_prices
     from rigright.search.find import find
     from rigright.verbs.planning.checks import check
@@ -80,7 +85,7 @@ def _searched(model: str, wish: PlanWish, *, alone: bool) -> tuple[Arch, Market,
     day = today()
     with own_prices.use(*own_prices.listed(wish.prices_file, today=day)):
         market = market_of(wish, day=day)
-        found = find(arch, wish, market=market, alone=alone)
+        found = find(arch, wish, market=market, alone=alone, beside=beside)
     planned = Planned(
         model=arch.name,
         params=params(arch),

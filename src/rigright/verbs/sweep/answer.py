@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import replace
@@ -30,7 +32,8 @@ def answer(question: SweepQuestion) -> Answered:
     cells = {"fits": ""}
     try:
         requests, seed = _requests(words)
-        found = plans(words.pop(MODEL, ""), wish=replace(read_wish(words), most_plans=1))
+        model, wish = words.pop(MODEL, ""), replace(read_wish(words), most_plans=1)
+        found = plans(model, wish=wish, beside=tuple(filter(None, map(_users_of, question.beside))))
         cells = {"fits": "yes" if found.fits else "no"}
         why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.found.broken)
         if found.first is not None:
@@ -78,3 +81,12 @@ def _played(found: Planned, plan: Plan, *, requests: int, seed: int) -> dict[str
         "played_good_share": tally.good_share,
     }
     return {name: f"{value:.6g}" for name, value in figures.items()}
+
+
+@cache
+def _users_of(text: str) -> float | None:
+    """What a cell of users says; what cannot be read is told where it is asked."""
+    try:
+        return read_wish({"users": text}).users
+    except RigError:
+        return None

@@ -22,6 +22,7 @@ class SweepQuestion:
     index: int
     line: int  # of the grid's file
     words: Mapping[str, str]
+    beside: tuple[str, ...] = ()  # users of the questions near it that ask the same
 
 
 class Cells(Mapping[str, str]):

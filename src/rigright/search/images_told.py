@@ -12,6 +12,7 @@ from rigright.base.units import show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.choice.networks import PAINT, READ, Network, network_memory
 from rigright.cost.estimate import Estimate
+from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, Serving, Training
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.predict.trained_memory import least, shown
@@ -35,7 +36,7 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
     n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
     replica = n_chips if way.trains else 1
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
-    memory = (
+    memory: tuple[ServingMemory, ...] = (
         ()
         if way.trains
         else (network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine)),)

@@ -18,7 +18,6 @@ import numpy as np
 
 from rigright.base.tables import read_cells
 from rigright.cost.power import SUBJECT
-from rigright.facts.classes import class_of, terms_of
 from rigright.facts.corrections import corrections
 from rigright.verbs.validate.kinds import serving_energy
 from rigright.verbs.validate.served_asks import read_served
@@ -58,7 +57,7 @@ def read(tables: list[Path], chips: str) -> Drawn:
                 row, _ = read_cells(raw, serving_energy.KIND.columns)
                 if row["metric"] == serving_energy.OUTPUT and row.get(serving_energy.WATTS):
                     ask = read_served(row)
-                    if ask.chip.tdp_w and class_of(ask.chip).id == chips:
+                    if ask.chip.tdp_w and ask.chip.kind.id == chips:
                         asks.append(ask)
                         watts.append(row[serving_energy.WATTS] / ask.chip.tdp_w)
     compute, work = (
@@ -66,7 +65,7 @@ def read(tables: list[Path], chips: str) -> Drawn:
         for metric in ("compute_busy", "work_busy")
         for named in [[replace(ask, metric=metric) for ask in asks]]
     )
-    terms = [terms_of(corrections(SUBJECT)["chips"], ask.chip) for ask in asks]
+    terms = [ask.chip.terms_in(corrections(SUBJECT)["chips"]) for ask in asks]
     return Drawn(
         compute=compute,
         work=work,

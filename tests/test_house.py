@@ -14,8 +14,9 @@ import pytest
 import housetree as house
 
 FLOORS = {
-    "": 11, "__main__": 11, "faces": 10, "report": 9, "verbs": 8, "export": 7,
-    "search": 6, "sim": 6, "build": 6, "predict": 5, "choice": 4, "cost": 3, "doctor": 3, "options": 3,
+    "": 12, "__main__": 12, "faces": 11, "report": 10, "verbs": 9, "export": 8,
+    "search": 7, "sim": 7, "build": 7, "predict": 6, "choice": 5, "money": 5, "terms": 4,
+    "cost": 3, "doctor": 3, "options": 3,
     "facts": 2, "arch": 2, "demand": 2, "machine": 2, "base": 1,
 }  # fmt: skip
 
@@ -23,7 +24,7 @@ MAY_IMPORT_ONLY = {  # narrower than the floors
     "faces": {"verbs", "report", "options", "base", "demand"},  # demand: a face fills it in from its options
     "options": {"demand", "base"},
     "sim": {"cost", "arch", "demand", "base"},
-    "build": {"cost", "facts", "demand", "base"},
+    "build": {"money", "terms", "cost", "facts", "demand", "base"},
     "doctor": {"machine", "facts", "base"},
 }
 
@@ -122,7 +123,7 @@ def test_rooms_import_only_what_they_may():
 
 
 LAWS = {  # of time and of trainings -> what anybody may have of them: records, and no law
-    "training_time": set(), "training_time_rates": set(), "training_memory": set(), "training_bands": set(),
+    "training_time": set(), "training_time_rates": set(), "training_memory": set(),
     "speed.service": {"Limits", "Service"}, "speed.step": {"Pass", "StepTime"}, "speed.apart": {"Apart"},
     "speed.rates": {"Rates", "SUBJECT"}, "speed.stream": set(), "speed.encoder": {"SUBJECT"},
     "speed.dealt": {"Dealt"}, "images.law": set(), "images.rates": {"ImageRun", "SUBJECT"},
@@ -134,13 +135,57 @@ def test_laws_are_called_by_predict_alone():
     offenders = [
         f"{module.path} -> {node.module}.{name.name}"
         for module in house.modules().values()
-        if module.room not in {"cost", "predict"}
+        if module.room not in {"cost", "terms", "predict"}  # terms: what chips reach, no time
         for node in ast.walk(module.tree)
         if isinstance(node, ast.ImportFrom)
         for name in node.names
         if name.name not in LAWS.get((node.module or "").removeprefix("rigright.cost."), {name.name})
     ]
     refuse("one prediction", offenders, "Ask predict/: laws, their rates and their bands meet there:")
+
+
+LAW_FOLDERS = ("cost", "cost/speed", "cost/images")  # laws of time, memory, training and power
+READERS = {f"rigright.base.{name}" for name in ("tables", "plugin_tables", "files", "bounded", "compiled")}
+OUTSIDE_OF_LAWS = {"contextvars", "os", "pathlib", "io", "csv", "json", "tomllib", "importlib"}
+
+
+def fetched(module):
+    """What a module imports that is no record and no constant: ("rigright.facts.find", "find_chip")."""
+    for node in module.found.imports:
+        if isinstance(node, ast.ImportFrom):
+            for one in node.names:
+                inner = f"{node.module}.{one.name}"
+                if inner in house.modules():
+                    yield inner, ""
+                elif not one.name[0].isupper():
+                    yield node.module or "", one.name
+
+
+def finders():
+    """Modules of facts and architectures that read a table or a context variable, or ask one that does."""
+    rooms = [module for module in house.modules().values() if module.room in {"facts", "arch"}]
+    found = {
+        module.name
+        for module in rooms
+        if READERS & set(house.imports(module.name)) or "contextvars" in house.outside(module, top_only=False)
+    }
+    while more := {module.name for module in rooms if found & {name for name, _ in fetched(module)}} - found:
+        found |= more
+    return found
+
+
+def test_laws_get_their_terms_and_look_nothing_up():
+    """A law imports records and constants of facts, no finder; it reads no file and no context variable."""
+    looking, offenders = finders(), []
+    for module in house.modules().values():
+        if module.path.rpartition("/")[0] not in LAW_FOLDERS:
+            continue
+        taken = {*fetched(module), *((name, "") for name in house.imports(module.name) if name in READERS)}
+        offenders += [f"{module.path} -> {name} {what}" for name, what in taken if name in looking | READERS]
+        foreign = set(house.outside(module, top_only=False)) & OUTSIDE_OF_LAWS
+        offenders += [f"{module.path} -> {name}" for name in foreign]
+        offenders += [f"{module.path} {called}()" for _, called in module.found.calls if called == "open"]
+    refuse("laws", offenders, "A law is handed what it needs; fetch it in terms/:")
 
 
 def test_one_place_makes_a_case():

@@ -8,7 +8,6 @@ import numpy as np
 
 from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
-from rigright.facts.classes import class_of
 from rigright.predict.painted import painted_rates, painted_time
 from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
 
@@ -46,11 +45,9 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     ]
     chips = [ask.chip for ask in prepare(rows)]
     for name in ("linear", "attention"):
-        for key in {class_of(chip).id for chip in chips} | {chip.id for chip in chips}:
+        for key in {chip.kind.id for chip in chips} | {chip.id for chip in chips}:
             if name in tables["chips"].get(key, {}):
-                touches = tuple(
-                    place for place, chip in enumerate(chips) if key in {chip.id, class_of(chip).id}
-                )
+                touches = tuple(place for place, chip in enumerate(chips) if key in {chip.id, chip.kind.id})
                 found.append(
                     Dial(
                         path=("chips", key, name), prior=tables["chips"][key][name],
@@ -69,7 +66,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "model": ask.net.word or row["model"],
         "metric": LATENCY,
         "part": f"{ask.net.word} {ask.chip.id}",
-        "class": class_of(ask.chip).id,
+        "class": ask.chip.kind.id,
         "kind": ask.net.kind,
         "band": "latency",
     }

@@ -12,7 +12,6 @@ from rigright.base.tables import Row
 from rigright.base.words import say
 from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
-from rigright.facts.classes import class_of
 from rigright.facts.hosts import host_chip
 from rigright.predict.beside import BesideCase, beside_figures
 from rigright.predict.told import METRICS
@@ -68,7 +67,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "engine": ask.engine.id,
         "metric": row["metric"],
         "band": figure_of(row["metric"]),
-        "class": class_of(chip).id,
+        "class": chip.kind.id,
         "kind": kind_of(ask.arch),
     }
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
 from rigright.facts.chips import Chip
-from rigright.facts.classes import class_of
 from rigright.predict.images import ImageCase, ImageCases
 from rigright.verbs.validate.image_rows import read_image
 
@@ -91,7 +90,7 @@ def _kind_chain(ask: ImageCase) -> tuple[str, ...]:
 def _chip_chain(ask: ImageCase) -> tuple[str, ...]:
     if not isinstance(ask.place, Chip):
         return ("all", CPU)
-    kind = class_of(ask.place)
+    kind = ask.place.kind
     return tuple(dict.fromkeys(("all", kind.kin, kind.id, ask.place.id)))
 
 
@@ -104,7 +103,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "model": row["model"] or "",
         "metric": SPEED,
         "part": f"{ask.kind.id} {_chip_chain(ask)[-1]} {ask.trains}",
-        "class": class_of(ask.place).id if isinstance(ask.place, Chip) else CPU,
+        "class": ask.place.kind.id if isinstance(ask.place, Chip) else CPU,
         "kind": ask.kind.kin,
         "band": "samples, training" if ask.trains else "samples",
     }

@@ -16,7 +16,7 @@ from rigright.base.tables import Row
 from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
-from rigright.facts.classes import ChipClass, class_of
+from rigright.facts.classes import ChipClass
 from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.served_asks import ServedAsk, read_served
@@ -133,8 +133,8 @@ def predict(ready: Prepared, tables: Tables) -> np.ndarray:
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     """Everybody's terms, then those of each class that was run, then those of each engine."""
     asks = [_ask(row) for row in rows]
-    run = Counter(class_of(ask.chip) for ask in asks)
-    shared = [_shared(class_of(ask.chip), run) for ask in asks]
+    run = Counter(ask.chip.kind for ask in asks)
+    shared = [_shared(ask.chip.kind, run) for ask in asks]
     engines = dict.fromkeys(ask.engine.id for ask in asks)
     found = [
         Dial(path=("chips", "all", name), prior=prior, spread=spread, high=most)
@@ -203,7 +203,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "metric": ask.metric,
         "part": f"{ask.metric} {ask.engine.id}",
         "band": figure_of(ask.metric, split=bool(row.get("disagg"))),
-        "class": class_of(ask.chip).id,
+        "class": ask.chip.kind.id,
         "kind": kind_of(ask.arch),
     }
 

@@ -13,8 +13,8 @@ from lab.terms import term
 from rigright.base.tables import Row
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.reach import chain, stored
-from rigright.facts.classes import class_of
+from rigright.cost.speed.reach import chain
+from rigright.terms.speed import stored
 from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
 from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams
@@ -164,7 +164,7 @@ def _place(row: Row, tables: Tables) -> _Place:
         encoder = read_encoder(row)
         return _Place(
             tables=(("encoders", encoder.engine),),
-            kind=class_of(encoder.chip).id,
+            kind=encoder.chip.kind.id,
             chip=encoder.chip.id,
             formats=(encoder.precision,),
         )
@@ -173,7 +173,7 @@ def _place(row: Row, tables: Tables) -> _Place:
     names = chain(tables, table) if table is not None else ()
     return _Place(
         tables=tuple(("engines", name) for name in names if name != "plain"),
-        kind=class_of(ask.chip).id,
+        kind=ask.chip.kind.id,
         chip=ask.chip.id,
         formats=stored(ask.weights).names,
         options=ask.engine.options,
@@ -189,7 +189,7 @@ def keys(row: Row) -> Mapping[str, str]:
         "model": ask.arch.name,
         "engine": ask.engine if isinstance(ask, EncoderAsk) else _built(ask),
         "metric": row["metric"],
-        "class": class_of(ask.chip).id,
+        "class": ask.chip.kind.id,
         "kind": kind_of(ask.arch),
     }
 

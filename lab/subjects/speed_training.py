@@ -10,7 +10,6 @@ from lab.record import Dial, Path, Subject, Tables
 from rigright.base.tables import Row
 from rigright.cost.known import kind_of
 from rigright.facts.chips import by_id
-from rigright.facts.classes import class_of
 from rigright.facts.training import find_trainer
 from rigright.predict.trained import PLAIN, TrainingCase, matmul_of, steps_of
 from rigright.verbs.validate.scores import source_name
@@ -82,9 +81,9 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     chip_dials: list[Dial] = []
     for name, (prior, spread) in SHARED_TERMS.items():
         chip_dials.append(Dial(path=("chips", "all", name), prior=prior, spread=spread))
-    kinds = sorted({class_of(one.wired[0]).id for one in timed})
+    kinds = sorted({one.wired[0].kind.id for one in timed})
     for kind in kinds:
-        here = _places(timed, [class_of(one.wired[0]).id == kind for one in timed])
+        here = _places(timed, [one.wired[0].kind.id == kind for one in timed])
         if len({sources[place] for place in here}) < LEAST_SOURCES:
             continue
         own = CLASS_TERMS | ({"reach_16bit": NARROW} if _is_mixed(timed, here) else {})
@@ -146,7 +145,7 @@ def keys(row: Row) -> Mapping[str, str]:
     return {
         "source": source,
         "chip": row.get("chip") or "",
-        "class": class_of(chip).id if chip else "",
+        "class": chip.kind.id if chip else "",
         "model": row.get("arch") or row.get("model") or "",
         "metric": SPEED,
         "engine": program(asked.taken.training.trainer),

@@ -554,7 +554,6 @@ def fleet(
     *,
     hosts: Texts | None = None,
     slurm: bool | Texts | None = None,
-    ray: bool | Texts | None = None,
     kubernetes: bool | Texts | None = None,
     from_: Texts | None = None,
     only: Texts | None = None,

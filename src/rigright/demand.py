@@ -137,6 +137,7 @@ class TrainingWish:
     offload: str | None = None
     global_batch: int | None = None  # sequences of an optimizer step, over all replicas
     references: int = 0
+    image_size: int | None = None  # pixels of a side
     sequence_parallel: bool = False
     tp: int | None = None
     pp: int | None = None

@@ -17,14 +17,14 @@ from rigright.base.errors import AskError
 from rigright.base.plain import settle
 from rigright.base.words import ENGLISH
 from rigright.cost.estimate import Estimate, scaled
-from rigright.cost.lifetime import MONTHS_PER_YEAR
-from rigright.cost.money import HOURS_PER_YEAR
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.facts.nodes import find_node
 from rigright.facts.orders import orders, read_line
 from rigright.facts.units import sold_count
+from rigright.money.lifetime import MONTHS_PER_YEAR
+from rigright.money.tariff import HOURS_PER_YEAR
 from rigright.verbs.build import around_plan, build
 from rigright.verbs.compare import compare
 from rigright.verbs.cost import cost

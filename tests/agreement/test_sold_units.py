@@ -12,12 +12,12 @@ import pytest
 import yaml
 from drawn_questions import THOROUGH, seeds
 
-from rigright.cost.renting import chips_of
 from rigright.faces.cli.main import main
 from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import offers
 from rigright.facts.nodes import find_node
 from rigright.facts.units import box_of, boxes_of, devices_of, most_in_node, sold_count, units_of
+from rigright.money.renting import chips_of
 from rigright.verbs.export import every_launch
 
 COUNTS = range(1, 33)

@@ -25,8 +25,8 @@ FOLDER = house.PACKAGE / "data" / "words" / CHINESE
 
 NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "base/words.py": "where sentences are made",
+    "facts/myths.py": "words of a figure are a cell of data/myths.toml",
     "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
-    "verbs/look_up/table_figures.py": "what to use instead is a cell of data/outdated.csv",
     "facts/monitoring.py": "each alert and panel is a row of data/alerts.toml, data/dashboard.toml",
     "facts/training.py": "each precision is a row of data/precisions.toml",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
@@ -36,8 +36,7 @@ TOLD_BY_TABLES = {  # tables whose cells are sentences
     "dashboard.toml": ("title",),
     "driver_packages.csv": ("worth",),
     "metrics.csv": ("help",),
-    "myths.toml": ("claim", "right"),
-    "outdated.csv": ("since", "instead"),
+    "myths.toml": ("claim", "right", "since", "instead", "status"),
     "packages_gone.csv": ("reason",),
     "precisions.toml": ("label",),
     "slow_variables.csv": ("why",),
@@ -78,7 +77,8 @@ def rows_of(table):
     if table.endswith(".csv"):
         return list(csv.DictReader(text.splitlines()))
     groups = tomllib.loads(text).values()
-    return [row for group in groups for row in (group if isinstance(group, list) else [group])]
+    rows = [row for group in groups for row in (group if isinstance(group, list) else [group])]
+    return [row | row.get("figures", {}) for row in rows]  # the words of a myth's figures are sentences
 
 
 def placeholders(template):

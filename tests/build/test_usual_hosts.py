@@ -8,8 +8,8 @@ import pytest
 
 from rigright.build.proposals.propose import propose
 from rigright.build.proposals.record import RECOMMENDED, BuildWish
-from rigright.cost.money import host_usd
 from rigright.facts.chips import by_id
+from rigright.money.tariff import host_usd
 
 DAY = date(2026, 11, 24)
 

@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
-from rigright.cost import bands as banding
-from rigright.cost import known as knowing
 from rigright.cost.bands import (
     BY_HAND,
     EDGE,
@@ -39,14 +37,14 @@ from rigright.cost.known import (
     Ran,
     engine_level,
     kind_of,
-    known_of,
-    known_of_one,
     ran,
     source_family,
 )
 from rigright.facts import anchors as store
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
+from rigright.terms import known as knowing
+from rigright.terms.known import known_of, known_of_one
 
 TERMS = {
     "within": 0.1, "source": 0.15, "chip": 0.05, "class": 0.07, "kin": 0.2,
@@ -72,20 +70,24 @@ CHIPS = (NOTHING, KIN, CLASS, CHIP)
 ENGINES = (NEVER, ELSEWHERE, TRAVELLED)
 
 
+def toy(**told):
+    """What is known where these bands hold."""
+    return Known(bands=BANDS["bands"], **told)
+
+
 @pytest.fixture(autouse=True)
 def tested_bands(monkeypatch):
     monkeypatch.setattr(knowing, "bands_of", lambda _: BANDS)
-    monkeypatch.setattr(banding, "bands_of", lambda subject: BANDS if subject == "toy" else {})
 
 
 def width(known, metric="tpot_ms"):
-    low, high = band("toy", metric, known=known)
+    low, high = band(metric, known=known)
     return float(np.log(high / low))
 
 
 def test_a_figure_that_was_measured_on_this_chip_has_the_band_as_it_is_written():
-    assert band("toy", "tpot_ms", known=Known()) == pytest.approx((np.exp(-0.15), np.exp(0.12)))
-    assert band("toy", "ttft_s", known=Known()) == pytest.approx((np.exp(-0.45), np.exp(0.36)))
+    assert band("tpot_ms", known=toy()) == pytest.approx((np.exp(-0.15), np.exp(0.12)))
+    assert band("ttft_s", known=toy()) == pytest.approx((np.exp(-0.45), np.exp(0.36)))
 
 
 def test_runs_and_plans_name_the_same_figures():
@@ -113,18 +115,18 @@ def test_a_kind_of_a_figure_has_its_own_band_else_that_of_the_figure_else_that_o
 
 def test_knowing_less_never_narrows_a_band():
     for chip, engine, kind in product(CHIPS, ENGINES, (True, False)):
-        here = width(Known(chip=chip, engine=engine, kind=kind))
+        here = width(toy(chip=chip, engine=engine, kind=kind))
         if chip > NOTHING:
-            assert width(Known(chip=chip - 1, engine=engine, kind=kind)) > here
+            assert width(toy(chip=chip - 1, engine=engine, kind=kind)) > here
         if engine > NEVER:
-            assert width(Known(chip=chip, engine=engine - 1, kind=kind)) > here
+            assert width(toy(chip=chip, engine=engine - 1, kind=kind)) > here
         if kind:
-            assert width(Known(chip=chip, engine=engine, kind=False)) > here
+            assert width(toy(chip=chip, engine=engine, kind=False)) > here
 
 
 def test_who_measures_and_which_model_count_too():
     for missing in ({"source": False}, {"model": False}):
-        assert width(Known(**missing)) > width(Known())
+        assert width(toy(**missing)) > width(toy())
     known = known_of_one(
         "toy", by_id()["h100-sxm5-80gb"], what=Ran(model="b", source="Lab/bench_v2.1: a page")
     )
@@ -149,22 +151,22 @@ def test_rounds_of_a_benchmark_are_one_source(source, family):
 @given(st.lists(st.floats(0, 2), min_size=len(LEVELS), max_size=len(LEVELS)))
 def test_whatever_a_table_says_knowing_less_is_not_narrower(values):
     terms = dict(zip(LEVELS, values, strict=True)) | {"within": 0.05}
-    chips = deviation(terms, known=Known(chip=np.array(CHIPS)))
-    engines = deviation(terms, known=Known(engine=np.array(ENGINES)))
+    chips = deviation(terms, known=toy(chip=np.array(CHIPS)))
+    engines = deviation(terms, known=toy(engine=np.array(ENGINES)))
     for widths in (chips, engines):
         assert (np.diff(widths) <= 1e-12).all()
         assert widths[-1] == pytest.approx(0.05)
 
 
 def test_variances_of_levels_add():
-    assert deviation(TERMS, known=Known(source=False)) == pytest.approx(np.hypot(0.1, 0.15))
+    assert deviation(TERMS, known=toy(source=False)) == pytest.approx(np.hypot(0.1, 0.15))
     edges = (0.5, 2.0)
-    assert beyond("toy", "tpot_ms", edges=edges, known=Known()) == pytest.approx(edges)
-    assert beyond("toy", "tpot_ms", edges=edges, known=Known(source=False)) == pytest.approx(edges)
+    assert beyond("tpot_ms", edges=edges, known=toy()) == pytest.approx(edges)
+    assert beyond("tpot_ms", edges=edges, known=toy(source=False)) == pytest.approx(edges)
     wider = np.exp(np.hypot(np.log(2), EDGE * 0.05))
-    assert beyond("toy", "tpot_ms", edges=edges, known=Known(chip=CLASS)) == pytest.approx((1 / wider, wider))
-    assert shared_part("toy", "tpot_ms", known=Known()) == pytest.approx(0.0)
-    assert 0.5 < shared_part("toy", "tpot_ms", known=Known(source=False)) < 0.8
+    assert beyond("tpot_ms", edges=edges, known=toy(chip=CLASS)) == pytest.approx((1 / wider, wider))
+    assert shared_part("tpot_ms", known=toy()) == pytest.approx(0.0)
+    assert 0.5 < shared_part("tpot_ms", known=toy(source=False)) < 0.8
     assert set(BY_HAND) == set(LEVELS)
 
 
@@ -175,16 +177,14 @@ def test_variances_of_levels_add():
 )
 def test_an_array_of_plans_is_as_each_of_them_alone(plans):
     chips, engines, kinds = (np.array(column) for column in zip(*plans, strict=True))
-    low, high = band("toy", "ttft_ms", known=Known(chip=chips, engine=engines, kind=kinds))
+    low, high = band("ttft_ms", known=toy(chip=chips, engine=engines, kind=kinds))
     for place, (chip, engine, kind) in enumerate(plans):
-        alone = band("toy", "ttft_ms", known=Known(chip=chip, engine=engine, kind=kind))
+        alone = band("ttft_ms", known=toy(chip=chip, engine=engine, kind=kind))
         assert (low[place], high[place]) == pytest.approx(alone, rel=1e-12)
 
 
 def test_a_figure_lies_in_its_own_band():
-    found = banded(
-        "toy", "tpot_ms", value=np.array([10.0, 20.0]), known=Known(chip=np.array([NOTHING, CHIP]))
-    )
+    found = banded("tpot_ms", value=np.array([10.0, 20.0]), known=toy(chip=np.array([NOTHING, CHIP])))
     assert (found.low < found.value).all()
     assert (found.value < found.high).all()
 
@@ -232,20 +232,20 @@ def test_kinds_of_models(model, kind):
 
 
 def test_a_mark_says_how_a_figure_is_known():
-    assert mark("toy", "tpot_ms", known=Known()) == "fitted"
-    assert mark("toy", "tpot_ms", known=Known(chip=NOTHING)) == "physics"
-    assert mark("never tested", "tpot_ms", known=Known()) == "physics"
-    assert mark("toy", "tpot_ms", known=Known(narrow={"tpot": 0.7})) == "measured"
+    assert mark("tpot_ms", known=toy()) == "fitted"
+    assert mark("tpot_ms", known=toy(chip=NOTHING)) == "physics"
+    assert mark("tpot_ms", known=Known()) == "physics"
+    assert mark("tpot_ms", known=toy(narrow={"tpot": 0.7})) == "measured"
 
 
 def test_own_runs_move_a_figure_and_narrow_its_band():
-    own = Known(shift={"tpot": 1.1}, narrow={"tpot": 0.5})
-    found = estimate("toy", "tpot_s", value=0.02, known=own)
+    own = toy(shift={"tpot": 1.1}, narrow={"tpot": 0.5})
+    found = estimate("tpot_s", value=0.02, known=own)
     assert found.value == pytest.approx(0.022)
     assert found.low == pytest.approx(0.022 * np.exp(-0.15 * 0.5))
     assert found.high == pytest.approx(0.022 * np.exp(0.12 * 0.5))
     assert found.mark == "measured"
-    untouched = estimate("toy", "ttft_s", value=0.02, known=own)
+    untouched = estimate("ttft_s", value=0.02, known=own)
     assert (untouched.value, untouched.mark) == (0.02, "fitted")
 
 
@@ -316,8 +316,7 @@ def test_a_file_of_own_runs_that_is_not_there_is_said(tmp_path):
 def test_machines_split_between_prompts_and_tokens_have_bands_of_their_own():
     assert figure_of("ttft_ms", split=True) == "ttft, split"
     apart, together = (
-        estimate("toy", figure_of("ttft_ms", split=split), value=1.0, known=Known())
-        for split in (True, False)
+        estimate(figure_of("ttft_ms", split=split), value=1.0, known=toy()) for split in (True, False)
     )
     assert apart.low < together.low < together.high < apart.high
 

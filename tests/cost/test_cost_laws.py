@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from rigright.arch import count
 from rigright.arch.record import Cut
 from rigright.arch.sources import zoo
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import ServingMemory, serving_memory
-from rigright.cost.weights import weigh, weights_bytes
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.formats import formats, mixes
 from rigright.facts.nodes import find_node
+from rigright.terms.memory import device_of, started
+from rigright.terms.stored import weigh, weights_bytes
 
 CARD = find_node("h100").cards[0]
 WIDTHS = np.array([1, 2, 4, 8])
@@ -44,7 +44,7 @@ def memory(name="meta-llama/Llama-3.1-8B", *, serving=None, layout=None):
     arch = zoo.arch(name)
     device = device_of(CARD, find_engine(serving.engine))
     weights = weigh(arch, serving.weights)
-    return serving_memory(arch, weights, serving=serving, layout=layout or Layout(), device=device)
+    return serving_memory(arch, weights, start=started(serving), layout=layout or Layout(), device=device)
 
 
 def figures(found, length):

@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
 from rigright.base.units import MIB
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.memory_serving import stage_memories
 from rigright.cost.memory_split import even_bounds, split_by_free
 from rigright.cost.speed.dealt import deal, head_share
-from rigright.cost.speed.rates import rates_of
-from rigright.cost.speed.work import work_of
-from rigright.cost.weights import weigh
 from rigright.demand import Layout, Serving
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Card, find_node
+from rigright.terms.memory import device_of, started
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import weigh, work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 # public logs: layers, MiB free on each card before the model is loaded, layers whose cache each card then has
@@ -68,7 +67,7 @@ def test_alike_cards_are_dealt_the_same_in_arrays_and_one_by_one():
     serving = Serving(engine="llama.cpp", weights="gguf:Q4_K_M", kv="16bit", context_tok=8192, batch=1)
     weights = weigh(LLAMA, "gguf:Q4_K_M")
     devices = [device_of(card, engine) for card in cards]
-    bounds = dealt_bounds(LLAMA, weights, serving=serving, layout=Layout(pp=4), devices=devices)
+    bounds = dealt_bounds(LLAMA, weights, start=started(serving), layout=Layout(pp=4), devices=devices)
     assert bounds == even_bounds(32, 4, split="layer") == ((0, 9), (9, 17), (17, 25), (25, 32))
     assert even_bounds(32, 4, split="tensor") == ((0, 8), (8, 16), (16, 24), (24, 32))
 
@@ -85,7 +84,7 @@ def test_where_free_memory_would_overfill_a_card_all_are_filled_alike():
         serving = Serving(
             engine="llama.cpp", weights="gguf:Q8_0", kv="16bit", context_tok=context_tok, batch=1
         )
-        asked = {"serving": serving, "layout": Layout(pp=2)}
+        asked = {"start": started(serving), "layout": Layout(pp=2)}
         if bounds is None:
             bounds = dealt_bounds(arch, weights, devices=devices, **asked)
         places = list(zip(devices, bounds, strict=True))
@@ -110,7 +109,7 @@ def test_a_tied_head_stands_on_the_last_card_and_the_table_on_the_host():
     serving = Serving(engine="llama.cpp", weights="gguf:Q4_0", kv="16bit", context_tok=32768, batch=1)
     devices = [device_of(card, engine) for card in find_node("2x rtx 4090").cards]
     weights = weigh(arch, serving.weights)
-    asked = {"serving": serving, "layout": Layout(pp=2)}
+    asked = {"start": started(serving), "layout": Layout(pp=2)}
     bounds = dealt_bounds(arch, weights, devices=devices, **asked)
     found = stage_memories(arch, weights, places=list(zip(devices, bounds, strict=True)), **asked)
     assert bounds == ((0, 13), (13, 24))

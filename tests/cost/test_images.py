@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 
 from rigright.arch.benched import benched
 from rigright.arch.classifiers import classifier, classifier_configs
-from rigright.arch.image_kinds import OTHER, kind_of
+from rigright.arch.image_kinds import OTHER, arch_kind, kind_of
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import painter, painter_of
+from rigright.choice.networks import network_of
 from rigright.cost.images.law import forward, train
-from rigright.cost.images.networks import network_of
 from rigright.cost.images.rates import ImageRates, ImageRun, cpu_place, image_rates, place_of
-from rigright.cost.images.work import ImageWork, arch_kind, work_of_arch, work_of_counts
-from rigright.cost.wires import wire_of
+from rigright.cost.images.work import ImageWork, work_of_counts
 from rigright.facts.chips import by_id, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.cpu_rates import find_cpu
 from rigright.predict.samples import batch_time, network_rates
+from rigright.terms.fitted import fitted
+from rigright.terms.stored import work_of_arch
+from rigright.terms.wires import wire_of
 
 SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0#unet"
@@ -34,7 +36,8 @@ works = st.builds(
     params=st.floats(1e5, 1e10),
     kernels=st.floats(10, 2000),
 )
-RATED = [chip for chip in chips() if np.isfinite(place_of(chip, "16bit").flops_per_s)]
+TERMS = fitted("speed_images")
+RATED = [chip for chip in chips() if np.isfinite(place_of(chip, "16bit", tables=TERMS).flops_per_s)]
 chip_ids = st.sampled_from(sorted(chip.id for chip in RATED))
 kinds = st.sampled_from(["resnet50", "vit_base", "efficientnet_b0", "swin_tiny", "nobody's net"]).map(kind_of)
 runs = st.builds(
@@ -48,7 +51,9 @@ runs = st.builds(
 
 def rates(chip, kind=OTHER, run=None):
     run = run or ImageRun()
-    return image_rates([place_of(by_id()[chip], run.precision)], kinds=[kind], runs=[run])
+    return image_rates(
+        [place_of(by_id()[chip], run.precision, tables=TERMS)], kinds=[kind], runs=[run], tables=TERMS
+    )
 
 
 def seconds(time):
@@ -89,9 +94,10 @@ def test_no_chip_is_quicker_than_its_stated_rate_by_more_than_its_boost():
     every = [chip for chip in chips() if chip.training_flops_per_s]
     run = ImageRun()
     found = image_rates(
-        [place_of(chip, run.precision) for chip in every],
+        [place_of(chip, run.precision, tables=TERMS) for chip in every],
         kinds=[kind_of("vit_huge_patch14_224")] * len(every),
         runs=[run] * len(every),
+        tables=TERMS,
     )
     stated = np.array([chip.training_flops_per_s for chip in every])
     reached = 2 * work.macs * 256 / forward(work, found, batch=256).total_s
@@ -107,8 +113,8 @@ def test_many_at_once_equal_each_alone():
     together = ImageWork(
         **{name: np.array([float(getattr(work, name)) for work in parts]) for name in names_of_work}
     )
-    places = [place_of(by_id()[name], run.precision) for name in devices]
-    found = image_rates(places, kinds=[kind_of(name) for name in names], runs=[run] * 3)
+    places = [place_of(by_id()[name], run.precision, tables=TERMS) for name in devices]
+    found = image_rates(places, kinds=[kind_of(name) for name in names], runs=[run] * 3, tables=TERMS)
     side = forward(together, found, batch=64).total_s
     for place, name in enumerate(names):
         alone = forward(parts[place], rates(devices[place], kind_of(name)), batch=64)
@@ -139,9 +145,11 @@ def test_small_batches_wait_for_the_program_that_starts_kernels():
 
 def test_a_processor_is_slower_than_a_card():
     work, kind = work_of_arch(classifier("resnet50")), kind_of("resnet50")
-    place = cpu_place(find_cpu("i9-10940X"))
+    place = cpu_place(find_cpu("i9-10940X"), tables=TERMS)
     slow = forward(
-        work, image_rates([place], kinds=[kind], runs=[ImageRun(precision="fp32", compiled=True)]), batch=1
+        work,
+        image_rates([place], kinds=[kind], runs=[ImageRun(precision="fp32", compiled=True)], tables=TERMS),
+        batch=1,
     )
     assert 0.005 < seconds(slow) < 0.05
     assert seconds(forward(work, rates("rtx-4090", kind), batch=1)) < seconds(slow)

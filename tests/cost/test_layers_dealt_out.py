@@ -16,6 +16,7 @@ from rigright.demand import Layout
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.predict.told import MEASURED, at, tell
+from rigright.terms.known import bands_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 SUBJECTS = ("speed_serving", "speed_streams", "speed_training", "speed_images")
@@ -53,15 +54,16 @@ def test_what_ranks_hold_together_is_at_least_the_whole(cut, tp, ep, kv_heads):
 )
 def test_each_thing_less_known_widens_or_leaves_a_band(subject, metric):
     chips, engines, kinds = (NOTHING, CLASS, CHIP), (False, True), (False, True)
+    bands = bands_of(subject).get("bands", {})
     for engine in engines:
         for kind in kinds:
             widths_ = []
             for chip in chips:
-                low, high = band(subject, metric, known=Known(chip=chip, engine=engine, kind=kind))
+                low, high = band(metric, known=Known(chip=chip, engine=engine, kind=kind, bands=bands))
                 assert 0 < low <= 1 <= high
                 widths_.append(float(np.log(high / low)))
             assert widths_ == sorted(widths_, reverse=True)
-            best = np.log(np.divide(*reversed(band(subject, metric, known=Known()))))
+            best = np.log(np.divide(*reversed(band(metric, known=Known(bands=bands)))))
             assert widths_[-1] >= best - 1e-12
 
 

@@ -10,7 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rigright.cost.estimate import Estimate
-from rigright.cost.lifetime import (
+from rigright.facts.clouds import offers
+from rigright.facts.prices import dated
+from rigright.money.lifetime import (
     FREE,
     HOURS_PER_MONTH,
     Ledger,
@@ -21,9 +23,7 @@ from rigright.cost.lifetime import (
     resale_of,
     scaled,
 )
-from rigright.cost.renting import cheapest, contracts, reserved
-from rigright.facts.clouds import offers
-from rigright.facts.prices import dated
+from rigright.money.renting import cheapest, contracts, reserved
 
 TODAY = date(2026, 11, 22)
 money = st.floats(1, 1e6)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from rigright.base.errors import AskError
 from rigright.base.units import GIB, MIB
 from rigright.cost.links import Wire, all_gather_s, all_reduce_s, all_to_all_s, send_s
-from rigright.cost.wires import wire_of, wire_of_fabrics
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, chips
 from rigright.facts.fabrics import fabric_of, networks, wiring_of, wirings
+from rigright.terms.wires import wire_of, wire_of_fabrics
 
 KINDS = (all_reduce_s, all_gather_s, all_to_all_s)
 SIZES = {"16GiB": 16 * GIB, "8GiB": 8 * GIB, "4GiB": 4 * GIB, "1GiB": GIB, "512MiB": 512 * MIB}

@@ -12,16 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.money import from_currency
-from rigright.cost.money import (
-    HOURS_PER_YEAR,
-    Tariff,
-    host_usd,
-    power_usd_per_h,
-    tariff_of,
-    usd_per_mtok,
-    write_off_usd_per_h,
-)
-from rigright.cost.prices import (
+from rigright.facts.chips import by_id, chips
+from rigright.facts.nodes import find_node
+from rigright.facts.prices import dated, prices
+from rigright.money.prices import (
     assumptions,
     kept_share,
     part_usd,
@@ -30,9 +24,15 @@ from rigright.cost.prices import (
     quoted,
     ram_usd,
 )
-from rigright.facts.chips import by_id, chips
-from rigright.facts.nodes import find_node
-from rigright.facts.prices import dated, prices
+from rigright.money.tariff import (
+    HOURS_PER_YEAR,
+    Tariff,
+    host_usd,
+    power_usd_per_h,
+    tariff_of,
+    usd_per_mtok,
+    write_off_usd_per_h,
+)
 
 PLAIN = Tariff(usd_per_kwh=0.1, pue=1.0, years=3, duty=1.0)
 money = st.floats(1, 1e7)

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
 from rigright.base.money import from_currency
-from rigright.cost.money import (
+from rigright.facts.chips import by_id, chips
+from rigright.facts.clouds import offers
+from rigright.facts.prices import STALE_DAYS, dated, is_stale, prices
+from rigright.money.prices import assumptions, price_width, priced, quote_of, quoted
+from rigright.money.tariff import (
     HOURS_PER_YEAR,
     Tariff,
     power_usd_per_h,
@@ -20,11 +24,7 @@ from rigright.cost.money import (
     usd_per_mtok,
     write_off_usd_per_h,
 )
-from rigright.cost.power import pue_of
-from rigright.cost.prices import assumptions, price_width, priced, quote_of, quoted
-from rigright.facts.chips import by_id, chips
-from rigright.facts.clouds import offers
-from rigright.facts.prices import STALE_DAYS, dated, is_stale, prices
+from rigright.terms.power import pue_of
 
 tariffs = st.builds(
     Tariff,

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from rigright.arch.denoisers import denoiser
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.cost.diffusion import DiffusionRun, diffusion_rates, diffusion_time
-from rigright.cost.images.law import forward
-from rigright.cost.images.networks import (
+from rigright.choice.networks import (
     ENGINE,
     LOOK,
     PACKED,
@@ -26,16 +24,19 @@ from rigright.cost.images.networks import (
     network_memory,
     network_of,
 )
+from rigright.cost.diffusion import SUBJECT, DiffusionRun, diffusion_rates, diffusion_time
+from rigright.cost.images.law import forward
 from rigright.cost.images.rates import ImageRun
-from rigright.cost.images.work import work_of_arch
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import takes_samples
-from rigright.cost.wires import wire_of
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 from rigright.predict.images import Learning
 from rigright.predict.samples import batch_time, network_rates, network_speed, train_time
+from rigright.terms.fitted import fitted
+from rigright.terms.memory import device_of
+from rigright.terms.stored import work_of_arch
+from rigright.terms.wires import wire_of
 from rigright.verbs.validate.kinds.diffusion import predict
 
 NAMES = ("resnet50", "vit-base", "sd 1.5", "sdxl", "sd3", "flux.1-schnell", "bge-large-en-v1.5")
@@ -171,7 +172,9 @@ def test_a_painter_is_told_as_validate_tells_it():
     rates = network_rates(network, [chip], run=ImageRun())
     net = denoiser("flux.1-schnell")
     run = DiffusionRun(height=1024, width=1024, frames=1, steps=net.steps)
-    told = diffusion_time(net, diffusion_rates([chip]), run=run)
+    terms = fitted(SUBJECT)
+    rates_there = diffusion_rates([chip], wire=wire_of([chip]), tables=terms)
+    told = diffusion_time(net, rates_there, run=run, tables=terms)
     assert batch_time(network, rates, batch=1).total_s == pytest.approx(told.total_s)
     found = network_speed(network, chip, value=1 / float(told.total_s[0]))
     row = {

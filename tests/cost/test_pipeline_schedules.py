@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from schedules import BACKWARD, FORWARD, WEIGHTS, gpipe, interleaved, makespan, one_f_one_b, zero_bubble
 
 from rigright.arch.read import read_config
-from rigright.cost.training_setup import set_up
-from rigright.cost.training_time import training_rates, training_time
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id
+from rigright.predict.trained import steps
+from rigright.terms.training import set_up, training_rates
 
 stages = st.sampled_from([1, 2, 3, 4, 6, 8])
 rounds = st.integers(1, 6)
@@ -39,7 +39,7 @@ def bubble_share(schedule, *, pp, micros, chunks=1, recompute="none"):
     arch = headless()
     rates = training_rates([by_id()["h100-sxm5-80gb"]], set_up(training, hidden=4096))
     free = replace(rates, layer_s=0.0, expert_s=0.0, step_s=0.0, pp_bare=0.0, spread=0.0)
-    found = training_time(arch, training, layout=Layout(pp=pp), rates=free)
+    found = steps(arch, training, layout=Layout(pp=pp), rates=free)
     worked = found.forward_s + found.backward_s + found.recompute_s
     return float(np.ravel(found.bubble_s / worked)[0])
 

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.cost.power import (
-    Busy,
-    Draw,
-    busy_in,
-    draw_w,
-    machine_w,
-    pue_of,
-    rented_w,
-)
+from rigright.cost.power import Busy, Draw, draw_w, machine_w, rented_w
 from rigright.facts.chips import by_id, chips
+from rigright.terms.power import busy_in, power_terms, pue_of
 
 RATED = [chip for chip in chips() if chip.tdp_w]
 rated = st.sampled_from(RATED)
@@ -24,7 +17,7 @@ share = st.floats(0, 1)
 
 
 def watts(chip, busy):
-    return float(draw_w([chip], busy).value[0])
+    return float(draw_w(power_terms([chip]), busy).value[0])
 
 
 @given(chip=rated, compute=share, work=share, more=share)
@@ -44,25 +37,27 @@ def test_a_chip_that_rests_part_of_the_time_draws_between_idle_and_full(chip, co
 
 @given(chip=rated, compute=share, work=share)
 def test_the_band_holds_the_value(chip, compute, work):
-    found = draw_w([chip], Busy(compute=compute, work=work))
+    found = draw_w(power_terms([chip]), Busy(compute=compute, work=work))
     assert found.low[0] < found.value[0] <= found.high[0]
-    machine = machine_w([chip], found, count=8)
+    machine = machine_w(power_terms([chip]), found, count=8)
     assert machine.low[0] < machine.value[0] < machine.high[0]
     assert machine.value[0] > 8 * found.value[0]
 
 
 def test_many_chips_equal_each_alone():
     busy = busy_in("serve")
-    together = draw_w(RATED, busy)
+    together = draw_w(power_terms(RATED), busy)
     for place, chip in enumerate(RATED):
         assert watts(chip, busy) == together.value[place]
 
 
 def test_decode_draws_less_than_prefill_and_training_on_every_chip():
-    decode, prefill, training = (draw_w(RATED, busy_in(p)).value for p in ("decode", "prefill", "training"))
+    decode, prefill, training = (
+        draw_w(power_terms(RATED), busy_in(p)).value for p in ("decode", "prefill", "training")
+    )
     assert (decode < prefill).all()
     assert (decode < training).all()
-    assert (draw_w(RATED, busy_in("idle")).value < decode).all()
+    assert (draw_w(power_terms(RATED), busy_in("idle")).value < decode).all()
 
 
 def test_decode_whose_kernels_are_started_one_by_one_is_where_it_was_measured():
@@ -90,8 +85,8 @@ def test_a_program_that_waits_adds_what_was_measured(chip):
 def test_a_node_that_trains_is_where_it_was_measured():
     """IEEE Access 13:61740: eight H100 draw at most 8.4 kW; arXiv 2506.14551: 76 % of 10.2 kW."""
     chip = by_id()["h100-sxm5-80gb"]
-    drawn = draw_w([chip], busy_in("training"))
-    node = machine_w([chip], drawn, count=8)
+    drawn = draw_w(power_terms([chip]), busy_in("training"))
+    node = machine_w(power_terms([chip]), drawn, count=8)
     assert 6_500 < node.value[0] < 8_400
     assert node.low[0] < 0.76 * 10_200 < node.high[0]
 
@@ -99,13 +94,13 @@ def test_a_node_that_trains_is_where_it_was_measured():
 def test_a_small_machine_draws_little_around_its_chip():
     for name in ("apple-m3-ultra", "dgx-spark-gb10"):
         chip = by_id()[name]
-        drawn = draw_w([chip], busy_in("decode"))
-        assert machine_w([chip], drawn).value[0] < drawn.value[0] + 60
+        drawn = draw_w(power_terms([chip]), busy_in("decode"))
+        assert machine_w(power_terms([chip]), drawn).value[0] < drawn.value[0] + 60
 
 
 def test_an_unknown_rating_is_not_a_number_and_no_zero():
     unrated = [chip for chip in chips() if not chip.tdp_w]
-    assert np.isnan(draw_w(unrated, busy_in("decode")).value).all()
+    assert np.isnan(draw_w(power_terms(unrated), busy_in("decode")).value).all()
 
 
 def test_buildings_draw_more_than_their_machines():
@@ -116,13 +111,15 @@ def test_a_rented_card_draws_its_share_of_a_server_by_hand():
     """An A100 SXM at 300 W: 300 + 0.28 x 300 + 1300 / 8 = 546.5 W; eight of them are the whole server."""
     chips = [by_id()["a100-sxm4-80gb"], by_id()["rtx-4090"]]
     drawn = Draw(value=np.array([300.0, 300.0]), low=np.array([250.0, 250.0]), high=np.array([350.0, 350.0]))
-    one = rented_w(chips, drawn)
+    one = rented_w(power_terms(chips), drawn)
     assert one.value[0] == pytest.approx(300 * 1.28 + 1300 / 8)
     assert one.value[1] == pytest.approx(300 * 1.2 + 450 / 8), "a desk's card stands in a server there"
     assert one.low[0] < one.value[0] < one.high[0]
-    whole, alone = rented_w(chips, drawn, count=8), machine_w(chips, drawn, count=8)
+    whole, alone = rented_w(power_terms(chips), drawn, count=8), machine_w(power_terms(chips), drawn, count=8)
     assert whole.value[0] == pytest.approx(alone.value[0])
-    assert one.value[0] < machine_w(chips, drawn).value[0] / 2
+    assert one.value[0] < machine_w(power_terms(chips), drawn).value[0] / 2
     mac = [by_id()["apple-m4"]]
     bare = Draw(value=np.array([30.0]), low=np.array([20.0]), high=np.array([40.0]))
-    assert rented_w(mac, bare).value == machine_w(mac, bare).value, "nobody shares a Mac"
+    assert rented_w(power_terms(mac), bare).value == machine_w(power_terms(mac), bare).value, (
+        "nobody shares a Mac"
+    )

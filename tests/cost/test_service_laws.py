@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
 from rigright.cost.speed.apart import serve_apart
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-70B")
 CHIP = find_node("h100 sxm").cards[0].chip

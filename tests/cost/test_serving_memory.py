@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from rigright.arch.sources import zoo
 from rigright.base.tables import DATA, number, read_rows, text, whole
 from rigright.base.units import GIB, MIB
-from rigright.cost.memory_bands import Parts, away, band, pool_band, widened
-from rigright.cost.memory_device import device_of
+from rigright.cost.memory_bands import Parts
 from rigright.cost.memory_serving import ServingMemory, layer_bytes, serving_memory, stage_memories, works_of
 from rigright.cost.memory_split import split_layers
 from rigright.cost.memory_step import rope_tables_bytes
 from rigright.cost.shards import stage_bounds
-from rigright.cost.weights import weigh
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.nodes import find_node
 from rigright.predict.columns import stacked
+from rigright.terms.memory import away, band, device_of, pool_band, started, widened
+from rigright.terms.stored import weigh
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 GEMMA = zoo.arch("google/gemma-3-27b-it")
@@ -34,7 +34,7 @@ def memory(arch=LLAMA, layout=None, card="h100", **changes):
     serving = Serving(**changes)
     device = device_of(find_node(card).cards[0], find_engine(serving.engine))
     return serving_memory(
-        arch, weigh(arch, serving.weights), serving=serving, layout=layout or Layout(), device=device
+        arch, weigh(arch, serving.weights), start=started(serving), layout=layout or Layout(), device=device
     )
 
 
@@ -86,7 +86,9 @@ def predicted(row):
     return (
         arch,
         engine,
-        serving_memory(arch, weigh(arch, row["format"]), serving=serving, layout=layout, device=device),
+        serving_memory(
+            arch, weigh(arch, row["format"]), start=started(serving), layout=layout, device=device
+        ),
     )
 
 
@@ -169,7 +171,7 @@ def test_a_pipeline_holds_every_weight_once_and_a_tied_head_twice():
         weights = weigh(arch, "bf16")
         device = device_of(find_node("h100").cards[0], find_engine("vllm"))
         places = [(device, bound) for bound in stage_bounds(len(arch.trunk.layers), 4)]
-        ranks = stage_memories(arch, weights, serving=Serving(), layout=Layout(pp=4), places=places)
+        ranks = stage_memories(arch, weights, start=started(Serving()), layout=Layout(pp=4), places=places)
         assert sum(float(rank.weights_bytes) for rank in ranks) == pytest.approx(weights.total_bytes + extra)
 
 
@@ -233,8 +235,8 @@ def test_what_layers_cost_adds_up():
     serving = Serving(engine="llama.cpp", weights="gguf:Q4_K_M", context_tok=8192)
     device = device_of(find_node("h100").cards[0], find_engine("llama.cpp"))
     weights = weigh(LLAMA, "gguf:Q4_K_M")
-    (work,) = works_of(LLAMA, serving=serving, layout=Layout(), devices=[device]).values()
-    costs = layer_bytes(LLAMA, weights, serving=serving, work=work)
+    (work,) = works_of(LLAMA, start=started(serving), layout=Layout(), devices=[device]).values()
+    costs = layer_bytes(LLAMA, weights, work=work)
     cache = 8192 * 131_072
     assert len(costs) == 33
     assert sum(costs) == pytest.approx(weights.total_bytes - sum(weights.entry.values()) + cache)
@@ -280,7 +282,7 @@ def test_cards_that_start_alike_are_each_as_if_alone():
 
     def room(each, tp):
         return serving_memory(
-            GPT_OSS, weigh(GPT_OSS, "mxfp4"), serving=serving, layout=Layout(tp=tp), device=each
+            GPT_OSS, weigh(GPT_OSS, "mxfp4"), start=started(serving), layout=Layout(tp=tp), device=each
         ).pool_bytes
 
     alone = [float(room(one, tp)) for one, tp in zip(devices, (4.0, 2.0), strict=True)]

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from rigright.arch.count import active_params, params
 from rigright.arch.sources import zoo
 from rigright.cost.speed.parts import parts_of
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.step import Pass, step
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 BIG = zoo.arch("meta-llama/Llama-3.1-70B")

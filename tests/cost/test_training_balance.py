@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from rigright.arch.count import flops_per_tok
 from rigright.arch.sources import zoo
 from rigright.arch.sources.open import open_model
-from rigright.cost.training_memory import training_memory
-from rigright.cost.training_setup import set_up
-from rigright.cost.training_time import days, training_rates, training_time
+from rigright.cost.training_time import days
 from rigright.cost.training_time_links import exposed_s
 from rigright.cost.training_time_work import effort_of, model_flops_per_tok, pairs_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id, chips
+from rigright.predict.trained import steps
+from rigright.predict.trained_memory import training_memory
+from rigright.terms.training import set_up, training_rates
 
 H100 = "h100-sxm5-80gb"
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
@@ -45,9 +46,7 @@ def rates(training, chip, hidden):
 
 
 def timed(training=BASE, layout=None, *, arch=LLAMA, chip=H100):
-    return training_time(
-        arch, training, layout=layout or Layout(), rates=rates(training, chip, arch.trunk.hidden)
-    )
+    return steps(arch, training, layout=layout or Layout(), rates=rates(training, chip, arch.trunk.hidden))
 
 
 def one(value):
@@ -151,7 +150,7 @@ def test_gradients_on_the_wire_are_as_many_bytes_as_reckoned_by_hand(sharding):
     bare = replace(rates(training, H100, LLAMA.trunk.hidden), dp_bare=1.0, spread=0.0)
     lone = replace(bare.wire, domain=np.array([1.0]), box=np.array([1.0]), start_s=0.0, hop_s=0.0,
                    outer_start_s=np.array([0.0]), box_start_s=0.0)  # fmt: skip
-    found = training_time(LLAMA, training, layout=Layout(dp=8), rates=replace(bare, wire=lone))
+    found = steps(LLAMA, training, layout=Layout(dp=8), rates=replace(bare, wire=lone))
     grad, gather = max(setup.precision.grad, 2), setup.precision.gather
     width = {"none": 2 * grad, "zero1": grad + gather, "fsdp": grad + 2 * gather}[sharding]
     elems = 8.03e9

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rigright.arch.sources import zoo
 from rigright.base.tables import DATA
-from rigright.cost.training_memory import training_memory
 from rigright.cost.training_setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES
 from rigright.demand import Layout, Training
+from rigright.predict.trained_memory import training_memory
 
 ARCHS = (
     "meta-llama/Llama-3.1-8B",

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from rigright.arch.read import read_config
-from rigright.cost.training_bands import KINDS, band
-from rigright.cost.training_memory import LASTING, PARTS, PASSES, training_memory
+from rigright.cost.training_memory import LASTING, PARTS, PASSES
 from rigright.demand import Layout, Training
 from rigright.facts.corrections import corrections
 from rigright.facts.training import find_trainer
+from rigright.predict.trained_memory import training_memory
+from rigright.terms.training import KINDS, peak_band
 
 PARAMS = 8_030_261_248
 LLAMA = read_config(
@@ -185,13 +186,13 @@ def test_gpipe_holds_them_all():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_hold_the_estimate_and_widen_where_something_was_assumed(kind):
-    told, assumed = band(kind, assumed=False), band(kind, assumed=True)
+    told, assumed = peak_band(kind, assumed=False), peak_band(kind, assumed=True)
     assert told[0] < 1 < told[1]
     assert assumed[1] - assumed[0] >= told[1] - told[0]
 
 
 def test_hand_written_figures_have_the_widest_band():
-    written, counted = band("rounded", assumed=False), band("allocated", assumed=False)
+    written, counted = peak_band("rounded", assumed=False), peak_band("allocated", assumed=False)
     assert written[0] < counted[0]
     assert written[1] > counted[1]
 

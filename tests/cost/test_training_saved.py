@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch, Layer
 from rigright.cost.training_saved import Batch, Saved, layer_input, layer_saved, layer_working
-from rigright.cost.training_setup import set_up
 from rigright.demand import Layout, Training
+from rigright.terms.training import set_up
 
 TORCH = json.loads((Path(__file__).parent / "saved_by_torch.json").read_text(encoding="utf-8"))
 ROWS = TORCH["rows"]

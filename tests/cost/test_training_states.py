@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from rigright.arch import count
 from rigright.arch.read import read_config
 from rigright.arch.record import Cut, Weight
-from rigright.cost.training_memory import training_memory
 from rigright.cost.training_params import adapter_states, frozen_bytes, full_states
-from rigright.cost.training_setup import set_up
 from rigright.cost.training_stages import stage_of
 from rigright.cost.training_states import groups_of, state_bytes, summed
-from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout, Training
 from rigright.facts.training import find_optimizer, optimizers
+from rigright.predict.trained_memory import training_memory
+from rigright.terms.stored import weights_bytes
+from rigright.terms.training import set_up
 
 STATES = ("weights", "master", "grads", "optimizer")
 

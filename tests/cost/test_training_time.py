@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.read import read_config
-from rigright.cost.training_setup import set_up
-from rigright.cost.training_time import TrainingTime, days, training_rates, training_time
+from rigright.cost.training_time import TrainingTime, days
 from rigright.cost.training_time_rates import matmul_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
+from rigright.predict.trained import steps
+from rigright.terms.training import set_up, training_rates
 
 A100, H100, GB200, RTX = "a100-sxm4-80gb", "h100-sxm5-80gb", "gb200", "rtx-4090"
 PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
@@ -59,8 +60,8 @@ BASE = Training(trainer="megatron", micro_batch=1, seq_tok=8192, accumulate=8, s
 
 
 def time_of(training=BASE, layout=None, *, arch=LLAMA, chip=H100, terms=None):
-    rates = training_rates([by_id()[chip]], set_up(training, hidden=arch.trunk.hidden), terms=terms)
-    return training_time(arch, training, layout=layout or Layout(dp=8), rates=rates)
+    rates = training_rates([by_id()[chip]], set_up(training, hidden=arch.trunk.hidden), tables=terms)
+    return steps(arch, training, layout=layout or Layout(dp=8), rates=rates)
 
 
 def step(*args, **kwargs):
@@ -355,7 +356,7 @@ def test_days_are_tokens_over_speed():
 def test_two_chips_at_once_are_each_as_if_alone():
     setup = set_up(BASE, hidden=4096)
     both = training_rates([by_id()[A100], by_id()[H100]], setup)
-    together = training_time(LLAMA, BASE, layout=Layout(dp=8), rates=both).step_s
+    together = steps(LLAMA, BASE, layout=Layout(dp=8), rates=both).step_s
     assert together[0] == np.squeeze(time_of(chip=A100).step_s)
     assert together[1] == np.squeeze(time_of(chip=H100).step_s)
 
@@ -413,4 +414,4 @@ def told(arch, chip, **training):
     """Seconds that the host adds on eight ranks."""
     asked = Training(trainer="hf", recompute="none", **training)
     rates = training_rates([by_id()[chip]], set_up(asked, hidden=4096))
-    return np.ravel(training_time(arch, asked, layout=Layout(dp=8), rates=rates).host_s)[0]
+    return np.ravel(steps(arch, asked, layout=Layout(dp=8), rates=rates).host_s)[0]

@@ -18,8 +18,9 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import GIB
 from rigright.cost.gguf_mix import alike, more_bits, place, place_of, tensor_type
-from rigright.cost.weights import _Around, _uniform_weights, file_bytes, weigh, weights_bytes
+from rigright.cost.weights import _Around, _uniform_weights
 from rigright.facts.formats import find_format, formats, ggml_types, mixes
+from rigright.terms.stored import file_bytes, weigh, weights_bytes
 
 EVERY_FORMAT = sorted([*formats(), *(mix.id for mix in mixes().values())])
 
@@ -182,7 +183,7 @@ def test_more_bits_goes_to_about_half_of_the_layers(layers):
 
 def test_a_row_that_no_block_divides_falls_back():
     model = arch()
-    where = place_of(model.trunk.layers[0], place(model), index=3)
+    where = place_of(model.trunk.layers[0], place(model, mixes()["Q4_K_M"]), index=3)
     odd = Weight(role="ffn.up", shape=(64, 96), cut=Cut.OUT)
     assert tensor_type(odd, mixes()["Q4_K_M"], where=where) == "Q5_0"
     assert (
@@ -194,8 +195,8 @@ def test_a_row_that_no_block_divides_falls_back():
 def test_tied_embedding_takes_the_type_of_the_output():
     tied, untied = arch(tie_word_embeddings=True), arch()
     table = blocks.embedding(128256, 4096)[0]
-    assert tensor_type(table, mixes()["Q4_K_M"], where=place(tied)) == "Q6_K"
-    assert tensor_type(table, mixes()["Q4_K_M"], where=place(untied)) == "Q4_K"
+    assert tensor_type(table, mixes()["Q4_K_M"], where=place(tied, mixes()["Q4_K_M"])) == "Q6_K"
+    assert tensor_type(table, mixes()["Q4_K_M"], where=place(untied, mixes()["Q4_K_M"])) == "Q4_K"
 
 
 @pytest.mark.parametrize(
@@ -248,8 +249,8 @@ def test_every_format_bears_source_and_order_of_loss():
 @pytest.mark.parametrize("layers", [1, 7, 32, 80])
 def test_layers_said_to_be_alike_get_the_same_types(mix, layers):
     model = arch(LLAMA_70B | {"num_hidden_layers": layers})
-    outside, form = place(model), mixes()[mix]
-    firsts = alike(form.id, layers, layers=outside.layers)
+    outside, form = place(model, mixes()[mix]), mixes()[mix]
+    firsts = alike(form, layers, layers=outside.layers)
     for index, layer in enumerate(model.trunk.layers):
         own, first = (place_of(layer, outside, index=at) for at in (index, firsts[index]))
         assert firsts[index] <= index
@@ -258,9 +259,8 @@ def test_layers_said_to_be_alike_get_the_same_types(mix, layers):
 
 
 def test_a_mix_without_rules_for_places_has_one_kind_of_layer():
-    outside = place(arch(LLAMA_70B))
-    assert set(alike("gguf:Q8_0", 80, layers=outside.layers)) == {0}
-    assert len(set(alike("gguf:Q4_K_M", 80, layers=outside.layers))) > 1
+    assert set(alike(mixes()["Q8_0"], 80, layers=80)) == {0}
+    assert len(set(alike(mixes()["Q4_K_M"], 80, layers=80))) > 1
 
 
 # bytes of ggml-org's and LM Studio's files, and what llama-bench reports of them: 11.27 and 59.02 GiB

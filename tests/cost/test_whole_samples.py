@@ -12,26 +12,29 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.arch import count, samples
 from rigright.arch.classifiers import classifier
+from rigright.arch.image_kinds import arch_kind
 from rigright.arch.sources import zoo
 from rigright.arch.sources.painters import painter
+from rigright.choice.networks import network_of
 from rigright.cost.images.law import forward, train
-from rigright.cost.images.networks import network_of
 from rigright.cost.images.rates import ImageRun, image_rates, place_of
-from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
+from rigright.cost.images.work import work_of_tower
 from rigright.cost.memory_kv import takes_samples
-from rigright.cost.speed.rates import rates_of
-from rigright.cost.training_setup import set_up
-from rigright.cost.training_time_rates import training_rates
-from rigright.cost.wires import wire_of
 from rigright.demand import Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
 from rigright.predict.samples import batch_time, network_rates
+from rigright.terms.fitted import fitted
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of_arch
+from rigright.terms.training import set_up, training_rates
+from rigright.terms.wires import wire_of
 
 SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0#unet"
 LOOKED = ("resnet50", "vit_base_patch16_224", "convnext_base", "efficientnet_b0")
-RATED = tuple(chip.id for chip in chips() if np.isfinite(place_of(chip, "16bit").flops_per_s))
+TERMS = fitted("speed_images")
+RATED = tuple(chip.id for chip in chips() if np.isfinite(place_of(chip, "16bit", tables=TERMS).flops_per_s))
 some = st.sampled_from(RATED)
 looked = st.sampled_from(LOOKED)
 precisions = st.sampled_from(["16bit", "tf32", "fp32", "fp8"])
@@ -45,7 +48,12 @@ def arch(name):
 @cache
 def rates(chip, name, precision="16bit", *, compiled=False):
     run = ImageRun(precision=precision, compiled=compiled)
-    return image_rates([place_of(by_id()[chip], precision)], kinds=[arch_kind(arch(name))], runs=[run])
+    return image_rates(
+        [place_of(by_id()[chip], precision, tables=TERMS)],
+        kinds=[arch_kind(arch(name))],
+        runs=[run],
+        tables=TERMS,
+    )
 
 
 def one(value):

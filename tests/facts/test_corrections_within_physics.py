@@ -10,15 +10,15 @@ import pytest
 from rigright.base.tables import DATA
 from rigright.cost.bands import FIGURES, LEVELS, deviation
 from rigright.cost.known import NEVER, NOTHING, Known
-from rigright.cost.speed.rates import rates_of
-from rigright.cost.training_setup import set_up
-from rigright.cost.training_time_rates import SAME, training_rates
+from rigright.cost.training_time_rates import SAME
 from rigright.demand import Training
 from rigright.facts.chips import by_id, chips
-from rigright.facts.classes import class_of, classes
+from rigright.facts.classes import classes
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.running import how_runs
+from rigright.terms.speed import rates_of
+from rigright.terms.training import set_up, training_rates
 
 SUBJECTS = sorted(path.stem for path in (DATA / "corrections").glob("*.toml"))
 SPEEDS = ("speed_serving", "speed_streams", "speed_training", "speed_images")
@@ -199,7 +199,7 @@ def test_what_was_seen_is_there_to_be_seen(subject):
     assert named <= set(by_id()) | {"cpu"}
     assert set(seen.get("classes", ())) <= {one.id for one in classes()} | {"cpu"}
     for chip in named - {"cpu"}:
-        assert class_of(by_id()[chip]).id in seen["classes"], f"{chip} was seen, so its class was"
+        assert by_id()[chip].kind.id in seen["classes"], f"{chip} was seen, so its class was"
 
 
 def test_terms_fitted_on_runs_say_on_how_many():

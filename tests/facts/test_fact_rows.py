@@ -10,7 +10,6 @@ import pytest
 from rigright.base.money import currencies
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, GIGA
-from rigright.cost.prices import part_usd
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, production
 from rigright.facts.clouds import find_instance, offers, providers_of
@@ -18,7 +17,8 @@ from rigright.facts.cpus import cpus
 from rigright.facts.features import features, features_of
 from rigright.facts.part_prices import all_part_prices, hosts
 from rigright.facts.platforms import platforms
-from rigright.facts.prices import STALE_DAYS, dated, host_around, is_stale, newest_prices, prices
+from rigright.facts.prices import STALE_DAYS, dated, is_stale, newest_prices, prices
+from rigright.money.prices import part_usd
 
 GREW = {"prices.csv", "clouds.csv", "features.csv"}  # newer rows beside the starting ones
 TODAY = date(2026, 11, 20)
@@ -228,9 +228,7 @@ def test_hosts():
             assert dated(host.as_of)
             assert host.source
     named = {host.around for host in hosts()}
-    assert {host_around(chip) for chip in by_id().values()} - {None} == named - {"mini"}, (
-        "a mini PC holds no card"
-    )
+    assert {chip.around for chip in by_id().values()} - {None} == named - {"mini"}, "a mini PC holds no card"
 
 
 def test_every_price_of_a_part_is_sourced_dated_and_in_a_known_currency():

@@ -213,15 +213,6 @@ def test_a_network(row):
     assert figure is None or float(figure[1]) == float(row["gbit_per_s"])
 
 
-@pytest.mark.parametrize("row", table("disks.csv"), ids=lambda row: row["id"])
-def test_a_disk(row):
-    rate = float(row["read_gb_per_s"]) * GIGA
-    if row["kind"] == "nvme":
-        assert rate <= pcie_bytes_per_s(int(row["pcie_gen"]), 4)
-    else:
-        assert rate < 0.6 * GIGA
-
-
 @pytest.mark.parametrize("row", table("arm_cores.csv"), ids=lambda row: row["name"])
 def test_an_arm_core(row):
     assert re.fullmatch(r"0x[0-9a-f]{2}", row["implementer"])

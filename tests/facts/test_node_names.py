@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import DATA, read_rows
 from rigright.base.units import GIB, GIGA, MIB
-from rigright.cost.wires import wire_of
 from rigright.facts.chips import by_id
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import MOST_CARDS, device_of, find_node
+from rigright.terms.wires import wire_of
 from spoken import values
 
 EIGHT = ["h100-sxm5-80gb"] * 8

@@ -18,7 +18,7 @@ from rigright.arch.sources.painters import painter
 from rigright.base.tables import DATA, raw_rows, read_toml
 from rigright.base.units import GIGA
 from rigright.facts.chips import by_id, chips
-from rigright.facts.classes import class_of, classes, terms_of
+from rigright.facts.classes import classes
 from rigright.facts.cpu_rates import cpu_rates
 from rigright.facts.cpus import CHANNEL_BYTES, cpus
 from rigright.facts.engines import engines
@@ -60,7 +60,7 @@ def test_no_row_stands_twice_and_none_speaks_of_where_it_was_made(table):
 
 def test_every_chip_is_of_one_class_and_every_class_but_the_last_is_of_some_chip():
     known = (*chips(), *processors())
-    of_class = Counter(class_of(chip).id for chip in known)
+    of_class = Counter(chip.kind.id for chip in known)
     assert of_class.total() == len(known)
     assert set(of_class) == {one.id for one in classes()}
     last = classes()[-1]
@@ -69,7 +69,7 @@ def test_every_chip_is_of_one_class_and_every_class_but_the_last_is_of_some_chip
 
 
 def test_no_row_of_classes_hides_behind_an_earlier_one():
-    first = {class_of(chip) for chip in (*chips(), *processors())}
+    first = {chip.kind for chip in (*chips(), *processors())}
     assert first == set(classes())
 
 
@@ -88,19 +88,19 @@ def test_class_and_kin_share_a_maker():
     """What is learnt of one maker's chips is not told of another's, but for small machines and the rest."""
     makers = {}
     for chip in chips():
-        makers.setdefault(class_of(chip).kin, set()).add(chip.vendor)
+        makers.setdefault(chip.kind.kin, set()).add(chip.vendor)
     for kin, found in makers.items():
         assert len(found) == 1 or kin in {"soc", "other"}, kin
 
 
 @given(chip=listed, names=st.lists(st.sampled_from(["all", "kin", "class", "chip"]), unique=True))
 def test_the_narrowest_word_about_a_chip_wins(chip, names):
-    kind = class_of(chip)
+    kind = chip.kind
     keys = {"all": "all", "kin": kind.kin, "class": kind.id, "chip": chip.id}
     tables = {
         keys[name]: {"term": name, name: 1.0} for name in ("all", "kin", "class", "chip") if name in names
     }
-    found = terms_of(tables, chip)
+    found = chip.terms_in(tables)
     narrowest = next((name for name in ("chip", "class", "kin", "all") if name in names), None)
     if narrowest is None:
         assert found == {}

@@ -47,10 +47,8 @@ from rigright.arch.sources import zoo  # noqa: E402
 from rigright.base.errors import RigError  # noqa: E402
 from rigright.base.units import MIB  # noqa: E402
 from rigright.doctor.examine import case_of, examine  # noqa: E402
-from rigright.facts.myths import myths  # noqa: E402
 from rigright.machine.opened import read_machine  # noqa: E402
 from rigright.machine.possible import possible  # noqa: E402
-from rigright.verbs.look_up.figures import compute  # noqa: E402
 from rigright.verbs.runs.document import document  # noqa: E402
 from rigright.verbs.runs.files import outputs  # noqa: E402
 from rigright.verbs.runs.setup import NOTHING_SAID  # noqa: E402
@@ -255,16 +253,12 @@ def door(dice: random.Random) -> None:
     doors.any_door(mutant, dice)
 
 
-def figure(dice: random.Random) -> None:
-    """A law of the myths' figures with other words and numbers; a condition of `look-up`."""
-    if dice.random() < 0.5:
-        laws = [law for myth in myths() for _, law in myth.figures]
-        compute(mutant(dice.choice(laws), dice))
-    else:
-        doors.any_condition(mutant, dice)
+def condition(dice: random.Random) -> None:
+    """A condition of `look-up` with other words and numbers."""
+    doors.any_condition(mutant, dice)
 
 
-KINDS = (front_door, front_door, front_door, any_reader, any_reader, benchmark, config, config, figure)
+KINDS = (front_door, front_door, front_door, any_reader, any_reader, benchmark, config, config, condition)
 COMMAND_EACH = 50  # a whole command takes as long as many readings
 
 

@@ -15,7 +15,6 @@ from lab.terms import drop, put, start, term, tree
 from lab.weights import row_weights
 from rigright.base.units import GIGA
 from rigright.facts.chips import by_id
-from rigright.facts.classes import terms_of
 
 SIZES = [GIGA * size for size in (1, 3, 10, 30)]
 
@@ -25,7 +24,7 @@ def runs(*chips, source="s1", repeat=3):
 
 
 def share(fitted, chip):
-    return terms_of(fitted.tables["chips"], by_id()[chip])["memory"]
+    return by_id()[chip].terms_in(fitted.tables["chips"])["memory"]
 
 
 def test_a_known_truth_is_recovered():
@@ -60,7 +59,7 @@ def test_a_chip_with_one_run_stays_near_its_class_and_goes_with_more():
     known = runs("rtx-4090", "rtx-4080")
     one = fit(SUBJECT, [*known, run("rtx-4070", SIZES[2], source="s2")], tables=TABLES)
     many = fit(SUBJECT, [*known, *runs("rtx-4070", source="s2")], tables=TABLES)
-    of_class = terms_of(one.tables["chips"], by_id()["rtx-4060-ti-16gb"])["memory"]
+    of_class = by_id()["rtx-4060-ti-16gb"].terms_in(one.tables["chips"])["memory"]
     assert TRUTH["rtx-4070"] < share(one, "rtx-4070") < of_class
     assert abs(share(many, "rtx-4070") - TRUTH["rtx-4070"]) < abs(share(one, "rtx-4070") - TRUTH["rtx-4070"])
 

@@ -7,7 +7,6 @@ import numpy as np
 from lab.record import Dial, Subject
 from rigright.base.units import GIGA
 from rigright.facts.chips import by_id
-from rigright.facts.classes import class_of, terms_of
 from rigright.facts.find import find_chip
 
 TABLES = {"chips": {"all": {"memory": 0.6, "start_s": 0.002}}}
@@ -40,10 +39,10 @@ def dials(rows, tables):
     chips = sorted({row["chip"] for row in rows})
     found += [
         Dial(path=("chips", name, "memory"), parent=("chips", "all", "memory"), high=1.0, spread=0.2)
-        for name in sorted({class_of(by_id()[chip]).id for chip in chips})
+        for name in sorted({by_id()[chip].kind.id for chip in chips})
     ]
     for chip in chips:
-        parent = ("chips", class_of(by_id()[chip]).id, "memory")
+        parent = ("chips", by_id()[chip].kind.id, "memory")
         touches = tuple(n for n, row in enumerate(rows) if row["chip"] == chip)
         found.append(
             Dial(path=("chips", chip, "memory"), parent=parent, high=1.0, spread=0.1, touches=touches)
@@ -58,7 +57,7 @@ def prepare(rows):
 
 def predict(ready, tables):
     chips, sizes = ready
-    terms = [terms_of(tables["chips"], chip) for chip in chips]
+    terms = [chip.terms_in(tables["chips"]) for chip in chips]
     rates = np.array([chip.mem_bytes_per_s * term["memory"] for chip, term in zip(chips, terms, strict=True)])
     return sizes / rates + np.array([term["start_s"] for term in terms])
 
@@ -66,7 +65,7 @@ def predict(ready, tables):
 def keys(row):
     return {name: row[name] for name in ("source", "chip", "model", "metric")} | {
         "engine": "toy",
-        "class": class_of(by_id()[row["chip"]]).id,
+        "class": by_id()[row["chip"]].kind.id,
     }
 
 

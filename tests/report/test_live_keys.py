@@ -14,7 +14,7 @@ from rigright.machine.tick import DeviceTick, Tick
 from rigright.report.live import words
 from rigright.report.live.programs import cards_of, rows
 from rigright.report.live.recent import Recent, clock
-from rigright.report.live.state import HELP, PANES, SORTS, Frame, View, keys_of, press
+from rigright.report.live.state import HELP, SORTS, Frame, View, keys_of, press
 from rigright.report.live.verdict import verdict
 from rigright.report.live.view import draw
 from rigright.report.screen import Screen
@@ -23,7 +23,7 @@ from spoken import pairs_whole, values
 
 FRAME = Frame(most_top=50, page=10, now_s=1000.0)
 CARD = DeviceTick(index=0, vendor="nvidia", busy_share=0.9, gpu_c=50.0, slowed_by=(), programs=())
-known_keys = st.sampled_from([*"qjkgGsSr/[]?h123456789x", "up", "down", "pgup", "pgdn", "tab", "esc", "end"])
+known_keys = st.sampled_from([*"qjkgGlsSr/[]?hx", "up", "down", "pgup", "pgdn", "home", "esc", "end"])
 
 
 def pressed(*keys, view=None, frame=FRAME):
@@ -45,7 +45,6 @@ def of(*programs, **more):
 @given(st.lists(known_keys, max_size=30))
 def test_no_key_leads_astray(keys):
     view = pressed(*keys)
-    assert view.pane in PANES
     assert view.sort in SORTS
     assert 0 <= view.top <= FRAME.most_top
     assert view.at_s is None or view.at_s < FRAME.now_s
@@ -61,7 +60,7 @@ def test_no_key_kills():
         ("jk", ["j", "k"]),
         ("\x1b[A\x1bOB\x1b[5~", ["up", "down", "pgup"]),
         ("\x1b", ["esc"]),
-        ("\x1b[Z\t\r\x7f\x03", ["shift-tab", "tab", "enter", "backspace", "ctrl-c"]),
+        ("\x1b[H\r\x7f\x03", ["home", "enter", "backspace", "ctrl-c"]),
         ("\x1b[1;5Cq", ["q"]),
         ("\x1b[", []),
         ("\x00\x01中", ["中"]),
@@ -78,6 +77,13 @@ def test_the_filter_is_written_letter_by_letter_and_q_is_a_letter_of_it():
     assert pressed("esc", view=view).words == ""
     assert pressed("enter", "esc", view=view).words == ""
     assert pressed("ctrl-c", view=view).over
+
+
+def test_links_are_chosen_and_left_by_one_key():
+    view = pressed("G", "l")
+    assert (view.links, view.top) == (True, 0)
+    assert pressed("l", view=view).links is False
+    assert pressed("/", view=view).links is False, "programs are filtered, so they are shown"
 
 
 def test_scrolling_stays_within_the_rows():

@@ -1,4 +1,4 @@
-"""NVLinks, MIG instances and activity in the live view: drawn from what a played driver tells."""
+"""Links and activity in the live view: drawn from what a played driver tells."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rigright.machine.device import DirectLink
 from rigright.machine.nvml import session
 from rigright.machine.nvml.activity import APART_S
 from rigright.machine.nvml.session import Session
+from rigright.machine.sampling.ports import PortUse
 from rigright.machine.tick import DeviceTick, LinkTick, Tick
 from rigright.report.live import links
 from rigright.report.live.recent import Recent
@@ -84,13 +85,19 @@ def test_a_driver_that_is_not_asked_at_each_moment_shows_links_as_they_were_prob
     assert table(Recent(), {}, [tick]) == {}
 
 
+def test_network_ports_stand_between_cards_and_single_links():
+    port = PortUse(name="mlx5_0/1", kind="infiniband", state="active", bytes_per_s=50 * GB,
+                   rx_bytes_per_s=2.0**30, errors=9, new_errors=2)  # fmt: skip
+    found = links.rows(recent := seen((link(0),)), recent.moment.tick.devices, probed={}, ports=[port])
+    assert [row[0] for row in found] == ["gpu0", "mlx5_0/1", "gpu0:0"]
+    assert found[1][1:] == ("active", "1.00 GiB/s", "-", "infiniband 400 Gb/s", "+2", "9")
+
+
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
-    """Three readings of eight cards that compute, with a link down, one that counts errors, a cut card."""
+    """Three readings of eight cards that compute, with a link down, one that counts errors."""
     done = {"gpm": {"sm": 87.5, "tensor": 52.25, "dram": 64, "nvlink_rx": 2048, "nvlink_tx": 1024}}
     play = Driver.play({"like": "nvlink_down", "each": done}, tmp_path_factory.mktemp("played"))
-    slice_ = {"slices__0__gi": 1, "slices__0__name": "NVIDIA H100 MIG 3g.40gb", "slices__0__gpm__sm": 40}
-    play.change(1, mig__now=1, slices__0__uuid="MIG-1", programs__0__gi=1, **slice_)
     recent = Recent()
     with pytest.MonkeyPatch.context() as patch, Session({**os.environ, **play.env}, activity=True) as live:
         patch.setattr(session, "RARE_S", 1e-9)
@@ -108,17 +115,17 @@ def watched(tmp_path_factory):
 def test_what_the_played_driver_tells_is_drawn_on_any_screen(watched, language, width, unicode):
     screen = Screen(width=width, unicode=unicode, language=language)
 
-    def shown(pane, height=40):
-        return draw(watched, View(pane=pane), screen=screen, height=height).lines
+    def shown(view, height=40):
+        lines = draw(watched, view, screen=screen, height=height).lines
+        return [line for line in lines if line.startswith("gpu")]
 
-    nvlink = [line for line in shown("nvlink", 34) if line.startswith("gpu2")]
+    nvlink = [line for line in shown(View(links=True), 34) if line.startswith("gpu2")]
     assert any("16/18" in line for line in nvlink)
-    assert any(line.startswith("gpu2:7") for line in nvlink)
     assert [line.split()[0] for line in nvlink][-3:] == ["gpu2:4", "gpu2:7", "gpu2:11"]
     assert any("replay 83,412" in line for line in nvlink)
-    assert any("3g.40gb" in line and line.startswith("gpu1") for line in shown("mig"))
-    small = shown("programs", 14)
-    assert all(("88 %" in line and "52 %" in line) == (width >= 80) for line in small if "gpu3  " in line)
+    cards = [line for line in shown(View(), 14) if line.startswith("gpu4 ")]
+    assert all(("88 %" in line and "52 %" in line) == (width >= 80) for line in cards)
+    assert cards
 
 
 def test_the_fabric_is_told_as_it_is_now(watched):

@@ -18,11 +18,11 @@ from rigright.machine.system import Event
 from rigright.machine.tick import Activity, DeviceTick, HostTick, Tick
 from rigright.report.live import log, words
 from rigright.report.live.recent import EVENTS, KEPT, Recent
-from rigright.report.live.state import PANES, View
+from rigright.report.live.state import View
 from rigright.report.live.view import draw
 from rigright.report.pages import watch as pages
 from rigright.report.screen import Screen
-from rigright.verbs.watch.watched import Detail, MachineMoment
+from rigright.verbs.watch.watched import MachineMoment
 from spoken import pairs_whole, values
 
 CARD = DeviceTick(
@@ -69,7 +69,7 @@ def crowd(count, state):
 sizes = st.tuples(st.integers(20, 300), st.integers(4, 100), st.integers(1, 3))
 views = st.builds(
     View,
-    pane=st.sampled_from(PANES),
+    links=st.booleans(),
     words=st.text(max_size=8),
     typing=st.none() | st.text(max_size=8),
     top=st.integers(0, 500),
@@ -93,14 +93,19 @@ def test_nothing_is_larger_than_the_screen(language, unicode, size, count, state
     assert unicode or "".join(shown).isascii()
 
 
-def test_where_there_is_room_cards_are_large_else_each_has_a_line():
-    large = drawn(*eight(), width=120, height=40)
-    small = drawn(*eight(), width=120, height=20)
-    assert sum("62.5/79.6 GiB" in line for line in large) == 8
-    assert sum(line.startswith("gpu") and "NVIDIA H100 80GB HBM3" in line for line in large) == 8
-    assert not any(line.startswith("gpu") and "NVIDIA" in line for line in small)
-    assert sum(line.startswith("gpu") for line in small) == 8
-    assert all("97 %" in line and "612/700 W" in line for line in small if line.startswith("gpu"))
+def test_each_card_has_a_line_with_its_figures():
+    for size in ((80, 20), (120, 40)):
+        shown = [one for one in drawn(*eight(), width=size[0], height=size[1]) if one.startswith("gpu")]
+        assert len(shown) == 8
+        assert all("97 %" in one and "62.5/79.6 GiB" in one and "612/700 W" in one for one in shown)
+
+
+def test_what_no_card_reports_has_no_column():
+    counted = eight(activity=(Activity(sm_share=0.5),))
+    for cards, is_seen in ((eight(), False), (counted, True)):
+        (head,) = [one for one in drawn(*cards, width=160) if one.startswith("card ")]
+        assert (" SM " in head.replace("SM clock", "")) == is_seen
+        assert "tensor" not in head
 
 
 def test_cards_that_find_no_room_are_counted():
@@ -139,10 +144,10 @@ def test_a_hot_card_says_so_on_any_screen(size, unicode):
     assert "97 %" in line
 
 
-def test_on_a_wide_screen_small_cards_have_a_long_past():
+def test_on_a_wide_screen_each_card_has_a_picture_of_its_past():
     cards = [replace(CARD, index=n) for n in range(16)]
-    (line,) = [one for one in drawn(*cards, width=200, height=50, times=70) if one.startswith("gpu3 ")]
-    assert line.endswith("  " + "█" * 60)
+    (line,) = [one for one in drawn(*cards, width=160, height=50, times=70) if one.startswith("gpu3 ")]
+    assert line.endswith("  " + "█" * 20)
 
 
 def test_what_is_wrong_stands_beside_the_card():
@@ -206,7 +211,7 @@ def test_what_is_remembered_is_bounded():
     recent = Recent()
     for n in range(2 * KEPT):
         recent.add(moment(CARD, events=(Event(kind="oom", text=str(n)),)))
-    assert len(recent.past("gpu0.busy")) == KEPT
+    assert len(recent.past("gpu0")) == KEPT
     assert len(recent.events) == EVENTS
 
 
@@ -238,19 +243,16 @@ def test_a_moment_for_scripts_has_every_reading_in_si_units():
     assert set(told) >= {"host_name", "at_s", "devices", "host", "events", "notes", "on_bus"}
 
 
-def test_where_the_driver_counts_no_activity_it_is_said_how_to_get_it():
-    seen = View(pane="cards")
-    for width in (40, 100):
-        told = " ".join(drawn(*eight(), view=seen, detail=Detail(), width=width, height=40))
-        assert "dcgmi dmon -e 1002,1003,1004,1005" in told
-    counted = eight(activity=(Activity(sm_share=0.5),))
-    for cards, detail in ((counted, Detail()), (eight(activity=()), Detail()), (eight(), None)):
-        assert not any("dcgmi" in one for one in drawn(*cards, view=seen, detail=detail, height=40))
-
-
-def test_the_host_pane_tells_what_the_node_draws():
+def test_what_the_node_draws_is_told():
     power = NodePower(watts=5980.0, source="dcmi")
     for language in ("en", "zh"):
-        shown = drawn(*eight(), view=View(pane="host"), height=24, language=language, power=power)
-        assert any(re.search(r"6\.0 kW\D*4\.9 kW", line) for line in shown), shown
-    assert not any(" kW" in line for line in drawn(*eight(), view=View(pane="host"), height=24)[3:])
+        host = drawn(*eight(), width=120, height=24, language=language, power=power)[1]
+        assert re.search(r"6\.0 kW\D*4\.9 kW", host)
+    assert " kW" not in drawn(*eight(), width=120, height=24)[1]
+
+
+def test_the_newest_events_stand_above_the_keys():
+    events = [Event(kind="xid", code=code, pci="a", text="b") for code in range(40, 50)]
+    shown = drawn(CARD, height=24, events=tuple(events))[-4:-1]
+    assert [re.search(r"XID (\d+)", line).group(1) for line in shown] == ["47", "48", "49"]
+    assert not any("XID" in line for line in drawn(CARD, height=12, events=tuple(events)))

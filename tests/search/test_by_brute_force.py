@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from examples import few
 from rigright.cost.links import Wire
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
-from rigright.cost.weights import weigh
 from rigright.demand import Layout, PlanWish, Serving
 from rigright.facts.chips import by_id
 from rigright.facts.units import sold_count
@@ -28,6 +26,8 @@ from rigright.search.score import Misfits, score
 from rigright.search.serving import filled, find_serving, tabled
 from rigright.search.space import LOADS, STAGES
 from rigright.search.supply import BUY, OWN, RENT, options, prices_of
+from rigright.terms.memory import device_of, started
+from rigright.terms.stored import weigh
 
 WORK = {"prompt_tok": 1024, "output_tok": 256}
 costs = st.one_of(st.floats(0.01, 100), st.sampled_from([1.0, 2.0, 3.0]), st.just(float("nan")))
@@ -118,7 +118,12 @@ def written_out(arch, question):
                 serving = Serving(engine=way.engine.asked, weights=way.weights, kv=way.kv,
                                   context_tok=wish.prompt_tok + wish.output_tok)  # fmt: skip
                 memory = serving_memory(
-                    arch, weights, serving=serving, layout=Layout(tp=tp, pp=pp), device=device, on_card=True
+                    arch,
+                    weights,
+                    start=started(serving),
+                    layout=Layout(tp=tp, pp=pp),
+                    device=device,
+                    on_card=True,
                 )
                 if not memory.fits:
                     continue

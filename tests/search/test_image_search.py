@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.cost.images.networks import network_of
+from rigright.choice.networks import network_of
 from rigright.cost.images.rates import ImageRun
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.units import sold_count

@@ -12,13 +12,13 @@ import pytest
 from rigright.arch.sources.open import open_model
 from rigright.base.money import currencies
 from rigright.cost.estimate import added
-from rigright.cost.machine_price import around_usd
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance, offers
 from rigright.facts.find import with_memory
 from rigright.facts.own_prices import use
 from rigright.facts.prices import Price, newest_prices, prices
+from rigright.money.machine_price import around_usd
 from rigright.search.counts import offers_of
 from rigright.search.find import find
 from rigright.search.market import market_on

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.cost.speed.apart import serve_apart
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout, PlanWish, ServingWish, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
@@ -23,6 +21,8 @@ from rigright.search import named
 from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving, wider
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of
 from rigright.verbs.planning.planned import Planned, row_of
 from rigright.verbs.simulate.frame import simulate
 from rigright.verbs.simulate.wish import PlayWish

@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
-from rigright.cost.speed.rates import rates_of
-from rigright.cost.speed.work import work_of
-from rigright.cost.weights import weigh
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
@@ -24,9 +20,12 @@ from rigright.search.choose import field_of
 from rigright.search.figures import _limits, headroom
 from rigright.search.question import ask
 from rigright.search.score import SERVED, _served, score
-from rigright.search.serving import filled, find, find_serving, searched, tabled
+from rigright.search.serving import filled, find, find_serving, searched, tabled, wider
 from rigright.search.sure import doubts_of
 from rigright.search.why import excess_of
+from rigright.terms.memory import device_of, started
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import weigh, work_of
 from rigright.verbs.explain import explain
 
 CHIPS = ("rtx 4090", "rtx 3090", "h100", "a100 80gb", "l40s", "mi300x", "rtx 5090")
@@ -140,6 +139,22 @@ def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, mo
             assert column[0] == scored.served[name][place] or np.isnan(column[0]), name
 
 
+@given(wish=wishes(), beside=st.lists(LOADS, min_size=1, max_size=3).map(tuple))
+@few
+@pytest.mark.parametrize("more", [False, True])
+def test_users_of_many_questions_are_scored_together_to_the_bit(world, wish, beside, more):
+    whole = filled(world.llama8, replace(wish, most_chips=8), market=world.market)
+    asked = ask(world.llama8, whole, market=world.market)
+    alone = wider(asked) if more else asked
+    one, many = score(alone), score(replace(alone, beside=beside))
+    for part in ("points", "room", "misfits"):
+        own, other = getattr(one, part), getattr(many, part)
+        for name in (it.name for it in fields(own)):
+            np.testing.assert_array_equal(getattr(own, name), getattr(other, name), name)
+    for name, column in one.served.items():
+        np.testing.assert_array_equal(column, many.served[name], name)
+
+
 @given(wish=wishes())
 @few
 def test_memory_of_a_plan_is_that_of_the_law(world, wish):
@@ -154,7 +169,7 @@ def test_memory_of_a_plan_is_that_of_the_law(world, wish):
         memory = serving_memory(
             llama8,
             weigh(llama8, plan.work.weights),
-            serving=plan.work,
+            start=started(plan.work),
             layout=plan.layout,
             device=device_of(card, engine),
         )

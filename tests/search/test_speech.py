@@ -8,15 +8,15 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.units import show_short
 from rigright.base.words import tell
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout, PlanWish, ServingWish, Traffic
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.report.pages import explain as explain_page
 from rigright.report.pages.plan import page, verdict
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of
 from rigright.verbs.explain import explain
 from rigright.verbs.plan import plan
 from spoken import shown as shown_of

@@ -11,9 +11,9 @@ from hypothesis import settings
 from rigright.arch.sources.open import open_model
 from rigright.base.units import show_bytes
 from rigright.choice.training import able_of, spaces_of
-from rigright.cost.training_memory import training_memory
 from rigright.demand import PlanWish, TrainingWish
 from rigright.facts.nodes import find_node
+from rigright.predict.trained_memory import training_memory
 from rigright.search.find import find
 from rigright.search.training_space import cuts_of
 from rigright.verbs.explain_training import explain_training

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from examples import few
 from rigright.base.errors import AskError
-from rigright.cost.training_memory import training_memory
-from rigright.cost.training_setup import set_up
-from rigright.cost.training_time import training_rates, training_time
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import chips
+from rigright.predict.trained import steps
+from rigright.predict.trained_memory import training_memory
 from rigright.search.find import find
 from rigright.search.training import find_training
+from rigright.terms.training import set_up, training_rates
 
 TUNE = {"work": "finetune", "samples": 10_000, "seq_tok": 2048}
 
@@ -134,7 +134,7 @@ def test_figures_of_a_plan_are_those_of_the_laws(llama8, market, machine, work):
         memory = training_memory(llama8, plan.work, layout=plan.layout, stage=stages)
         assert plan.least_bytes.value == np.max(memory.least_bytes) <= plan.room_bytes
         rates = training_rates([plan.chip], set_up(plan.work, hidden=trunk_of(llama8).hidden))
-        time = training_time(llama8, plan.work, layout=plan.layout, rates=rates)
+        time = steps(llama8, plan.work, layout=plan.layout, rates=rates)
         told = plan.figures["train_tok_per_s"].value
         assert told == pytest.approx(float(time.tok_per_s_per_chip[0]) * plan.n_chips, rel=1e-12)
         assert plan.figures["days"].value == pytest.approx(1e9 / told / 86_400)

@@ -13,9 +13,7 @@ from players import BASE_S, CONTEXT_S, PAIR_S, POLICIES, TOKEN_S, make_load, mak
 
 from examples import few
 from rigright.arch.sources.open import open_model
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
@@ -24,6 +22,8 @@ from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import ReplicaFleet, play
 from rigright.sim.pace import pace_of
 from rigright.sim.tally import Targets, moments_of, spread, tally
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of
 
 SHOPS = {policy: make_shop(policy, blocks=1 << 20, seats=8, budget=512) for policy in POLICIES}
 ALONE = make_shop("vllm_sync", blocks=1 << 20, seats=1, budget=4096)

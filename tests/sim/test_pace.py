@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from players import BASE_S, CONTEXT_S, PAIR_S, TOKEN_S, law
 
 from rigright.arch.sources.open import open_model
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.step import Pass
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 from rigright.predict.passes import law_of
 from rigright.sim.pace import FINE, Pace, grid, pace_of
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of
 
 TOY = Pace(law, most_seqs=64, most_tok=2048, most_context=16384)
 

@@ -11,9 +11,9 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.page import Commands
 from rigright.base.words import CHINESE, ENGLISH
-from rigright.cost.training_memory import training_memory
 from rigright.demand import TrainingWish
 from rigright.facts.nodes import find_node
+from rigright.predict.trained_memory import training_memory
 from rigright.report.formats import text
 from rigright.report.pages import training as pages
 from rigright.report.screen import Screen

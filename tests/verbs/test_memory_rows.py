@@ -7,8 +7,8 @@ import pytest
 
 from rigright.base.errors import RigError
 from rigright.base.record import replace
-from rigright.cost.memory_device import device_of
 from rigright.facts.engines import engines
+from rigright.terms.memory import device_of
 from rigright.verbs.validate.kinds.memory import KIND
 from rigright.verbs.validate.memory_rows import predict_memory_row, read_memory
 from rigright.verbs.validate.notes import filled, noted_cells

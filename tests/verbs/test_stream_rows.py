@@ -13,12 +13,12 @@ import pytest
 
 from rigright.base.errors import AskError
 from rigright.base.tables import Row, read_cells
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.step import overlap_of
 from rigright.demand import Layout, Traffic
 from rigright.predict.passes import law_of
 from rigright.sim.pace import pace_of
+from rigright.terms.speed import rates_of
 from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled

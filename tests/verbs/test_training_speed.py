@@ -11,10 +11,10 @@ from lab.record import Subject
 from lab.subjects.speed_training import SUBJECT
 from lab.terms import tree
 from rigright.base.errors import AskError
-from rigright.cost.training_memory import training_memory
 from rigright.facts.chips import by_id
 from rigright.facts.corrections import corrections
 from rigright.predict.trained import alike, steps_of
+from rigright.predict.trained_memory import training_memory
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.notes import noted_cells

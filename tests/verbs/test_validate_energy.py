@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rigright.cost.power import band_of
 from rigright.facts.chips import by_id
+from rigright.terms.power import power_band
 from rigright.verbs.validate.frame import validate
 
 HEAD = (
@@ -56,5 +56,5 @@ def test_measured_watts_of_an_h100_are_met(tmp_path):
 
 
 def test_a_chip_whose_watts_nobody_measured_has_a_wider_band():
-    sure, class_alone = (band_of(by_id()[name]) for name in ("h100-sxm5-80gb", "b200-sxm"))
+    sure, class_alone = (power_band(by_id()[name]) for name in ("h100-sxm5-80gb", "b200-sxm"))
     assert class_alone[1] / class_alone[0] > sure[1] / sure[0]

@@ -8,11 +8,11 @@ import pytest
 
 from rigright.base.errors import AskError, DataError
 from rigright.base.page import Table
-from rigright.cost.training_bands import band
 from rigright.faces.cli.main import main
 from rigright.report.formats import text
 from rigright.report.pages import validate as pages
 from rigright.report.screen import Screen
+from rigright.terms.training import peak_band
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.validate import frame
 from rigright.verbs.validate.frame import validate
@@ -69,7 +69,7 @@ def shown(found):
 
 
 def test_a_word_nobody_knows_is_told_and_widens_the_band(put):
-    low, high = band("allocated", assumed=True)
+    low, high = peak_band("allocated", assumed=True)
     for column in ("method", "precision", "sharding", "recompute", "optimizer"):
         one = last(validate(put(table(GOOD | {column: "zzz"}))))
         assert f'{column} "zzz": ' in str(one.why)

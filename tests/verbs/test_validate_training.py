@@ -10,10 +10,10 @@ import pytest
 from rigright.base.errors import RigError
 from rigright.base.tables import DATA
 from rigright.choice.training_runs import DEEP
-from rigright.cost.training_memory import training_memory
 from rigright.facts.chips import by_id
 from rigright.facts.training import trainers
 from rigright.predict import trained_unsaid as unsaid_law
+from rigright.predict.trained_memory import training_memory
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds import training as kind

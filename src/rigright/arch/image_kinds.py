@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_rows, text
 
@@ -24,6 +25,12 @@ def kind_of(name: str) -> ImageKind:
     """The first kind a name has a word of, such as "resnet" of "resnet50"."""
     lower = name.lower().replace("-", "_").replace(" ", "_")
     return next((kind for word, kind in _kinds() if word in lower), OTHER)
+
+
+def arch_kind(arch: Arch) -> ImageKind:
+    """The kind of a network: by its name, else by its family."""
+    named = kind_of(arch.name)
+    return kind_of(arch.family) if named.id == "other" else named
 
 
 @cache

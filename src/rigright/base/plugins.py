@@ -1,40 +1,31 @@
 """What other packages add, by entry points: folders of facts, targets of `export`, checks of the doctor.
 
-Nobody looks for them before a table, a target or a check is asked for. Then the lists of entry points beside
-the packages are searched for our groups, half a millisecond for a hundred packages, and `importlib.metadata`
-is loaded only where one of them is there. Code of a plugin is handed data and hands back data: while it runs,
-what would change the machine is refused.
+A plugin is code that the user installed, and runs with the user's rights. One that breaks is left out with a
+sentence, and no answer changes. The lists of entry points beside the packages are searched for our groups,
+half a millisecond for a hundred packages; `importlib.metadata` is loaded only where one of them is there.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import redirect_stdout, suppress
 from functools import cache, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.record import dataclass
+from rigright.base.tables import DATA, CellReader, Row, raw_rows, read_all, read_rows
 from rigright.base.words import Sentence, say
 
 FACTS, TARGETS, CHECKS = "rigright.facts", "rigright.targets", "rigright.checks"
+ADDED = "plugin "  # how the source of a row begins that a plugin adds
 SWITCH = "RIGRIGHT_PLUGINS"
 _OFF = {"0", "no", "off", "false", "none"}
 _MARK, _LIST, _MOST_BYTES, _MOST_CHARS = b"[rigright.", "entry_points.txt", 1 << 18, 200
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
-_CHANGES = frozenset(  # events of Python's audit, beside a file that is opened to be written
-    {
-        *("os.chmod", "os.chown", "os.exec", "os.fork", "os.forkpty", "os.kill", "os.killpg", "os.link"),
-        *("os.mkdir", "os.posix_spawn", "os.putenv", "os.remove", "os.removexattr", "os.rename", "os.rmdir"),
-        *("os.setxattr", "os.spawn", "os.startfile", "os.symlink", "os.system", "os.truncate", "os.unsetenv"),
-        *("os.utime", "pty.spawn", "socket.bind", "socket.connect", "socket.getaddrinfo", "socket.sendmsg"),
-        *("socket.sendto", "sqlite3.connect", "subprocess.Popen", "syslog.syslog", "signal.pthread_kill"),
-    }
-)
 T = TypeVar("T")
 
 
@@ -53,58 +44,34 @@ class Plugin:
         return f"{self.package} {self.version}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """What of a plugin does not count, and why."""
-
-    plugin: str  # package and version
-    said: Sentence
-
-
-_LEFT_OUT: dict[str, LeftOut] = {}
-_RUNNING = threading.local()
+_LEFT_OUT: dict[
+    str, tuple[str, Sentence]
+] = {}  # what does not count: its words -> package and version, words
+_ADDED: dict[str, str] = {}  # an id, an instance or a model that counts -> the plugin that adds it
 
 
 @cache
 def plugins(group: str) -> tuple[Plugin, ...]:
     """Every plugin of a group, by package and name."""
-    found = [one for one in _installed() if one.group == group]
-    return tuple(sorted(found, key=lambda one: (one.package, one.name)))
-
-
-def leave_out(plugin: Plugin, what: Sentence, *, why: object) -> None:
-    """Keep that something of a plugin does not count."""
-    said = say("plugin {plugin}: {why}; {what} not used", plugin=plugin, why=why, what=what)
-    _LEFT_OUT.setdefault(str(said), LeftOut(plugin=str(plugin), said=said))
-
-
-def left_out() -> tuple[LeftOut, ...]:
-    """What did not count so far."""
-    return tuple(_LEFT_OUT.values())
-
-
-@cache
-def _installed() -> tuple[Plugin, ...]:
     if os.environ.get(SWITCH, "").strip().lower() in _OFF or not any(map(_names_a_group, sys.path)):
         return ()
     from importlib.metadata import entry_points
 
     found = []
-    for group in (FACTS, TARGETS, CHECKS):
-        for point in entry_points(group=group):
-            with suppress(Exception):  # metadata that is broken names no package
-                package = point.dist.metadata["Name"], point.dist.version  # type: ignore[union-attr]
-                found.append(
-                    Plugin(
-                        group=group,
-                        name=point.name,
-                        package=str(package[0]),
-                        version=str(package[1]),
-                        module=point.module,
-                        attribute=point.attr or "",
-                    )
+    for point in entry_points(group=group):
+        with suppress(Exception):  # metadata that is broken names no package
+            package, version = str(point.dist.metadata["Name"]), str(point.dist.version)  # type: ignore[union-attr]
+            found.append(
+                Plugin(
+                    group=group,
+                    name=point.name,
+                    package=package,
+                    version=version,
+                    module=point.module,
+                    attribute=point.attr or "",
                 )
-    return tuple(found)
+            )
+    return tuple(sorted(found, key=lambda one: (one.package, one.name)))
 
 
 def _names_a_group(folder: str) -> bool:
@@ -118,17 +85,15 @@ def _names_a_group(folder: str) -> bool:
     return False
 
 
-def folder_of(plugin: Plugin) -> Path:
-    """The folder that a plugin of facts names: inside its package, of which nothing is run."""
-    from importlib.util import find_spec
+def leave_out(plugin: Plugin, what: Sentence, *, why: object) -> None:
+    """Keep that something of a plugin does not count."""
+    said = say("plugin {plugin}: {why}; {what} not used", plugin=plugin, why=why, what=what)
+    _LEFT_OUT.setdefault(str(said), (str(plugin), said))
 
-    top, *inside = plugin.module.split(".")
-    with suppress(ImportError, ValueError, AttributeError):
-        spec = find_spec(top)
-        for root in (spec and spec.submodule_search_locations) or ():
-            if Path(root, *inside).is_dir():
-                return Path(root, *inside)
-    raise MissingError(say("there is no folder {folder}", folder=plugin.module.replace(".", "/")))
+
+def left_out() -> tuple[tuple[str, Sentence], ...]:
+    """What did not count so far: package and version, and why."""
+    return tuple(_LEFT_OUT.values())
 
 
 @cache
@@ -141,63 +106,99 @@ def loaded(plugin: Plugin) -> Any:
 
 
 def run(call: Callable[[], T]) -> T:
-    """What code of a plugin hands back; a RigError whatever goes wrong in it."""
-    refused: list[str] = []
-    try:
-        with _reading_only(refused):
-            found = call()
-    except RigError as error:
-        if not refused:
-            raise
-        wrong: object = error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a plugin that ends the program is broken, too
-        wrong = _named(error)
-    else:
-        wrong = None
-    if refused:
-        raise DataError(say("plugins may only read; refused: {what}", what=", ".join(dict.fromkeys(refused))))
-    if wrong is not None:
-        raise DataError(say("it failed: {why}", why=wrong))
-    return found
-
-
-def _named(error: BaseException) -> str:
-    """An error of somebody's code in a line."""
-    kind = type(error).__name__
-    with suppress(Exception):  # it may not even be able to say what it is
-        return " ".join(f"{kind}: {error}".split())[:_MOST_CHARS].removesuffix(": ")
-    return kind
-
-
-@contextmanager
-def _reading_only(refused: list[str]) -> Iterator[None]:
-    """Refuse this thread all that changes the machine, and keep it from standard output."""
-    _listen()
-    before, compiles = getattr(_RUNNING, "refused", None), sys.dont_write_bytecode
-    _RUNNING.refused, sys.dont_write_bytecode = refused, True
+    """What code of a plugin hands back, kept from standard output; a RigError whatever goes wrong in it."""
     try:
         with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        _RUNNING.refused, sys.dont_write_bytecode = before, compiles
+            return call()
+    except (KeyboardInterrupt, RigError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin that ends the program is broken, too
+        why = type(error).__name__
+        with suppress(Exception):  # it may not even be able to say what it is
+            why = " ".join(f"{why}: {error}".split())[:_MOST_CHARS].removesuffix(": ")
+        raise DataError(say("it failed: {why}", why=why)) from None
 
 
-@cache
-def _listen() -> None:
-    """Hear what Python is about to do, from now on."""
-    sys.addaudithook(_heard)
+def file_of(plugin: Plugin, name: str) -> Path | None:
+    """A file of the folder that a plugin of facts names, inside its package, of which nothing is run."""
+    from importlib.util import find_spec
+
+    top, *inside = plugin.module.split(".")
+    with suppress(ImportError, ValueError, AttributeError):
+        spec = find_spec(top)
+        for root in (spec and spec.submodule_search_locations) or ():
+            folder = Path(root, *inside)
+            if folder.is_dir():
+                return folder / name if (folder / name).is_file() else None
+    raise MissingError(say("there is no folder {folder}", folder=plugin.module.replace(".", "/")))
 
 
-def _heard(event: str, about: tuple[Any, ...]) -> None:
-    refused = getattr(_RUNNING, "refused", None)
-    if refused is None:
-        return
-    if event in _CHANGES or (event == "open" and isinstance(about[2], int) and about[2] & _WRITES):
-        path = (
-            os.fspath(about[0]) if event == "open" and isinstance(about[0], str | bytes | os.PathLike) else ""
-        )
-        shown = os.fsdecode(path)[:_MOST_CHARS]
-        refused.append(f"{event} {shown}".strip())
-        raise PermissionError(f"rigright: a plugin may only read ({event} {shown})".replace(" )", ")"))
+def read_facts(
+    table: str,
+    readers: Mapping[str, CellReader],
+    *,
+    required: tuple[str, ...] = (),
+    unique: tuple[str, ...] = (),
+    chips: Callable[[], Container[str]] | None = None,
+) -> list[Row]:
+    """Read one of our tables, and behind it the rows that plugins add.
+
+    No row may have what another has in the `unique` columns, nor name a chip that is none of `chips`.
+    """
+    rows = read_rows(DATA / table, readers, required=required)
+    for plugin in plugins(FACTS):
+        try:
+            found = list(_added(plugin, table, readers=readers, required=required))
+            for column in unique:
+                known = {word for row in rows for word in _words(row, column)}
+                taken = next((word for row in found for word in _words(row, column) if word in known), None)
+                if taken is not None:
+                    raise DataError(
+                        say('{file}: {column} "{cell}" already exists', file=table, column=column, cell=taken)
+                    )
+            unknown = next((row["chip"] for row in found if chips and row["chip"] not in chips()), None)
+            if unknown is not None:
+                raise DataError(say('{file}: no chip is called "{cell}"', file=table, cell=unknown))
+        except RigError as error:
+            leave_out(plugin, say("its facts are"), why=error.sentence)
+        else:
+            rows += found
+            _ADDED.update((str(row.get("id") or row.get("instance") or ""), str(plugin)) for row in found)
+    return rows
+
+
+def _words(row: Row, column: str) -> list[str]:
+    """What a cell holds that no other row may have: a name, or each of several ids."""
+    cell = row[column] or ()
+    return [one.casefold() for one in ([cell] if isinstance(cell, str) else cell)]
+
+
+def _added(
+    plugin: Plugin, table: str, *, readers: Mapping[str, CellReader], required: tuple[str, ...]
+) -> Iterator[Row]:
+    """The rows of a plugin, whose source names it; columns that may be empty may be left out."""
+    path = file_of(plugin, table)
+    if path is not None:
+        source = "sources" if "sources" in readers else "source"
+        for row in read_all(path, raw_rows(path, required=required), readers=readers, required=required):
+            yield row | {source: f"{ADDED}{plugin}: {row[source]}"}
+
+
+def adds(name: str, plugin: Plugin) -> None:
+    """Keep that something counts which a plugin adds, by the name that answers bear."""
+    _ADDED[name] = str(plugin)
+
+
+def added() -> dict[str, str]:
+    """What counts so far of plugins: its name, and the plugin."""
+    return {name: plugin for name, plugin in _ADDED.items() if name}
+
+
+def used(answer: str) -> Sentence | None:
+    """Which plugins' facts an answer names; None: none of them."""
+    found: dict[str, list[str]] = {}
+    for name, plugin in added().items():
+        if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", answer):
+            found.setdefault(plugin, []).append(name)
+    shown = "; ".join(f"{plugin}: {', '.join(names)}" for plugin, names in found.items())
+    return say("includes facts from plugin {facts}", facts=shown) if shown else None

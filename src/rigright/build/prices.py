@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rigright.base.units import to_gib
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import ram_usd
 from rigright.facts.parts import PartKind
+from rigright.money.prices import ram_usd
 
 
 def part_usd(part: PartKind, count: int = 1) -> Estimate | None:

@@ -12,16 +12,17 @@ from rigright.base.words import Sentence, say
 from rigright.choice.drafts import NONE, Drafts
 from rigright.choice.layout import usual_layout
 from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_settings import Settings, settle
-from rigright.cost.weights import WeightBytes, weigh
+from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.hosts import Host
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
 from rigright.facts.running import engines_of, unrun
+from rigright.terms.memory import device_of
+from rigright.terms.stored import weigh
 
 MOST_TOK = 2**31
 
@@ -115,7 +116,7 @@ def _weights(arch: Arch, engine: Engine, *, node: Node, work: PlanWish) -> str:
     if work.weights:
         return format_on(work.weights[0], arch, engine=engine, chips=chips, named=bool(work.engines))
     forms = tuple(formats_in(arch, work, engine=engine, chips=chips)) or (arch.stored or arch.dtype,)
-    from rigright.cost.images.networks import PACKED, loaded_bytes
+    from rigright.choice.networks import PACKED, loaded_bytes
 
     if is_generator(arch):
         forms = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rigright.arch import count
 from rigright.arch.record import Arch, Tower
 from rigright.base.record import dataclass
-from rigright.cost.weights import weights_bytes
 from rigright.demand import PlanWish
+from rigright.terms.stored import weights_bytes
 
 HEAD = "mtp"
 USUAL_TOK = 3  # drafted for a pass, where no head of the model says how far it was taught to look

@@ -8,6 +8,7 @@ from rigright.arch.record import Arch, Mixer
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.cost.memory_kv import takes_samples
+from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Node
@@ -72,7 +73,23 @@ def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
                 fitting=", ".join(fitting),
             )
         )
+    check_experts(arch, layout.ep, ranks=layout.tp * layout.dp * layout.cp)
     if layout.pp > len(arch.trunk.layers):
         raise AskError(
             say("pp {pp} is more than the {layers} layers", pp=layout.pp, layers=len(arch.trunk.layers))
+        )
+
+
+def check_experts(arch: Arch, ep: int, *, ranks: int) -> None:
+    """Refuse ranks that experts do not share out over, and more of them than a stage has."""
+    experts = max((layer.ffn.experts for layer in trunk_of(arch).layers if layer.ffn is not None), default=0)
+    if ep > 1 and (experts == 0 or experts % ep):
+        fitting = [str(count) for count in range(1, min(experts, ranks) + 1) if experts % count == 0]
+        raise AskError(
+            say("ep {ep} does not divide {experts} experts", ep=ep, experts=experts),
+            hint=say("use --ep {counts}", counts=", ".join(fitting)) if experts else None,
+        )
+    if ep > ranks:
+        raise AskError(
+            say("experts cannot be split over {ep} ranks: tp x dp x cp is {ranks}", ep=ep, ranks=ranks)
         )

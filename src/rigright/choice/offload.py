@@ -13,16 +13,17 @@ from functools import cache
 from rigright.arch.record import Arch, Cut
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import lanes, mixers_of, token_bytes
 from rigright.cost.memory_serving import ServingMemory, stage_memories
 from rigright.cost.speed.work import InRam
-from rigright.cost.weights import on_cards, weigh
+from rigright.cost.weights import on_cards
 from rigright.demand import Layout, Offload, Serving, ServingWish
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
+from rigright.terms.memory import device_of, started
+from rigright.terms.stored import weigh
 
 FREE_SHARE = 0.03  # of main memory, for the engine's own buffers
 
@@ -85,15 +86,14 @@ def memories_with(
     arch: Arch, serving: Serving, *, offload: Offload, cards: Sequence[Card]
 ) -> tuple[ServingMemory, ...]:
     """Memory of each card with so much in main memory, layers dealt out by what each has room for."""
-    asked = replace(serving, offload=offload)
-    engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
-    devices = [device_of(card, engine) for card in cards]
+    start, weights = started(replace(serving, offload=offload)), weigh(arch, serving.weights)
+    devices = [device_of(card, start.engine) for card in cards]
     layout = Layout(pp=len(cards))
     from rigright.cost.memory_places import dealt_bounds
 
-    bounds = dealt_bounds(arch, weights, serving=asked, layout=layout, devices=devices)
+    bounds = dealt_bounds(arch, weights, start=start, layout=layout, devices=devices)
     places = list(zip(devices, bounds, strict=True))
-    return stage_memories(arch, weights, serving=asked, layout=layout, places=places)
+    return stage_memories(arch, weights, start=start, layout=layout, places=places)
 
 
 def ram_bytes(arch: Arch, serving: Serving, *, offload: Offload) -> float:

@@ -14,10 +14,10 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.cost.training_towers import trunk_of
-from rigright.cost.unsaid import priors
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.training import Trainer
+from rigright.terms.unsaid import priors
 
 NODE_CHIPS = 8  # of the node that a run of nobody-says-how-many chips was on, where it cuts the model
 MEGATRON = frozenset({"megatron", "megatron-deepspeed"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rigright.facts.anchors import Anchor, RunCase, told
+from rigright.facts.anchors import Anchor, RunCase
 
 FADE = 1.0  # doublings of load after which a neighbour tells a third
 _LENGTH = 0.5  # a doubling of a length, in doublings of load
@@ -21,7 +21,6 @@ def moved(own: Sequence[Anchor], *, model: str, asked: RunCase) -> tuple[float, 
     """Factor of a figure and what is left of its band's width, by anchors of one chip, engine and figure."""
     if not own:
         return 1.0, 1.0
-    told(own[0])
     mine = [one for one in own if one.model == model and one.weights in {"", asked.weights or one.weights}]
     wide = [one for one in own if not one.model]
     shift, narrow = _mean([one for one in mine if one.model and not one.load] or wide)

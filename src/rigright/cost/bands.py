@@ -14,7 +14,7 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NOTHING, TRAVELLED, Known, bands_of
+from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NOTHING, TRAVELLED, Known
 from rigright.demand import Numbers
 
 EDGE = 1.2816  # standard deviations from the middle to the edge of an 80 % band, were errors normal
@@ -57,36 +57,36 @@ def figure_of(metric: str, *, split: bool = False) -> str:
     return f"{figure}, split" if split else figure
 
 
-def band(subject: str, metric: str, *, known: Known) -> tuple[Numbers, Numbers]:
+def band(metric: str, *, known: Known) -> tuple[Numbers, Numbers]:
     """Low and high as ratios to the predicted figure; never narrower where less is known."""
-    terms = terms_in(bands_of(subject).get("bands", {}), figure_of(metric))
+    terms = terms_in(known.bands, figure_of(metric))
     width = deviation(terms, known=known) * _of(known.narrow, metric)
     return np.exp(terms["low"] * width), np.exp(terms["high"] * width)
 
 
-def banded(subject: str, metric: str, *, value: Numbers, known: Known) -> Banded:
+def banded(metric: str, *, value: Numbers, known: Known) -> Banded:
     """A predicted figure with its band, moved to where the user's own runs put it."""
-    low, high = band(subject, metric, known=known)
+    low, high = band(metric, known=known)
     moved = value * _of(known.shift, metric)
     return Banded(value=moved, low=moved * low, high=moved * high)
 
 
-def estimate(subject: str, metric: str, *, value: float, known: Known) -> Estimate:
+def estimate(metric: str, *, value: float, known: Known) -> Estimate:
     """The same of a single figure, as a record."""
-    found = banded(subject, metric, value=value, known=known)
+    found = banded(metric, value=value, known=known)
     return Estimate(
         value=float(found.value),
         low=float(found.low),
         high=float(found.high),
-        mark=mark(subject, metric, known=known),
+        mark=mark(metric, known=known),
     )
 
 
-def mark(subject: str, metric: str, *, known: Known) -> str:
+def mark(metric: str, *, known: Known) -> str:
     """How a figure is known: by the user's own runs, by terms fitted on the like, or by physics alone."""
     if known.narrow and np.any(_of(known.narrow, metric) < 1):
         return "measured"
-    return "fitted" if bands_of(subject) and np.all(known.chip > NOTHING) else "physics"
+    return "fitted" if known.bands and np.all(known.chip > NOTHING) else "physics"
 
 
 def deviation(terms: Mapping[str, float], *, known: Known) -> Numbers:
@@ -105,20 +105,20 @@ def deviation(terms: Mapping[str, float], *, known: Known) -> Numbers:
     return np.sqrt(sum(missing[name] * terms[name] ** 2 for name in LEVELS))
 
 
-def beyond(subject: str, metric: str, *, edges: tuple[float, float], known: Known) -> tuple[float, float]:
+def beyond(metric: str, *, edges: tuple[float, float], known: Known) -> tuple[float, float]:
     """A band of a few published runs, as ratios, wider by what was not measured of the chip.
 
     Such runs are strangers' already: who measured, what and with what are in their spread.
     """
-    terms = terms_in(bands_of(subject).get("bands", {}), figure_of(metric))
+    terms = terms_in(known.bands, figure_of(metric))
     whole, least = (float(deviation(terms, known=one)) for one in (Known(chip=known.chip), Known()))
     low, high = (float(np.hypot(np.log(edge), EDGE * np.sqrt(whole**2 - least**2))) for edge in edges)
     return float(np.exp(-low)), float(np.exp(high))
 
 
-def shared_part(subject: str, metric: str, *, known: Known) -> float:
+def shared_part(metric: str, *, known: Known) -> float:
     """Of squared errors, what runs of one place share: one of them tells of the others."""
-    terms = terms_in(bands_of(subject).get("bands", {}), figure_of(metric))
+    terms = terms_in(known.bands, figure_of(metric))
     return float(1 - terms["within"] ** 2 / deviation(terms, known=known) ** 2)
 
 

@@ -15,12 +15,10 @@ import numpy as np
 from rigright.arch.denoisers import Denoiser
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
+from rigright.cost.links import Wire
 from rigright.cost.power import Busy
-from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
-from rigright.facts.corrections import corrections
 
 SUBJECT = "speed_diffusion"
 ELEM_BYTES = 2
@@ -68,25 +66,23 @@ class DiffusionRates:
     wire_bytes_per_s: Numbers
 
 
-def diffusion_rates(chips: Sequence[Chip], *, tables: Mapping[str, Any] | None = None) -> DiffusionRates:
+def diffusion_rates(chips: Sequence[Chip], *, wire: Wire, tables: Mapping[str, Any]) -> DiffusionRates:
     """What chips reach with such networks, in their order."""
-    tables = corrections(SUBJECT) if tables is None else tables
-    terms = [terms_of(tables["chips"], chip) for chip in chips]
+    terms = [chip.terms_in(tables["chips"]) for chip in chips]
     peak = np.array([chip.plain_flops_per_s or 2 * (chip.fp32_flops_per_s or np.nan) for chip in chips])
     return DiffusionRates(
         flops_per_s=peak,
         linear_flops_per_s=peak * [term["linear"] for term in terms],
         attention_flops_per_s=peak * [term["attention"] for term in terms],
         mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * [one["memory"] for one in terms],
-        wire_bytes_per_s=np.asarray(wire_of(list(chips)).bytes_per_s, dtype=float),
+        wire_bytes_per_s=np.asarray(wire.bytes_per_s, dtype=float),
     )
 
 
 def diffusion_time(
-    net: Denoiser, rates: DiffusionRates, *, run: DiffusionRun, tables: Mapping[str, Any] | None = None
+    net: Denoiser, rates: DiffusionRates, *, run: DiffusionRun, tables: Mapping[str, Any]
 ) -> DiffusionTime:
     """From a prompt to pixels, on each of some chips."""
-    tables = corrections(SUBJECT) if tables is None else tables
     each, memory = tables["run"], rates.mem_bytes_per_s
     tok = net.tokens(height=run.height, width=run.width, frames=run.frames) + net.text_tok
     passes = max(net.passes / run.guided, 1)

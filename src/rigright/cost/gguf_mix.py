@@ -7,8 +7,8 @@ from functools import cache
 
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
-from rigright.base.record import dataclass, replace
-from rigright.facts.formats import GGUF, GgufMix, Rule, fused_families, ggml_types, mixes
+from rigright.base.record import dataclass, kept, replace
+from rigright.facts.formats import GgufMix, Rule
 
 SEVENTY_B_LAYERS = 80
 
@@ -66,8 +66,9 @@ class Place:
     kept: str | None = None  # GGML type of experts that are published so small that no file changes them
 
 
-def place(arch: Arch) -> Place:
-    """The place of what stands before and after the layers."""
+@kept
+def place(arch: Arch, mix: GgufMix) -> Place:
+    """The place in a file of what stands before and after the layers."""
     layers = arch.trunk.layers
     heads = [layer.mixer for layer in layers if layer.mixer is not None and layer.mixer.kv_heads]
     return Place(
@@ -77,7 +78,7 @@ def place(arch: Arch) -> Place:
         experts=max((layer.ffn.experts for layer in layers if layer.ffn), default=0),
         falcon=arch.family == "falcon",
         tied=arch.tied,
-        fused=arch.family in fused_families(),
+        fused=arch.family in mix.fused,
         kept=_KEPT.get(arch.published or ""),
         seventy_b=len(layers) == SEVENTY_B_LAYERS and any(mixer.heads > mixer.kv_heads for mixer in heads),
     )
@@ -91,13 +92,12 @@ def place_of(layer: Layer, outside: Place, *, index: int) -> Place:
 
 
 @cache
-def alike(mix_id: str, count: int, *, layers: int) -> tuple[int, ...]:
+def alike(mix: GgufMix, count: int, *, layers: int) -> tuple[int, ...]:
     """For each of so many layers of a tower the first that the rules of a mix treat like it.
 
     `layers`: of the model's trunk, whose eighths the rules speak of.
     """
-    rules = mixes()[mix_id.removeprefix(GGUF)].rules
-    asked = [_parts(one) for one in {one for rule in rules for one in rule.when}]
+    asked = [_parts(one) for one in {one for rule in mix.rules for one in rule.when}]
     laws = [(_BY_INDEX[name], number) for name, number in asked if name in _BY_INDEX]
     first: dict[tuple[bool, ...], int] = {}
     return tuple(
@@ -116,24 +116,24 @@ def tensor_type(weight: Weight, mix: GgufMix, *, where: Place) -> str:
         return where.kept
     chosen = mix.base
     role = "attn.qkv" if where.fused and weight.role in {"attn.q", "attn.k", "attn.v"} else weight.role
-    for rule in _rules_of(mix.id, role, tied=where.tied):
+    for rule in _rules_of(mix, role, tied=where.tied):
         if (not rule.was or chosen in rule.was) and all(_holds(one, where) for one in rule.when):
             chosen = rule.type
     width = weight.shape[-1]
-    if width % ggml_types()[chosen].block_elems == 0:
+    if width % mix.types[chosen].block_elems == 0:
         return chosen
     second = _FALLBACKS.get(chosen, _FALLBACK)
     return second if width % _SMALL_BLOCK == 0 else "F16"
 
 
 @cache
-def _rules_of(mix_id: str, role: str, *, tied: bool) -> tuple[Rule, ...]:
+def _rules_of(mix: GgufMix, role: str, *, tied: bool) -> tuple[Rule, ...]:
     """The rules of a mix that speak of a role; a tied table is also the output."""
     group = role.partition(".")[0]
     names = {_TENSORS.get(role), "exps" if group == "expert" else "beside", group}
     names |= {"exps_down"} if role == "expert.down" else set()
     names |= {"output"} if role == "embed" and tied else set()
-    return tuple(rule for rule in mixes()[mix_id.removeprefix(GGUF)].rules if rule.tensor in names)
+    return tuple(rule for rule in mix.rules if rule.tensor in names)
 
 
 def more_bits(index: int, layers: int) -> bool:

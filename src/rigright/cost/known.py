@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
 from typing import Any
@@ -12,15 +12,10 @@ import numpy as np
 
 from rigright.arch.record import Arch, Mix
 from rigright.base.record import dataclass, replace
-from rigright.base.tables import DATA
 from rigright.cost.memory_kv import unlike_layers
 from rigright.demand import Numbers
-from rigright.facts.anchors import ANY, Anchor, RunCase, anchors
-from rigright.facts.chips import Chip, by_id
-from rigright.facts.classes import class_of, kin_of
-from rigright.facts.corrections import corrections
+from rigright.facts.anchors import ANY, RunCase
 from rigright.facts.engines import Engine
-from rigright.facts.hosts import CPU
 
 NOTHING, KIN, CLASS, CHIP = range(4)  # what was measured of a chip: not even its kin, kin, class, itself
 NEVER, ELSEWHERE, TRAVELLED = range(3)  # and of an engine: see `engine_level`
@@ -41,6 +36,7 @@ class Known:
     source: Numbers = True  # whether who measures is one whose runs taught; a stranger's never did
     shift: Mapping[str, Numbers] = field(default_factory=dict)  # by the user's own runs, by figure: a factor,
     narrow: Mapping[str, Numbers] = field(default_factory=dict)  # and how much of the band's width is left
+    bands: Mapping[str, Any] = field(default_factory=dict)  # by figure: terms of its band; none were tested
 
     def least(self) -> int:
         """The place of the chip that least was measured of."""
@@ -56,6 +52,7 @@ class Known:
             source=self.source,
             shift={figure: np.asarray(shift)[chips] for figure, shift in self.shift.items()},
             narrow={figure: np.asarray(narrow)[chips] for figure, narrow in self.narrow.items()},
+            bands=self.bands,
         )
 
 
@@ -80,47 +77,6 @@ def ran(arch: Arch, *, engine: Engine | str = "", source: str | None = None, cas
     return replace(what, engine=engine.id, backends=built)
 
 
-def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
-    """What was measured of each chip, of the engine, of the model."""
-    engine = what.engine
-    seen = bands_of(subject).get("seen", {})
-    own = [one for one in anchors() if one.subject == subject and one.engine in {"", engine}]
-    placed = _placed(own, chips, what=what) if own else {}
-    return Known(
-        chip=np.array([_chip_level(chip, seen) for chip in chips]),
-        engine=np.array([_engine_level(chip, what, seen=seen) for chip in chips]),
-        kind=not what.kind or what.kind in seen.get("kinds", ()),
-        model=not what.model or what.model in seen.get("models", ()),
-        source=source_family(what.source) in seen.get("sources", ()),
-        shift={name: np.array([shift for shift, _ in each]) for name, each in placed.items()},
-        narrow={name: np.array([narrow for _, narrow in each]) for name, each in placed.items()},
-    )
-
-
-def _placed(
-    own: Sequence[Anchor], chips: Sequence[Chip], *, what: Ran
-) -> dict[str, list[tuple[float, float]]]:
-    """By figure: where the user's own runs put each chip, and what they leave of its band."""
-    from rigright.cost.anchored import moved
-
-    return {
-        figure: [
-            moved(
-                [one for one in own if one.figure == figure and one.chip == chip.id],
-                model=what.model,
-                asked=what.case,
-            )
-            for chip in chips
-        ]
-        for figure in sorted({one.figure for one in own})
-    }
-
-
-def known_of_one(subject: str, chip: Chip, *, what: Ran) -> Known:
-    """The same of a single chip, as plain numbers."""
-    return known_of(subject, (chip,), what=what).at(0)
-
-
 def source_family(source: str) -> str:
     """Who measures, whatever page and round: what stands before the page, less the number of a round."""
     return _ROUND.sub("", source.partition(":")[0].partition("@")[0].strip().lower()).rpartition("/")[2]
@@ -141,13 +97,6 @@ def kind_of(arch: Arch) -> str:
     return "+".join(one for one in found if one)
 
 
-@cache
-def bands_of(subject: str) -> Mapping[str, Any]:
-    """The bands of a subject; empty where none were ever tested."""
-    name = f"bands_{subject}"
-    return corrections(name) if (DATA / "corrections" / f"{name}.toml").is_file() else {}
-
-
 def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:
     """What was measured of an engine, seen from a chip; `ran`: the chips it ran on, and their kin.
 
@@ -156,24 +105,3 @@ def engine_level(chip: str, kin: str, *, ran: Mapping[str, str]) -> int:
     if chip in ran or (len(ran) >= SEVERAL and kin in ran.values()):
         return TRAVELLED
     return ELSEWHERE if ran else NEVER
-
-
-def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
-    own, classes = class_of(chip), seen.get("classes", ())
-    known = own.id in classes
-    # no term is of one processor alone
-    if (known and chip.vendor == CPU) or chip.id in seen.get("chips", ()):
-        return CHIP
-    return CLASS if known else KIN if own.kin in map(kin_of, classes) else NOTHING
-
-
-def _engine_level(chip: Chip, what: Ran, *, seen: Mapping[str, Any]) -> int:
-    engines, engine = seen.get("engines", {}), what.engine
-    ran = engines.get(f"{engine} {what.backends.get(chip.vendor, '')}", engines.get(engine, ()))
-    if ran and chip.vendor == CPU:
-        return TRAVELLED  # of processors there are too many to list: it ran on each class of them
-    every = by_id()
-    if not engine or (chip.id in ran and chip.id in every):
-        return TRAVELLED
-    kins = {name: class_of(every[name]).kin for name in ran if name in every}
-    return engine_level(chip.id, class_of(chip).kin, ran=kins)

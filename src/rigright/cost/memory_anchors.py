@@ -7,13 +7,14 @@ model. A training's peak corrects what comes and goes within a step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.demand import Numbers, Training
-from rigright.facts.anchors import RunCase, anchors
+from rigright.facts.anchors import Anchor, RunCase
 
 SERVING, TRAINING = "memory_serving", "memory_training"
 STEP, BESIDE, GRAPHS, ALL = "activations", "beside tensors", "CUDA graphs", "beside weights"
@@ -31,11 +32,8 @@ class OwnMemory:
 NONE = OwnMemory()
 
 
-def own_memory(subject: str, *, engine: str, chip: str, model: str, case: RunCase) -> OwnMemory:
-    """What own runs say of an engine on a chip, of a model there, near a case."""
-    own = [
-        one for one in anchors() if one.subject == subject and one.engine == engine and one.chip in {chip, ""}
-    ]
+def own_memory(own: Sequence[Anchor], *, model: str, case: RunCase) -> OwnMemory:
+    """What own runs of an engine on a chip say of a model there, near a case."""
     if not own:
         return NONE
     from rigright.cost.anchored import moved

@@ -7,21 +7,21 @@ from typing import Any
 
 from rigright.arch.record import Arch
 from rigright.cost.memory_serving import Bound, ServingMemory, Work, layer_bytes, stage_memories, works_of
-from rigright.cost.memory_settings import Device
+from rigright.cost.memory_settings import Device, Start
 from rigright.cost.memory_split import split_by_free, split_layers
 from rigright.cost.weights import WeightBytes
-from rigright.demand import Layout, Serving
+from rigright.demand import Layout
 
 
 def dealt_bounds(
-    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, devices: Sequence[Device]
 ) -> tuple[Bound, ...]:
     """First and past-last layer of each card: by free memory; where that overfills one, all filled alike.
 
     llama.cpp deals them anew by itself since December 2025 (`--fit`); before, and elsewhere, a person does.
     """
     usual = usual_bounds(arch, devices)
-    asked: dict[str, Any] = {"serving": serving, "layout": layout}
+    asked: dict[str, Any] = {"start": start, "layout": layout}
     works = works_of(arch, devices=devices, **asked)
     held = stage_memories(arch, weights, places=list(zip(devices, usual, strict=True)), works=works, **asked)
     if all(bool(memory.fits) for memory in held):
@@ -30,10 +30,10 @@ def dealt_bounds(
 
 
 def dealt_memories(
-    arch: Arch, weights: WeightBytes, *, serving: Serving, layout: Layout, devices: Sequence[Device]
+    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, devices: Sequence[Device]
 ) -> tuple[ServingMemory, ...]:
     """Memory of each card with its layers so dealt."""
-    asked: dict[str, Any] = {"serving": serving, "layout": layout}
+    asked: dict[str, Any] = {"start": start, "layout": layout}
     asked["works"] = works_of(arch, devices=devices, **asked)
     usual = list(zip(devices, usual_bounds(arch, devices), strict=True))
     held = stage_memories(arch, weights, places=usual, **asked)
@@ -47,15 +47,15 @@ def _filled_alike(
     arch: Arch,
     weights: WeightBytes,
     *,
-    serving: Serving,
+    start: Start,
     layout: Layout,
     devices: Sequence[Device],
     works: Mapping[Device, Work],
 ) -> tuple[Bound, ...]:
     count = len(arch.trunk.layers)
-    costs = layer_bytes(arch, weights, serving=serving, work=works[devices[0]])
+    costs = layer_bytes(arch, weights, work=works[devices[0]])
     empty = [(device, (0, 0)) for device in devices]
-    bare = stage_memories(arch, weights, serving=serving, layout=layout, places=empty, works=works)
+    bare = stage_memories(arch, weights, start=start, layout=layout, places=empty, works=works)
     room = [float(memory.spare_bytes) for memory in bare]
     room[-1] += costs[-1]  # the head is dealt out with the layers
     return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))

@@ -11,10 +11,10 @@ import numpy as np
 from rigright.arch.record import Arch, Cut
 from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import MIB
-from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, SERVING, STEP, OwnMemory, largest, own_memory
+from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, OwnMemory, largest, own_memory
 from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers
 from rigright.cost.memory_pages import Ask, Held, held
-from rigright.cost.memory_settings import Device, Settings, settle
+from rigright.cost.memory_settings import Device, Settings, Start, settle
 from rigright.cost.memory_stages import Stage, stages, unlike_stages
 from rigright.cost.memory_step import (
     FP32_BYTES,
@@ -31,9 +31,7 @@ from rigright.cost.shards import share
 from rigright.cost.weights import WeightBytes, on_cards
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
-from rigright.facts.engines import Engine, find_engine
-from rigright.facts.formats import GgufMix, find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.engines import Engine
 
 Bound = tuple[int, int]  # first and past-last layer
 
@@ -119,7 +117,7 @@ def serving_memory(
     arch: Arch,
     weights: WeightBytes,
     *,
-    serving: Serving,
+    start: Start,
     layout: Layout,
     device: Device,
     on_card: bool = False,
@@ -128,7 +126,7 @@ def serving_memory(
 
     `on_card`: without what the engine leaves on the host; else all weights, as its log counts them.
     """
-    ranks = rank_memories(arch, weights, serving=serving, layout=layout, device=device, on_card=on_card)
+    ranks = rank_memories(arch, weights, start=start, layout=layout, device=device, on_card=on_card)
     return reduce(less_spare, ranks)
 
 
@@ -136,14 +134,14 @@ def rank_memories(
     arch: Arch,
     weights: WeightBytes,
     *,
-    serving: Serving,
+    start: Start,
     layout: Layout,
     device: Device,
     on_card: bool = False,
 ) -> list[ServingMemory]:
     """Memory of a rank of each stage that differs: what has least to spare holds not always fewest tokens."""
-    weights = on_cards(weights, serving.offload)
-    work = _work(arch, serving, layout=layout, device=device)
+    weights = on_cards(weights, start.serving.offload)
+    work = _work(arch, start, layout=layout, device=device)
     host_embed = on_card and work.engine.host_embed
     found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed, split=work.engine.split)
     return [_rank(work, stage) for stage in found]
@@ -153,7 +151,7 @@ def stage_memories(
     arch: Arch,
     weights: WeightBytes,
     *,
-    serving: Serving,
+    start: Start,
     layout: Layout,
     places: Sequence[tuple[Device, Bound]],
     works: Mapping[Device, Work] | None = None,
@@ -162,26 +160,24 @@ def stage_memories(
 
     `works`: what `works_of` says of these cards, for who asks for several ways to deal layers out to them.
     """
-    host_embed = find_engine(serving.engine).host_embed
-    weights = on_cards(weights, serving.offload)
+    host_embed = start.engine.host_embed
+    weights = on_cards(weights, start.serving.offload)
     found = stages(arch, weights, bounds=tuple(bound for _, bound in places), host_embed=host_embed)
-    works = works or works_of(arch, serving=serving, layout=layout, devices=[device for device, _ in places])
+    works = works or works_of(arch, start=start, layout=layout, devices=[device for device, _ in places])
     return tuple(_rank(works[device], stage) for (device, _), stage in zip(places, found, strict=True))
 
 
-def works_of(
-    arch: Arch, *, serving: Serving, layout: Layout, devices: Sequence[Device]
-) -> dict[Device, Work]:
+def works_of(arch: Arch, *, start: Start, layout: Layout, devices: Sequence[Device]) -> dict[Device, Work]:
     """What each card has to do, whatever layers it holds."""
-    return {device: _work(arch, serving, layout=layout, device=device) for device in dict.fromkeys(devices)}
+    return {device: _work(arch, start, layout=layout, device=device) for device in dict.fromkeys(devices)}
 
 
-def layer_bytes(arch: Arch, weights: WeightBytes, *, serving: Serving, work: Work) -> list[float]:
+def layer_bytes(arch: Arch, weights: WeightBytes, *, work: Work) -> list[float]:
     """What each layer costs where layers are dealt out to cards; the head comes last, as one more."""
     kinds = list(lanes(arch))
     alone = [np.array([float(kind is one) for kind in kinds]) for one in kinds]
     cost = dict(zip(kinds, (float(_held(work, counts).need_bytes) for counts in alone), strict=True))
-    weights = on_cards(weights, serving.offload)
+    weights = on_cards(weights, work.serving.offload)
     return [
         sum(by_cut.values()) + sum(cost[mixer] for mixer in mixers_of(layer)) * (place >= weights.in_ram)
         for place, (layer, by_cut) in enumerate(zip(arch.trunk.layers, weights.layers, strict=True))
@@ -207,8 +203,8 @@ class Work:
     own: OwnMemory  # starts that the user measured
 
 
-def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> Work:
-    engine = find_engine(serving.engine)
+def _work(arch: Arch, start: Start, *, layout: Layout, device: Device) -> Work:
+    serving, engine = start.serving, start.engine
     if serving.weights == "fp32":
         engine = replace(engine, element_bytes=FP32_BYTES)
     if serving.flash is not None:
@@ -222,11 +218,9 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> Wo
         context_tok=serving.context_tok,
         batch=np.ceil(np.asarray(serving.batch, dtype=float) / replicas),
         budget_tok=settings.budget_tok,
-        element_bytes=find_kv_format(serving.kv).element_bytes,
+        element_bytes=start.kv_elem_bytes,
     )
     case = _start(serving, layout, settings=settings)
-    form = find_format(serving.weights)
-    unpack = 0.0 if isinstance(form, GgufMix) else form.unpack_bytes
     kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
     forward, sampler = _moments(arch, engine, settings=settings, serving=serving, layout=layout, ask=ask)
     return Work(
@@ -245,9 +239,9 @@ def _work(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> Wo
         ),
         forward_bytes=forward,
         sampler_bytes=sampler,
-        unpacked_bytes=unpacked_bytes(arch, layout, element_bytes=unpack),
+        unpacked_bytes=unpacked_bytes(arch, layout, element_bytes=start.unpack_bytes),
         case=case,
-        own=own_memory(SERVING, engine=engine.id, chip=device.chip, model=arch.name, case=case),
+        own=own_memory(device.own, model=arch.name, case=case),
     )
 
 
@@ -377,9 +371,9 @@ def _start(serving: Serving, layout: Layout, *, settings: Settings) -> RunCase:
     )
 
 
-def start_of(arch: Arch, serving: Serving, *, layout: Layout, device: Device) -> RunCase:
+def case_of(arch: Arch, start: Start, *, layout: Layout, device: Device) -> RunCase:
     """How an engine is started, as own starts are told apart."""
-    return _work(arch, serving, layout=layout, device=device).case
+    return _work(arch, start, layout=layout, device=device).case
 
 
 def _anchored(work: Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple[Numbers, Numbers, Numbers]]:

@@ -9,6 +9,7 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.base.units import KIB, MIB
 from rigright.demand import Layout, Numbers, Serving
+from rigright.facts.anchors import Anchor
 from rigright.facts.engines import Engine
 
 
@@ -31,6 +32,17 @@ class Device:
     slack_bytes: float = 0.0  # libraries and fragments: on the device, in no tensor
     chip: str = ""
     capability: str = ""  # what its maker calls its generation of instructions: "9" of "9.0"
+    own: tuple[Anchor, ...] = ()  # starts of this engine on such a card that the user measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How an engine is started: what was asked, and what is tabulated of it."""
+
+    serving: Serving
+    engine: Engine
+    kv_elem_bytes: float  # of an element of the cache
+    unpack_bytes: float  # for an element of the matrix that a format unpacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,19 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
-from rigright.facts.corrections import corrections
 from rigright.facts.hosts import CPU
-from rigright.facts.prices import host_around
 
 SUBJECT = "power"
 SERVER_CARDS = 8  # of a server whose cards are rented out one by one
 BOARDS = frozenset({"baseboard", "used-baseboard"})  # hosts of chips on boards of their own kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerTerms:
+    """Chips in their order, and what was fitted of the watts of such chips and hosts."""
+
+    chips: tuple[Chip, ...]
+    tables: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +50,11 @@ class Draw:
     high: Numbers
 
 
-def busy_in(phase: str) -> Busy:
-    """What a phase usually keeps in use: "idle", "decode", "serve", "prefill", "training", "image"."""
-    found = corrections(SUBJECT)["phases"][phase]
-    return Busy(compute=found["compute"], work=found["work"])
-
-
-def draw_w(
-    chips: Sequence[Chip], busy: Busy, *, at: Numbers | None = None, tables: Mapping[str, Any] | None = None
-) -> Draw:
+def draw_w(power: PowerTerms, busy: Busy, *, at: Numbers | None = None) -> Draw:
     """Watts of each chip. nan: nobody says what it is rated."""
-    told = (corrections(SUBJECT) if tables is None else tables)["chips"]
-    terms = [terms_of(told, chip) for chip in chips]
+    terms = [chip.terms_in(power.tables["chips"]) for chip in power.chips]
     term = {name: _column(terms, name, at=at) for name in ("idle", "awake", "compute", "work", "low", "high")}
-    rated = np.array([chip.tdp_w if chip.tdp_w is not None else np.nan for chip in chips])
+    rated = np.array([chip.tdp_w if chip.tdp_w is not None else np.nan for chip in power.chips])
     rated = rated if at is None else rated[at]
     used = term["awake"] + term["compute"] * busy.compute + term["work"] * busy.work
     working = rated * np.minimum(term["idle"] + used, 1.0)
@@ -67,29 +63,24 @@ def draw_w(
     return Draw(value=value, low=value * term["low"], high=high)
 
 
-def band_of(chip: Chip) -> tuple[float, float]:
-    """Low and high of a chip's watts, as multiples of what is estimated; its rating cuts the high end."""
-    terms = terms_of(corrections(SUBJECT)["chips"], chip)
-    return float(terms["low"]), float(terms["high"])
-
-
 def machine_w(
-    chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, idle: Numbers = 0, boxes: Numbers = 1,
+    power: PowerTerms, drawn: Draw, *, count: Numbers = 1, idle: Numbers = 0, boxes: Numbers = 1,
     at: Numbers | None = None,
 ) -> Draw:  # fmt: skip
     """Watts at the wall of machines that hold `count` chips of a kind, and `idle` ones, in `boxes` boxes."""
-    cards = _together(drawn, draw_w(chips, AT_REST, at=at), count=count, idle=idle)
-    return _around([_host(chip) for chip in chips], cards, boxes=boxes, at=at)
+    cards = _together(drawn, draw_w(power, AT_REST, at=at), count=count, idle=idle)
+    hosts = [_host(chip, power.tables["hosts"]) for chip in power.chips]
+    return _around(hosts, cards, boxes=boxes, at=at)
 
 
 def rented_w(
-    chips: Sequence[Chip], drawn: Draw, *, count: Numbers = 1, idle: Numbers = 0, at: Numbers | None = None
+    power: PowerTerms, drawn: Draw, *, count: Numbers = 1, idle: Numbers = 0, at: Numbers | None = None
 ) -> Draw:
     """The same of cards that are rented: their share of a full server, and no machine of their own."""
-    hosts = [_host(chip, served=True) for chip in chips]
-    held = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in chips])
+    hosts = [_host(chip, power.tables["hosts"], served=True) for chip in power.chips]
+    held = np.array([1.0 if chip.unified_memory else SERVER_CARDS for chip in power.chips])
     boxes = (count + idle) / (held if at is None else held[at])
-    cards = _together(drawn, draw_w(chips, AT_REST, at=at), count=count, idle=idle)
+    cards = _together(drawn, draw_w(power, AT_REST, at=at), count=count, idle=idle)
     return _around(hosts, cards, boxes=boxes, at=at)
 
 
@@ -105,15 +96,9 @@ def _around(hosts: Sequence[Mapping[str, float]], cards: Draw, *, boxes: Numbers
     return Draw(value=cards.value + around, low=cards.low + around * low, high=cards.high + around * high)
 
 
-def pue_of(place: str) -> float:
-    """What a building draws for each watt: "home", "office", "datacenter", "hyperscale"."""
-    return float(corrections(SUBJECT)["pue"][place])
-
-
-def _host(chip: Chip, *, served: bool = False) -> Mapping[str, float]:
+def _host(chip: Chip, hosts: Mapping[str, Any], *, served: bool = False) -> Mapping[str, float]:
     """What stands around a chip: the host that is priced for it; `served`: a server in any case."""
-    hosts: Mapping[str, Any] = corrections(SUBJECT)["hosts"]
-    around = None if chip.vendor == CPU else host_around(chip)
+    around = None if chip.vendor == CPU else chip.around
     if around in BOARDS and chip.segment == "datacenter":
         return dict(hosts["module"])
     if chip.unified_memory:

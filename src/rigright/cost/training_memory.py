@@ -12,16 +12,14 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import GIB
-from rigright.cost.memory_anchors import PEAK, TRAINING, own_memory, trained_case
+from rigright.cost.memory_anchors import PEAK, OwnMemory
 from rigright.cost.training_acts import Acts, activations
 from rigright.cost.training_params import adapter_states, frozen_bytes, full_states, unit_bytes
-from rigright.cost.training_setup import Setup, set_up
+from rigright.cost.training_setup import Setup
 from rigright.cost.training_stages import Stage, micro_batches, stage_of
 from rigright.cost.training_states import States
-from rigright.cost.training_towers import bystander_bytes, trunk_of, untied
-from rigright.demand import Layout, Numbers, Training
-from rigright.facts.anchors import unmoved
-from rigright.facts.corrections import corrections
+from rigright.cost.training_towers import bystander_bytes, untied
+from rigright.demand import Layout, Numbers
 
 PARTS = (
     "frozen",
@@ -80,20 +78,12 @@ class TrainingMemory:
         return _passing(self.parts)
 
 
-@unmoved
-def memory_of_all(arch: Arch, training: Training, *, layout: Layout) -> TrainingMemory:
-    """Memory of every stage of one layout, of one training."""
-    return training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
-
-
-def training_memory(
-    arch: Arch, training: Training, *, layout: Layout, stage: Numbers = 0, terms: Terms | None = None
+def rank_memory(
+    arch: Arch, setup: Setup, *, layout: Layout, stage: Numbers, terms: Terms, own: OwnMemory
 ) -> TrainingMemory:
-    """Memory of the ranks of one stage (0 is the first; an array asks for many)."""
-    setup = set_up(training, hidden=trunk_of(arch).hidden)
+    """Memory of the ranks of one stage (0 is the first; an array asks for many); `own`: peaks of own runs."""
     arch = untied(arch) if setup.trainer.unties else arch
     here = stage_of(arch, setup, layout=layout, index=stage)
-    terms = terms or corrections("memory_training")["terms"]
     # states of what learns, and what is frozen beside it
     idle = bystander_bytes(here.arch) * here.first
     if here.setup.full:
@@ -103,13 +93,6 @@ def training_memory(
         states = _Held(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
     held, host = _offloaded(setup, states)
     phases = _phases(here, held, acts=activations(here))
-    own = own_memory(
-        TRAINING,
-        engine=setup.trainer.program or setup.trainer.id,
-        chip="",
-        model=arch.name,
-        case=trained_case(training),
-    )
     phases = {name: _moved(parts, own.shift.get(PEAK, 1.0)) for name, parts in phases.items()}
     totals = {name: sum(parts.values(), start=np.zeros(())) for name, parts in phases.items()}
     allocated = np.maximum.reduce(np.broadcast_arrays(*totals.values()))
@@ -117,7 +100,7 @@ def training_memory(
     # CUDA context, and NCCL where ranks talk
     ranks = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.dp) * np.asarray(layout.cp)
     context = (terms["context_gib"] + np.where(ranks > 1, terms["collectives_gib"], 0)) * GIB
-    on_nvme = training.offload.endswith("nvme")
+    on_nvme = setup.training.offload.endswith("nvme")
     return TrainingMemory(
         by_phase=phases,
         phases=totals,

@@ -10,11 +10,10 @@ import numpy as np
 from rigright.arch.record import Arch, Cut, Layer
 from rigright.cost.shards import share
 from rigright.cost.training_adapters import halves, is_target
-from rigright.cost.training_setup import Setup
 from rigright.cost.training_stages import Stage
 from rigright.cost.training_states import Group, Ranks, States, groups_of, summed, trained_states
 from rigright.cost.training_towers import PLAIN_BYTES, is_entry, kv_heads_of, learners, trunk_of
-from rigright.cost.weights import ByCut, weigh
+from rigright.cost.weights import ByCut, Form, stored
 from rigright.demand import Numbers
 
 MAGNITUDE = "dora"  # DoRA learns one magnitude an output beside A and B
@@ -88,8 +87,8 @@ def adapter_groups(layer: Layer, targets: str, *, scaled: bool, half: bool) -> t
 
 def frozen_bytes(stage: Stage) -> Numbers:
     """Bytes of a base that does not learn, in its format, divided where it is gathered."""
-    weighed, ranks = weigh(stage.arch, base_format(stage.setup)), _ranks(stage)
-    by_layer = _frozen_layers(stage.arch, base_format(stage.setup))
+    weighed, ranks = stored(stage.arch, stage.setup.base), _ranks(stage)
+    by_layer = _frozen_layers(stage.arch, stage.setup.base)
 
     def of(by_cut: ByCut) -> Numbers:
         sizes = (
@@ -110,10 +109,10 @@ def frozen_bytes(stage: Stage) -> Numbers:
 
 
 @cache
-def _frozen_layers(arch: Arch, format_id: str) -> dict[Layer, ByCut]:
+def _frozen_layers(arch: Arch, form: Form) -> dict[Layer, ByCut]:
     trunk = trunk_of(arch)
     if trunk is arch.trunk:
-        return dict(zip(trunk.layers, weigh(arch, format_id).layers, strict=True))
+        return dict(zip(trunk.layers, stored(arch, form).layers, strict=True))
     plain = {
         layer: groups_of((weight, 1) for weight in layer.weights) for layer in dict.fromkeys(trunk.layers)
     }
@@ -123,24 +122,15 @@ def _frozen_layers(arch: Arch, format_id: str) -> dict[Layer, ByCut]:
     }
 
 
-def base_format(setup: Setup) -> str:
-    """The format a frozen base lies in."""
-    if setup.training.method == "qlora":
-        return setup.training.base
-    return "fp32" if setup.precision.param == MASTER_BYTES and not setup.gathered else "bf16"
-
-
 def unit_bytes(stage: Stage) -> Numbers:
     """The largest layer, whole, and what stays gathered around the layers."""
     setup, kv_heads = stage.setup, kv_heads_of(stage.arch)
-    plain = "fp32" if setup.precision.gather == MASTER_BYTES else "bf16"
-    form = setup.training.base if setup.training.method == "qlora" else plain
-    weighed = weigh(stage.arch, form)
+    weighed = stored(stage.arch, setup.whole)
 
     def of(by_cut: ByCut) -> Numbers:
         sizes = (size * share(cut, stage.layout, kv_heads=kv_heads) for cut, size in by_cut.items())
         return sum(sizes, start=np.zeros(()))
 
-    kinds = _frozen_layers(stage.arch, form).values()
+    kinds = _frozen_layers(stage.arch, setup.whole).values()
     largest = np.maximum.reduce([of(by_cut) for by_cut in kinds])
     return largest + of(weighed.entry) + of(weighed.exit)

@@ -1,4 +1,4 @@
-"""A training demand with every default filled in from the trainer's usual settings."""
+"""A training demand with every default filled in: the trainer's habits, precision and optimizer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,10 @@ from dataclasses import replace
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import say
-from rigright.cost.training_adapters import check_targets
 from rigright.cost.training_saved import Habit
+from rigright.cost.weights import Form
 from rigright.demand import Training
-from rigright.facts.training import (
-    Optimizer,
-    Precision,
-    Trainer,
-    find_optimizer,
-    find_precision,
-    find_trainer,
-)
+from rigright.facts.training import Optimizer, Precision, Trainer
 
 METHODS = ("full", "lora", "qlora", "dora")
 RECOMPUTES = ("none", "selective", "full")
@@ -36,6 +29,8 @@ class Setup:
     precision: Precision
     optimizer: Optimizer
     habit: Habit
+    base: Form  # of a base that does not learn
+    whole: Form  # of layers that are made whole
 
     @property
     def full(self) -> bool:
@@ -46,48 +41,6 @@ class Setup:
     def gathered(self) -> bool:
         """Whether parameters are divided and gathered layer by layer."""
         return self.training.sharding in GATHERED
-
-
-def set_up(training: Training, *, hidden: int) -> Setup:
-    """Fill in the defaults for a stream so wide; a word that is none of the known is an error."""
-    trainer = as_run(find_trainer(training.trainer), training)
-    usual = trainer.recompute_sharded if training.sharding in GATHERED and training.method != "full" else ""
-    recompute = training.recompute or usual or trainer.recompute
-    for field, known in (("method", METHODS), ("schedule", SCHEDULES), ("sharding", SHARDINGS)):
-        check_word(field, getattr(training, field), known=known)
-    check_word("offload", training.offload, known=OFFLOADS)
-    check_word("recompute", recompute, known=RECOMPUTES)
-    check_targets(training.targets)
-    precision = find_precision(training.precision or mixed_of(trainer, training.sharding))
-    # the stream between layers is fp32 where a 4-bit base was prepared by casting the rest
-    residual = (
-        max(precision.residual, trainer.frozen_residual)
-        if training.method == "qlora" and training.sharding not in GATHERED
-        else precision.residual
-    )
-    habit = Habit(
-        hidden=hidden,
-        compute=precision.compute,
-        residual=residual,
-        input=precision.input,
-        own_inputs=(precision.cast > 0 and precision.residual > precision.compute)
-        or (training.method == "qlora" and trainer.quantised_copies),
-        full=training.method == "full",
-        linear=training.method == "full" or (training.method == "qlora" and trainer.quantised_inputs),
-        targets=training.targets,
-        autocast=training.precision is None or "mixed" in training.precision,
-        flash=training.flash,
-        dropout=trainer.dropout if training.dropout is None else training.dropout,
-        recompute=recompute,
-        trainer=trainer,
-    )
-    return Setup(
-        training=training,
-        trainer=trainer,
-        precision=precision,
-        optimizer=find_optimizer(training.optimizer or trainer.optimizer),
-        habit=habit,
-    )
 
 
 def as_run(trainer: Trainer, training: Training) -> Trainer:

@@ -11,11 +11,11 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.cost.training_adapters import adapted
-from rigright.cost.training_setup import set_up
+from rigright.cost.training_setup import Setup
 from rigright.cost.training_stages import stage_edge
 from rigright.cost.training_time_links import exposed_s, held_elems, replicas_of, traffic
 from rigright.cost.training_time_parts import Case, Ways, ways
-from rigright.cost.training_time_rates import TrainingRates, training_rates
+from rigright.cost.training_time_rates import TrainingRates
 from rigright.cost.training_time_work import effort_of, model_flops_per_tok
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Numbers, Training
@@ -28,8 +28,6 @@ HOST_BYTES_PER_S = 20 * GIGA  # of states that one rank's share of a CPU works t
 NVME_BYTES_PER_S = 3 * GIGA  # and of a drive
 SECONDS_A_DAY = 86_400
 RANKS_OF_BOX = 8
-
-__all__ = ["TrainingRates", "TrainingTime", "days", "training_rates", "training_time"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +66,9 @@ def own_case(training: Training) -> RunCase:
     )
 
 
-def training_time(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
+def training_time(arch: Arch, setup: Setup, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
     """One step: as many micro-batches as it gathers, through all stages, and the optimizer."""
-    setup = set_up(training, hidden=trunk_of(arch).hidden)
+    training = setup.training
     effort = effort_of(arch, "" if setup.full else training.targets)
     tok = np.asarray(training.micro_batch, dtype=float) * training.seq_tok / np.asarray(layout.cp)
     case = Case(arch=arch, setup=setup, effort=effort, rates=rates, layout=layout, tok=tok)

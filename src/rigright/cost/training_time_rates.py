@@ -10,11 +10,8 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.cost.links import Wire
 from rigright.cost.training_setup import Setup
-from rigright.cost.wires import wire_of
 from rigright.demand import Numbers, Training
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
-from rigright.facts.corrections import corrections
 from rigright.facts.links import pcie_bytes_per_s
 
 SUBJECT = "speed_training"
@@ -65,13 +62,10 @@ def matmul_of(training: Training) -> str:
     return training.matmul or RECIPES.get(training.precision or "", PLAIN)
 
 
-def training_rates(
-    chips: Sequence[Chip], setup: Setup, *, terms: Terms | None = None, wire: Wire | None = None
-) -> TrainingRates:
+def reached(chips: Sequence[Chip], setup: Setup, *, terms: Terms, wire: Wire) -> TrainingRates:
     """The rates of chips, in their order, under a trainer and in a format of multiplications."""
-    tables = corrections(SUBJECT) if terms is None else terms
-    habits = trainer_terms(tables, setup)
-    found = [{**habits, **terms_of(tables["chips"], chip)} for chip in chips]
+    habits = trainer_terms(terms, setup)
+    found = [{**habits, **chip.terms_in(terms["chips"])} for chip in chips]
     formats = [_format(chip, matmul_of(setup.training)) for chip in chips]
     peaks = np.array([_peak(chip, name) for chip, name in zip(chips, formats, strict=True)])
     plain = np.array([_peak(chip, PLAIN) for chip in chips])
@@ -88,7 +82,7 @@ def training_rates(
         mem_bytes_per_s=np.array([chip.mem_bytes_per_s for chip in chips]) * _column(found, "memory"),
         pcie_bytes_per_s=np.array([_slot(chip) for chip in chips]) * _column(found, "pcie"),
         cast_bytes=_of_format(found, formats, term="cast"),
-        wire=wire_of(chips) if wire is None else wire,
+        wire=wire,
         **{name: _column(found, name) for name in SAME},
     )
 

@@ -8,13 +8,11 @@ independent error: squares of logarithms.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from rigright.base.record import dataclass, kept
-from rigright.base.tables import DATA, read_toml
 
 TAIL = 0.1  # of an 80 % band, on either side
 SLIGHT = 0.05  # logarithm: an input that moves a figure by less decides nothing
@@ -58,20 +56,6 @@ class Integrated:
     low: float
     high: float
     decides: Decides | None = None
-
-
-@cache
-def priors(work: str) -> Mapping[str, Prior]:
-    """What may be unsaid of a kind of work ("serving", "training", ...), by name."""
-    return {
-        name: Prior(
-            name=name,
-            values=tuple(row["values"]),
-            weights=tuple(row.get("weights", [1.0] * len(row["values"]))),
-            option=row.get("option", ""),
-        )
-        for name, row in read_toml(DATA / "unsaid.toml").get(work, {}).items()
-    }
 
 
 def integrated(

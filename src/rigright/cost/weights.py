@@ -13,18 +13,15 @@ from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
 from rigright.cost.gguf_mix import Place, alike, place, place_of, tensor_type
 from rigright.demand import Offload
-from rigright.facts import formats
-from rigright.facts.formats import Format, find_format, ggml_types
+from rigright.facts.formats import Format, GgufMix
 
 BITS = 8
 SCALE_BYTES = 4  # of one block that shares an fp32 scale
 ENTRY_PARTS = frozenset({"embed", "position", "patch"})
 FILED_TOGETHER = frozenset({"encoder", "decoder"})  # towers a GGUF file holds beside the trunk
 
-# tokens and merges in a GGUF file: 57 +- 5 B a token left over in 24 published sizes of Llama-3-70B files
-GGUF_BYTES_PER_TOKEN = 57
-
 ByCut = dict[Cut, float]
+Form = Format | GgufMix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,31 +70,10 @@ def on_cards(weights: WeightBytes, offload: Offload | None) -> WeightBytes:
 
 
 @kept
-def weights_bytes(arch: Arch, format_id: str) -> int:
-    """Bytes of all weights in a format, as an engine loads them."""
-    return round(weigh(arch, format_id).total_bytes)
-
-
-def file_bytes(arch: Arch, format_id: str) -> int:
-    """Bytes of the files: the weights and, in a GGUF, the vocabulary."""
-    vocabulary = (
-        arch.vocab * GGUF_BYTES_PER_TOKEN if isinstance(find_format(format_id), formats.GgufMix) else 0
-    )
-    return weights_bytes(arch, format_id) + vocabulary
-
-
-def file_band(arch: Arch, format_id: str, *, least_spread: float = 0.0) -> tuple[float, float]:
-    """Where four of five files of a format lie: with and without vocabulary, and as the mix is made."""
-    spread = max(find_format(format_id).spread, least_spread)
-    return weights_bytes(arch, format_id) * (1 - spread), file_bytes(arch, format_id) * (1 + spread)
-
-
-@kept
-def weigh(arch: Arch, format_id: str) -> WeightBytes:
+def stored(arch: Arch, form: Form) -> WeightBytes:
     """Bytes of every place of the model; a GGUF leaves vision and audio towers to a file of their own."""
-    form = find_format(format_id)
     law: _Uniform | _Mixed = (
-        _Mixed(arch, form) if isinstance(form, formats.GgufMix) else _Uniform(arch, form, has_experts(arch))
+        _Mixed(arch, form) if isinstance(form, GgufMix) else _Uniform(arch, form, has_experts(arch))
     )
     trunk = arch.trunk
     others = [tower for tower in arch.towers if tower is not trunk]
@@ -112,27 +88,25 @@ def weigh(arch: Arch, format_id: str) -> WeightBytes:
     )
 
 
-def tensors(arch: Arch, format_id: str) -> Iterator[tuple[Weight, Layer | None, float, int]]:
+def tensors(arch: Arch, form: Form) -> Iterator[tuple[Weight, Layer | None, float, int]]:
     """Every weight of the trunk, its layer (None: outside all), its bytes, and in how many layers it is."""
-    form, trunk = find_format(format_id), arch.trunk
-    outside, experts = place(arch), has_experts(arch)
-    for (index, layer), times in _unlike(arch, form, outside=outside):
+    trunk, experts = arch.trunk, has_experts(arch)
+    for (index, layer), times in _unlike(arch, form):
         for weight in trunk.outer if layer is None else layer.weights:
-            if isinstance(form, formats.GgufMix):
+            if isinstance(form, GgufMix):
+                outside = place(arch, form)
                 where = outside if layer is None else place_of(layer, outside, index=index)
-                yield weight, layer, _ggml_bytes(weight, tensor_type(weight, form, where=where)), times
+                yield weight, layer, _ggml_bytes(weight, form, where=where), times
             else:
                 around = _Around(trunk=True, experts=experts, latent=layer is not None and _is_latent(layer))
                 yield weight, layer, _uniform_bytes(form, weight, around=around), times
 
 
-def _unlike(
-    arch: Arch, form: Format | formats.GgufMix, *, outside: Place
-) -> Iterator[tuple[tuple[int, Layer | None], int]]:
+def _unlike(arch: Arch, form: Form) -> Iterator[tuple[tuple[int, Layer | None], int]]:
     """Layers that a format may store in another way, each with its first place and how many there are."""
     layers = arch.trunk.layers
-    mixed = isinstance(form, formats.GgufMix)
-    firsts = alike(form.id, len(layers), layers=outside.layers) if mixed else (0,) * len(layers)
+    mixed = isinstance(form, GgufMix)
+    firsts = alike(form, len(layers), layers=len(layers)) if mixed else (0,) * len(layers)
     unlike = {(first, id(layer)): layer for first, layer in zip(firsts, layers, strict=True)}
     times = Counter((first, id(layer)) for first, layer in zip(firsts, layers, strict=True))
     yield from (((first, layer), times[first, one]) for (first, one), layer in unlike.items())
@@ -178,13 +152,13 @@ class _Mixed:
     """A GGUF file type, which picks a type for each tensor."""
 
     arch: Arch
-    mix: formats.GgufMix
+    mix: GgufMix
 
     def layers(self, tower: Tower) -> tuple[ByCut, ...]:
         if not self._is_filed(tower):
             return ()
-        outside = place(self.arch)
-        firsts = alike(self.mix.id, len(tower.layers), layers=outside.layers)
+        outside = place(self.arch, self.mix)
+        firsts = alike(self.mix, len(tower.layers), layers=outside.layers)
         unlike = {(first, id(layer)): layer for first, layer in zip(firsts, tower.layers, strict=True)}
         sizes = {
             key: _mix_weights(self.mix, layer.weights, where=place_of(layer, outside, index=key[0]))
@@ -195,7 +169,7 @@ class _Mixed:
     def outer(self, tower: Tower, weights: Iterable[Weight]) -> ByCut:
         if not self._is_filed(tower):
             return {}
-        return _mix_weights(self.mix, tuple(weights), where=place(self.arch))
+        return _mix_weights(self.mix, tuple(weights), where=place(self.arch, self.mix))
 
     def _is_filed(self, tower: Tower) -> bool:
         return tower is self.arch.trunk or tower.name in FILED_TOGETHER
@@ -207,10 +181,8 @@ def _uniform_weights(form: Format, weights: tuple[Weight, ...], *, around: _Arou
 
 
 @cache
-def _mix_weights(mix: formats.GgufMix, weights: tuple[Weight, ...], *, where: Place) -> ByCut:
-    return _merged(
-        {weight.cut: _ggml_bytes(weight, tensor_type(weight, mix, where=where))} for weight in weights
-    )
+def _mix_weights(mix: GgufMix, weights: tuple[Weight, ...], *, where: Place) -> ByCut:
+    return _merged({weight.cut: _ggml_bytes(weight, mix, where=where)} for weight in weights)
 
 
 @kept
@@ -259,6 +231,6 @@ def _scale_bytes(form: Format, shape: tuple[int, ...]) -> float:
     )
 
 
-def _ggml_bytes(weight: Weight, type_name: str) -> float:
-    kind = ggml_types()[type_name]
+def _ggml_bytes(weight: Weight, mix: GgufMix, *, where: Place) -> float:
+    kind = mix.types[tensor_type(weight, mix, where=where)]
     return count.elems(weight) / kind.block_elems * kind.block_bytes * weight.copies

@@ -8,29 +8,18 @@ from typing import Any
 import numpy as np
 
 from rigright.cost.links import Wire
-from rigright.facts.chips import Chip
-from rigright.facts.corrections import corrections
-from rigright.facts.fabrics import ChipLinks, fabric_of
+from rigright.facts.fabrics import ChipLinks
 
-SUBJECT = "links"
 INNER = ("start_s", "hop_s", "low_share", "bulk_start_s", "lead", "crowd", "quick_share", "pair_start_s")
 
 
-def wire_of(
-    chips: Sequence[Chip], *, engine: str | None = None, tables: Mapping[str, Any] | None = None
+def wire_of_fabrics(
+    fabrics: Sequence[ChipLinks], *, engine: str | None = None, tables: Mapping[str, Any]
 ) -> Wire:
-    """The wires of chips as such chips usually stand, in their order: each figure an array over them.
+    """The wires of chips, in their order: each figure an array over them.
 
     An engine brings its own kernels for small sums (see links.toml); without one it is NCCL and its like.
     """
-    return wire_of_fabrics([fabric_of(chip) for chip in chips], engine=engine, tables=tables)
-
-
-def wire_of_fabrics(
-    fabrics: Sequence[ChipLinks], *, engine: str | None = None, tables: Mapping[str, Any] | None = None
-) -> Wire:
-    """The same of fabrics that somebody described: bridges, lanes, a network, cards of a box."""
-    tables = corrections(SUBJECT) if tables is None else tables
     inner = [_terms(tables["fabrics"], "all", fabric.kind, fabric.id) for fabric in fabrics]
     across = [_terms(tables["fabrics"], "all", fabric.box_id) for fabric in fabrics]
     outer = [_terms(tables["networks"], "all", fabric.network.kind) for fabric in fabrics]

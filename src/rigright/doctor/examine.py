@@ -119,22 +119,17 @@ def _of_plugins(taken: set[str]) -> dict[str, Check]:
     for plugin in plugins(CHECKS_ADDED):
         try:
             borne = [one for one in vars(loaded(plugin)).values() if isinstance(one, Check)]
+            if not borne:
+                raise DataError(say("{module} has no check", module=plugin.module))
         except (RigError, TypeError) as error:
             why = error.sentence if isinstance(error, RigError) else str(error)
             leave_out(plugin, say("its checks are"), why=why)
             continue
-        if not borne:
-            leave_out(plugin, say("its checks are"), why=say("{module} has no check", module=plugin.module))
         for one in borne:
-            if not _NAME.fullmatch(one.name):
-                leave_out(
-                    plugin,
-                    say("its check is"),
-                    why=say('"{name}" is not a valid check name', name=one.name[:80]),
-                )
-                continue
-            if one.name in taken:
-                why = say('check "{name}" already exists', name=one.name)
+            if not _NAME.fullmatch(one.name) or one.name in taken:
+                why = say('check "{name}" already exists', name=one.name[:80])
+                if one.name not in taken:
+                    why = say('"{name}" is not a valid check name', name=one.name[:80])
                 leave_out(plugin, say("its check is"), why=why)
                 continue
             taken.add(one.name)

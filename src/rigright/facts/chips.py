@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
-from rigright.base.plugin_tables import ADDED, read_facts
+from rigright.base.plugins import ADDED, read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, read_rows, scaled, text, whole, yes
 from rigright.base.tables import number as figure
 from rigright.base.units import GIB, GIGA, KILO, MIB, TERA
+from rigright.facts.classes import ChipClass, class_of
 
 _MILLI = 1 / KILO
 
@@ -33,6 +36,7 @@ class Chip:
     vendor: str
     segment: str  # "consumer", "workstation", "datacenter", "embedded", "soc"
     architecture: str
+    kind: ChipClass  # chips that reach as much of what is stated
     launch: str  # "2022-10"
     isa: str | None  # compute capability "9.0", or "gfx942", or "metal"
     mem_bytes: float  # as advertised: "80 GB" of a card is 80 GiB
@@ -108,6 +112,26 @@ class Chip:
         stated = self.training_flops_per_s or self.fp16_flops_per_s
         return None if stated is None else max(stated, self.fp32_flops_per_s or 0.0)
 
+    @property
+    def around(self) -> str | None:
+        """The kind of host that cards of it stand in; None where it is sold as a whole machine."""
+        if self.form in {"SoC", "soldered", "cloud only"}:
+            return None
+        if self.form == "module/SoC":
+            return "kit" if self.segment == "embedded" else None
+        if self.form == "superchip":
+            return "superchip"
+        if self.form.startswith("PCIe"):
+            return "server" if self.segment == "datacenter" and not self.ended else "desktop"
+        return "used-baseboard" if self.ended else "baseboard"
+
+    def terms_in(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Its fitted terms: its own before its class's, its class's before its kin's, then everybody's."""
+        merged: dict[str, Any] = {}
+        for key in ("all", self.kind.kin, self.kind.id, self.id):
+            merged.update(tables.get(key, {}))
+        return merged
+
 
 _COLUMNS = {
     "id": ("id", text),
@@ -176,7 +200,7 @@ _REQUIRED = (
 @cache
 def chips() -> tuple[Chip, ...]:
     """Every chip of the table, in its order."""
-    rows = read_facts("chips.csv", _READERS, required=_REQUIRED)
+    rows = read_facts("chips.csv", _READERS, required=_REQUIRED, unique=("id", "name", "pci_ids"))
     return tuple(_chip(row) for row in rows)
 
 
@@ -216,6 +240,7 @@ def _chip(row: Row) -> Chip:
     return Chip(
         **fields
         | {
+            "kind": class_of(fields["vendor"], fields["architecture"], segment=fields["segment"]),
             "mem_options_bytes": fields["mem_options_bytes"] or (),
             "mem_estimated": not seen,
             "mem_source": fields["mem_source"] or share.why,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_rows, text
-from rigright.facts.chips import Chip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +19,6 @@ class ChipClass:
     id: str
     kin: str  # the wider class it belongs to
 
-    def holds(self, chip: Chip) -> bool:
-        """Whether a chip is of it."""
-        return all(
-            getattr(self, name) in {None, getattr(chip, name)}
-            for name in ("vendor", "architecture", "segment")
-        )
-
 
 @cache
 def classes() -> tuple[ChipClass, ...]:
@@ -38,9 +29,15 @@ def classes() -> tuple[ChipClass, ...]:
 
 
 @cache
-def class_of(chip: Chip) -> ChipClass:
-    """The first class a chip is of; the last holds all."""
-    return next(one for one in classes() if one.holds(chip))
+def class_of(vendor: str, architecture: str, *, segment: str) -> ChipClass:
+    """The first class such chips are of; the last holds all."""
+    return next(
+        one
+        for one in classes()
+        if one.vendor in {None, vendor}
+        and one.architecture in {None, architecture}
+        and one.segment in {None, segment}
+    )
 
 
 def kin_of(name: str) -> str:
@@ -51,12 +48,3 @@ def kin_of(name: str) -> str:
 @cache
 def _kins() -> Mapping[str, str]:
     return {one.id: one.kin for one in reversed(classes())}
-
-
-def terms_of(tables: Mapping[str, Mapping[str, Any]], chip: Chip) -> dict[str, Any]:
-    """The terms of a chip: its own before its class's, its class's before its kin's, then everybody's."""
-    kind = class_of(chip)
-    merged: dict[str, Any] = {}
-    for key in ("all", kind.kin, kind.id, chip.id):
-        merged.update(tables.get(key, {}))
-    return merged

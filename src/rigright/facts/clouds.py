@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from rigright.base.plugin_tables import read_facts
+from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, TERA
 from rigright.base.words import Bilingual
+from rigright.facts.chips import by_id
 
 BITS = 8
 
@@ -96,7 +97,7 @@ _REQUIRED = (
 def offers() -> tuple[Offer, ...]:
     """Every offer of the table, in its order."""
     readers = {column: reader for column, (_, reader) in _COLUMNS.items()}
-    rows = read_facts("clouds.csv", readers, required=_REQUIRED)
+    rows = read_facts("clouds.csv", readers, required=_REQUIRED, chips=by_id)
     return tuple(Offer(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
 
 

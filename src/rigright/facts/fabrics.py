@@ -10,7 +10,6 @@ from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, te
 from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.facts.chips import Chip
-from rigright.facts.classes import class_of
 from rigright.facts.links import BITS, pcie_bytes_per_s
 
 BOX_CHIPS = 8  # cards of a box where no fabric says
@@ -96,7 +95,7 @@ def wirings() -> dict[str, Wiring]:
 @cache
 def wiring_of(chip: Chip) -> Wiring:
     """The narrowest row about a chip."""
-    kind = class_of(chip)
+    kind = chip.kind
     names = (
         chip.id,
         f"{kind.id} {chip.segment}",

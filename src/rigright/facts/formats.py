@@ -87,11 +87,16 @@ class GgufMix:
     spread: float  # half the width of the 80 % band of sizes, relative
     source: str
     rules: tuple[Rule, ...]
+    types: dict[str, Ggml]  # that its rules speak of, by name
+    fused: frozenset[str]  # families whose files hold query, key and value as one tensor
+
+    def __hash__(self) -> int:
+        return hash(self.id)  # its types have none
 
     @property
     def bits_per_weight(self) -> float:
         """Bits of one weight in a matrix, its scales included."""
-        kind = ggml_types()[self.base]
+        kind = self.types[self.base]
         return kind.block_bytes * BITS / kind.block_elems
 
     @property
@@ -153,6 +158,8 @@ def mixes() -> dict[str, GgufMix]:
             spread=row["spread"],
             source=row["source"],
             rules=tuple(rule for rule in rules if row["mix"] in rule.mixes),
+            types=ggml_types(),
+            fused=fused_families(),
         )
         for row in rows
     }

@@ -8,6 +8,7 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIB, MEGA
 from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.facts.chips import Chip, memory_share
+from rigright.facts.classes import class_of
 from rigright.facts.cpus import CHANNEL_BYTES
 
 CPU_ID = "cpu-"  # how the id of a processor begins that works as a chip
@@ -105,6 +106,9 @@ def host_chip(host: Host, *, threads: int | None = None) -> Chip:
     flops = cores * host.cpu.base_hz * flops_per_cycle
     share = memory_share(CPU, "soc", mem_bytes=host.ram_bytes)
     name = f"dual {host.cpu.name}" if host.sockets > 1 else host.cpu.name
+    architecture = ("two sockets" if host.sockets > 1 else host.cpu.segment) + (
+        "" if known is None or known.dot8 else " without VNNI"
+    )
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return Chip(
         **dict.fromkeys(_UNTOLD),
@@ -112,8 +116,8 @@ def host_chip(host: Host, *, threads: int | None = None) -> Chip:
         name=f"{name} ({_gib(host.ram_bytes)} GB {host.ram_kind}-{host.transfers_per_s / MEGA:.0f})",
         vendor=CPU,
         segment="soc",
-        architecture=("two sockets" if host.sockets > 1 else host.cpu.segment)
-        + ("" if known is None or known.dot8 else " without VNNI"),
+        architecture=architecture,
+        kind=class_of(CPU, architecture, segment="soc"),
         launch="",
         isa="cpu",
         mem_bytes=host.ram_bytes,

@@ -1,4 +1,4 @@
-"""What the guides say wrong, names of software that are no more, and disks the guides name."""
+"""What the guides say wrong, and the right figures; a test computes them from our tables and laws."""
 
 from __future__ import annotations
 
@@ -6,55 +6,54 @@ from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.errors import AskError
-from rigright.base.tables import DATA, Row, read_rows, read_toml, scaled, text, whole
-from rigright.base.units import GIGA, TERA
-from rigright.base.words import say
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence, say
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value with its unit; a value that is a word has none."""
+
+    value: float | Sentence | None
+    unit: str = ""
+
+    @property
+    def shown(self) -> Sentence | str:
+        """For people: two or three leading digits, then the unit."""
+        if not isinstance(self.value, float):
+            return self.value or say("none")
+        whole = self.value == int(self.value) or abs(self.value) >= 1000
+        digits = 0 if whole else 1 if abs(self.value) >= 10 else 2
+        return f"{self.value:,.{digits}f} {self.unit}".strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Myth:
-    """One claim, the right statement with `{names}` for figures, and the laws that compute these."""
+    """One claim, and the right statement with `{names}` for figures."""
 
     id: int
     guide: str
     claim: str
     right: str
     source: str
-    figures: tuple[tuple[str, str], ...]
+    figures: dict[str, Figure]
 
 
 @cache
 def myths() -> tuple[Myth, ...]:
     """Every myth, in order."""
     rows = read_toml(DATA / "myths.toml")["myth"]
-    return tuple(Myth(**{**row, "figures": tuple(row.get("figures", {}).items())}) for row in rows)
-
-
-@cache
-def outdated() -> dict[str, Row]:
-    """Names of software, interfaces and habits that are no more, and what stands in their place."""
-    columns = ("id", "name", "since", "instead", "source", "as_of", "confidence")
-    rows = read_rows(
-        DATA / "outdated.csv", dict.fromkeys(columns, text), required=("id", "instead", "source")
+    return tuple(
+        Myth(**{**row, "figures": {name: _figure(cell) for name, cell in row["figures"].items()}})
+        for row in rows
     )
-    return {row["id"]: row for row in rows}
 
 
-@cache
-def disks() -> dict[str, Row]:
-    """Disks that the guides name."""
-    readers = {
-        "id": text,
-        "name": text,
-        "kind": text,
-        "pcie_gen": whole,
-        "size_tb": scaled(TERA),
-        "read_gb_per_s": scaled(GIGA),
-        "source": text,
-    }
-    rows = read_rows(DATA / "disks.csv", readers, required=("id", "name", "source"))
-    renamed = {"size_tb": "size_bytes", "read_gb_per_s": "read_bytes_per_s"}
-    return {row["id"]: {renamed.get(name, name): value for name, value in row.items()} for row in rows}
+def _figure(cell: float | str | list[float | str]) -> Figure:
+    """A cell of the table: a value, or a pair of a value and its unit."""
+    if isinstance(cell, list):
+        return Figure(float(cell[0]), str(cell[1]))
+    return Figure((Sentence(cell) if cell else None) if isinstance(cell, str) else float(cell))
 
 
 def find_myth(asked: str) -> Myth:

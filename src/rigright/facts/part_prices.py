@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from rigright.base.plugin_tables import read_facts
+from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text, whole
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 from functools import cache
 
-from rigright.base.plugin_tables import read_facts
+from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import number, scaled, text, whole
 from rigright.base.units import GIB
-from rigright.facts.chips import Chip
+from rigright.facts.chips import Chip, by_id
 
 STALE_DAYS = 180
 USED, OWN, OWN_USED, OWN_RENT = "used", "own", "own-used", "own-rent"
@@ -59,7 +59,7 @@ _READERS = {
 def prices() -> tuple[Price, ...]:
     """Every price of the table, in its order."""
     required = ("chip", "kind", "currency", "typical", "as_of", "source", "confidence")
-    rows = read_facts("prices.csv", _READERS, required=required)
+    rows = read_facts("prices.csv", _READERS, required=required, chips=by_id)
     return tuple(
         Price(mem_bytes=row["mem_gib"], **{name: row[name] for name in _READERS if name != "mem_gib"})
         for row in rows
@@ -123,16 +123,3 @@ def dated(as_of: str) -> date:
 def is_stale(as_of: str | None, today: date) -> bool:
     """Whether a price is too old to act on; one without a date is."""
     return as_of is None or (today - dated(as_of)).days > STALE_DAYS
-
-
-def host_around(chip: Chip) -> str | None:
-    """The kind of host that cards of a chip stand in; None where the chip is sold as a whole machine."""
-    if chip.form in {"SoC", "soldered", "cloud only"}:
-        return None
-    if chip.form == "module/SoC":
-        return "kit" if chip.segment == "embedded" else None
-    if chip.form == "superchip":
-        return "superchip"
-    if chip.form.startswith("PCIe"):
-        return "server" if chip.segment == "datacenter" and not chip.ended else "desktop"
-    return "used-baseboard" if chip.ended else "baseboard"

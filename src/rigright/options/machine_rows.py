@@ -96,7 +96,6 @@ ROWS: dict[str, Rows] = {
         row("slurm", "OPTIONS", bare=AUTO,
             text=say('over Slurm: options of srun such as --slurm="-p gpu -N 4"; bare: all idle nodes, or '
                      'this job')),
-        row("ray", "ADDRESS", bare=AUTO, text=say("over Ray: host:port of the head node")),
         row("kubernetes", "LABELS", bare=AUTO,
             text=say("from the logs of rigright pods, with kubectl; optional: their label selector")),
         row("from", "FOLDER", fields="from_folder",

@@ -147,7 +147,7 @@ WORK = (
     _row("batch", "N", read=parse_count,
          text=say("batch size over all GPUs: samples, or sequences at full context"),
          fields="global_batch batch", verbs=f"{PLANS} explain {RUNS}", works=ALL - TEXT,
-         works_in=(("explain", ALL),)),
+         works_in=(("explain", ALL),), bars="concurrency"),
 )  # fmt: skip
 ENGINE = (
     _row("engine", "NAME", read=names, text=say('inference engine: "vllm", "llama.cpp" ...'),

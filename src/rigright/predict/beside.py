@@ -17,19 +17,19 @@ from rigright.base.units import GIGA
 from rigright.choice.case import Case
 from rigright.choice.offload import in_ram
 from rigright.cost.estimate import Estimate
-from rigright.cost.speed.rates import SUBJECT, Rates, beside
-from rigright.cost.speed.reach import stream_terms
+from rigright.cost.speed.rates import Rates, beside
 from rigright.cost.speed.step import Pass, sent_bytes
-from rigright.cost.speed.work import InRam, Work, parted, work_of
+from rigright.cost.speed.work import InRam, Work, parted
 from rigright.demand import Layout, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.chips import Chip
-from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import Host, host_chip
 from rigright.predict.columns import blended
 from rigright.predict.served import Replicas, prompt_alone, served, server_rates, token_pass
-from rigright.predict.told import HYBRID, STREAMS, case_of, least_known, tell_known, unsaid
+from rigright.predict.told import HYBRID, case_of, least_known, tell_known, unsaid
+from rigright.terms.speed import speed_terms, stream_terms, with_streams
+from rigright.terms.stored import work_of
 
 USUAL_DISK_BYTES_PER_S = 3.0 * GIGA  # of a machine that nobody says more of
 PAGED = 0.25  # of a disk's rate in a row, that pages of a mapped file come at
@@ -91,13 +91,13 @@ def beside_rates(
     """
     first = machines[0]
     kinds = tuple(dict.fromkeys(first)) if len(machines) == 1 else tuple(cards[0] for cards in machines)
-    terms = None if tables is None else {**corrections(SUBJECT), "streams": tables}
+    terms = with_streams(tables)
     rates = server_rates(kinds, engine, weights=weights, tables=terms)
     if len(machines) < len(kinds):
         held = np.array([sum(one.mem_usable_bytes for one in first if one == chip) for chip in kinds])
         rates = blended(rates, held / held.sum())
     slots = tuple(cards[0] for cards in machines)
-    return beside(rates, processors, cards=slots, engine=engine, weights=weights, streams=tables)
+    return beside(rates, speed_terms(processors, engine, weights=weights, streams=tables), cards=slots)
 
 
 def beside_cards(case: Case) -> tuple[Work, Rates]:
@@ -130,11 +130,10 @@ def beside_figures(case: BesideCase, tables: Mapping[str, Any] | None = None) ->
         if case.computes and rates.host is not None:
             rates = replace(rates, host=replace(rates.host, most_tok=np.inf))
     else:
-        terms = None if tables is None else {**corrections(SUBJECT), "streams": tables}
+        terms = with_streams(tables)
         work, rates = case.work, server_rates(chips, engine, weights=weights, tables=terms)
     layout = Layout(pp=len(chips))
-    streams = corrections(STREAMS) if tables is None else tables
-    own = stream_terms(streams, engine, chip=chips[0], weights=weights).get("ubatch_tok", np.inf)
+    own = stream_terms(engine, chip=chips[0], weights=weights, tables=tables).get("ubatch_tok", np.inf)
     replicas = Replicas(
         engine=engine, layout=layout, traffic=case.traffic, pool_tok=np.inf, slots=np.inf, seqs=case.seqs,
         max_seqs=case.seqs, budget_tok=case.ubatch_tok or own,

@@ -14,11 +14,13 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.cost.bands import band, mark
 from rigright.cost.estimate import Estimate, spread
-from rigright.cost.known import known_of_one, ran
+from rigright.cost.known import ran
 from rigright.cost.speed.encoder import SUBJECT, EncoderRates, encode_s, encoder_rates
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.predict.images import BatchTime
+from rigright.terms.fitted import fitted
+from rigright.terms.known import known_of_one
 
 HALF = frozenset({"16bit", "bf16"})  # what computes as 16 bit do
 
@@ -28,7 +30,7 @@ def encoded_rates(
 ) -> EncoderRates:
     """What chips reach in an engine, one entry a chip. `tables`: other terms than ours."""
     plain = "fp16" if precision in HALF else precision
-    return encoder_rates(chips, engine, precision=plain, tables=tables)
+    return encoder_rates(chips, engine, precision=plain, tables=fitted(SUBJECT, tables))
 
 
 def encoded_s(
@@ -58,6 +60,6 @@ def encoded_time(arch: Arch, rates: EncoderRates, *, samples: Numbers, tok: Numb
 def texts_told(rate: float, *, arch: Arch, engine: str, chip: Chip, source: str = "") -> Estimate:
     """Texts a second with their band; `source`: who measured them."""
     known = known_of_one(SUBJECT, chip, what=ran(arch, engine=engine, source=source))
-    low, high = (1 / edge for edge in reversed(band(SUBJECT, "latency_ms", known=known)))
+    low, high = (1 / edge for edge in reversed(band("latency_ms", known=known)))
     own = rate / float(known.shift.get("latency", 1.0))
-    return spread(own, (float(low), float(high)), mark=mark(SUBJECT, "latency_ms", known=known))
+    return spread(own, (float(low), float(high)), mark=mark("latency_ms", known=known))

@@ -21,12 +21,14 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.images.law import forward, train
 from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun, cpu_place, image_rates, place_of
 from rigright.cost.images.work import ImageWork
-from rigright.cost.known import Known, Ran, bands_of, known_of_one
+from rigright.cost.known import Known, Ran
 from rigright.cost.links import Wire
-from rigright.cost.wires import wire_of
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip, chips
 from rigright.facts.cpu_rates import CpuRate
+from rigright.terms.fitted import fitted
+from rigright.terms.known import bands_of, known_of_one
+from rigright.terms.wires import wire_of
 
 Place = Chip | CpuRate  # where a network runs
 
@@ -111,13 +113,14 @@ def reached(
     tables: Mapping[str, Any] | None = None,
 ) -> ImageRates:
     """What each place reaches with its kind of network, run so. `tables`: other terms than ours."""
+    terms = fitted(SUBJECT, tables)
     found = [
-        cpu_place(place, run.precision, tables=tables)
+        cpu_place(place, run.precision, tables=terms)
         if isinstance(place, CpuRate)
-        else place_of(place, run.precision, tables=tables)
+        else place_of(place, run.precision, tables=terms)
         for place, run in zip(places, runs, strict=True)
     ]
-    return image_rates(found, kinds=kinds, runs=runs, tables=tables)
+    return image_rates(found, kinds=kinds, runs=runs, tables=terms)
 
 
 def image_time(
@@ -146,9 +149,10 @@ def samples_told(rate: float, *, place: Place, what: Ran, trains: bool = False) 
     """Samples a second with their band; `what`: the kind of network and its name, and who measured it."""
     figure = "samples, training" if trains else "samples"
     if not isinstance(place, Chip):
-        return estimate(SUBJECT, figure, value=rate, known=Known(source=False))
+        known = Known(source=False, bands=bands_of(SUBJECT).get("bands", {}))
+        return estimate(figure, value=rate, known=known)
     known = known_of_one(SUBJECT, place, what=replace(what, model=benched_as(what.model)))
-    return estimate(SUBJECT, figure, value=rate, known=known)
+    return estimate(figure, value=rate, known=known)
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.cost.bands import EDGE, band, figure_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import NOTHING, Known, known_of, ran
+from rigright.cost.known import NOTHING, Known, ran
 from rigright.cost.speed.service import Service
 from rigright.demand import Numbers
 from rigright.facts.anchors import ANY, RunCase, unmoved
@@ -25,6 +25,7 @@ from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import Host, host_chip
 from rigright.predict.told import MEASURED, least_known, subject_of, unsaid
+from rigright.terms.known import known_of
 
 if TYPE_CHECKING:
     from rigright.cost.speed.apart import Apart
@@ -127,6 +128,6 @@ def _put(
 ) -> None:
     for name in (*TIMES, *RATES):
         figure, is_inverse = MEASURED[subject][name]
-        low, high = band(subject, figure_of(figure, split=apart), known=known)
+        low, high = band(figure_of(figure, split=apart), known=known)
         found[name][places] = high if (name in RATES) == is_inverse else 1 / low
     found[UNPROVEN][places] = np.asarray(known.chip) <= NOTHING

@@ -11,19 +11,23 @@ from dataclasses import replace
 from typing import Any
 
 from rigright.arch.denoisers import Denoiser
-from rigright.arch.image_kinds import kind_of
+from rigright.arch.image_kinds import arch_kind, kind_of
 from rigright.base.record import dataclass
+from rigright.choice.networks import Network
 from rigright.cost import diffusion
 from rigright.cost.bands import beyond, estimate
 from rigright.cost.diffusion import DiffusionRates, DiffusionRun
 from rigright.cost.estimate import Estimate, spread
-from rigright.cost.images.networks import Network
 from rigright.cost.images.rates import SUBJECT, ImageRates, ImageRun
-from rigright.cost.images.work import arch_kind, work_of_arch, work_of_tower
-from rigright.cost.known import Ran, known_of_one
+from rigright.cost.images.work import work_of_tower
+from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.predict.images import BatchTime, image_time, reached
+from rigright.terms.fitted import fitted
+from rigright.terms.known import known_of_one
+from rigright.terms.stored import work_of_arch
+from rigright.terms.wires import wire_of
 
 NEVER_TRIED = (0.4, 2.5)  # measured over predicted, of what no run ever tried
 PAINTED = {"unet": (0.6, 1.5)}  # the same of twelve published runs, none of which was fitted
@@ -59,14 +63,15 @@ def stepped_time(network: Network, rates: PaintRates, *, batch: Numbers) -> Batc
 
 def painted_rates(chips: Sequence[Chip], *, tables: Mapping[str, Any] | None = None) -> DiffusionRates:
     """What chips reach with painters whose runs were fitted. `tables`: other terms than ours."""
-    return diffusion.diffusion_rates(chips, tables=tables)
+    terms = fitted(diffusion.SUBJECT, tables)
+    return diffusion.diffusion_rates(chips, wire=wire_of(chips), tables=terms)
 
 
 def painted_time(
     net: Denoiser, rates: DiffusionRates, *, run: DiffusionRun, tables: Mapping[str, Any] | None = None
 ) -> BatchTime:
     """From a prompt to pixels, by the few numbers that the time of such painters follows from."""
-    told = diffusion.diffusion_time(net, rates, run=run, tables=tables)
+    told = diffusion.diffusion_time(net, rates, run=run, tables=fitted(diffusion.SUBJECT, tables))
     return BatchTime(
         total_s=told.total_s,
         compute_s=told.compute_s,
@@ -79,12 +84,12 @@ def painted_told(batch_s: float, *, net: Denoiser, chip: Chip, what: Ran | None 
     """Seconds of a batch of such painters with their band; `what`: who measured it, and of which network."""
     own = Ran(kind=net.kind, model=net.word) if what is None else replace(what, kind=net.kind)
     known = known_of_one(diffusion.SUBJECT, chip, what=own)
-    return estimate(diffusion.SUBJECT, "latency_s", value=batch_s, known=known)
+    return estimate("latency_s", value=batch_s, known=known)
 
 
 def stepped_told(rate: float, *, network: Network, chip: Chip) -> Estimate:
     """Samples a second of an open network with their band: held against a few published runs alone."""
     kind = arch_kind(network.arch)
     known = known_of_one(SUBJECT, chip, what=Ran(kind=kind.kin))
-    edges = beyond(SUBJECT, "samples", edges=PAINTED.get(kind.id, NEVER_TRIED), known=known)
+    edges = beyond("samples", edges=PAINTED.get(kind.id, NEVER_TRIED), known=known)
     return spread(rate, edges, mark="fitted" if kind.id in PAINTED else "physics")

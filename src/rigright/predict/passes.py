@@ -11,12 +11,13 @@ from rigright.base.record import dataclass
 from rigright.choice.case import Case
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, overlap_of, step
-from rigright.cost.speed.work import Work, work_of
+from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 from rigright.facts.chips import Chip
 from rigright.predict.columns import blended
 from rigright.predict.ranks import dealt_of
 from rigright.predict.served import server_rates
+from rigright.terms.stored import work_of
 
 Law = Callable[[Pass], np.ndarray]  # arrays of passes -> seconds
 

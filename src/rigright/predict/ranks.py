@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from rigright.arch.sources import zoo
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_serving import Bound, ServingMemory, serving_memory, stage_memories
 from rigright.cost.shards import stage_bounds
-from rigright.cost.speed.work import work_of
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
+from rigright.terms.memory import device_of, started
+from rigright.terms.stored import work_of
 
 if TYPE_CHECKING:
     from rigright.cost.speed.dealt import Dealt
@@ -46,7 +46,8 @@ def memories(case: Case) -> tuple[ServingMemory, ...]:
         from rigright.cost.memory_places import dealt_memories
 
         devices = [device_of(cards[0], case.engine) for cards in stages]
-        asked: dict[str, Any] = {"serving": case.serving, "layout": case.layout, "devices": devices}
+        asked: dict[str, Any] = {"layout": case.layout, "devices": devices}
+        asked["start"] = started(case.serving)
         return dealt_memories(case.arch, case.weights, **asked)
     bounds = _bounds(case, stages)
     return tuple(memory for stage in _memories(case, stages, bounds=bounds) for memory in stage.values())
@@ -55,9 +56,9 @@ def memories(case: Case) -> tuple[ServingMemory, ...]:
 def spare_bytes(case: Case, *, context_tok: Numbers, batch: Numbers) -> Numbers:
     """Bytes to spare on the fullest rank, for arrays of contexts and batches; cards must be alike."""
     device = device_of(smallest(case.cards), case.engine)
-    serving = case.over(context_tok=context_tok, batch=batch).serving
+    start = started(case.over(context_tok=context_tok, batch=batch).serving)
     return serving_memory(
-        case.arch, case.weights, serving=serving, layout=case.layout, device=device, on_card=True
+        case.arch, case.weights, start=start, layout=case.layout, device=device, on_card=True
     ).spare_bytes
 
 
@@ -146,7 +147,8 @@ def _bounds(case: Case, stages: Sequence[Sequence[Card]]) -> tuple[Bound, ...]:
     from rigright.cost.memory_places import dealt_bounds
 
     devices = [device_of(smallest(cards), case.engine) for cards in stages]
-    return dealt_bounds(case.arch, case.weights, serving=case.serving, layout=case.layout, devices=devices)
+    start = started(case.serving)
+    return dealt_bounds(case.arch, case.weights, start=start, layout=case.layout, devices=devices)
 
 
 def _memories(
@@ -156,13 +158,11 @@ def _memories(
     unlike = [_unlike(cards) for cards in stages]
     if is_generator(case.arch) and zoo.exact(case.arch.name) is not None:
         return [{_kind(card): _painting(case, card) for card in cards} for cards in unlike]
-    found: list[dict[Kind, ServingMemory]] = [{} for _ in stages]
+    start, found = started(case.serving), list[dict[Kind, ServingMemory]]({} for _ in stages)
     for turn in range(max(map(len, unlike))):
         cards = [kinds[min(turn, len(kinds) - 1)] for kinds in unlike]
         places = [(device_of(card, case.engine), bound) for card, bound in zip(cards, bounds, strict=True)]
-        memories = stage_memories(
-            case.arch, case.weights, serving=case.serving, layout=case.layout, places=places
-        )
+        memories = stage_memories(case.arch, case.weights, start=start, layout=case.layout, places=places)
         for stage, card, memory in zip(found, cards, memories, strict=True):
             stage[_kind(card)] = memory
     return found
@@ -170,7 +170,7 @@ def _memories(
 
 def _painting(case: Case, card: Card) -> ServingMemory:
     """Memory of a card that makes images, with what reads the prompt and what draws."""
-    from rigright.cost.images.networks import network_memory, network_of
+    from rigright.choice.networks import network_memory, network_of
 
     each = max(-(-case.serving.batch // len(case.cards)), 1)
     device = device_of(card, case.engine)

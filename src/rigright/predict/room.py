@@ -11,7 +11,6 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import (
     Bound,
     ServingMemory,
@@ -21,13 +20,15 @@ from rigright.cost.memory_serving import (
     stage_memories,
 )
 from rigright.cost.memory_settings import Device
-from rigright.cost.speed.rates import Rates, rates_of
+from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
-from rigright.cost.weights import weigh
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.nodes import Card
 from rigright.predict.columns import blended
+from rigright.terms.memory import device_of, started
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import weigh
 
 if TYPE_CHECKING:
     from rigright.cost.speed.dealt import Dealt
@@ -82,8 +83,8 @@ def room_of(
     weights = weigh(arch, serving.weights)
 
     def memories(tokens: Numbers, batch: Numbers = 1) -> list[ServingMemory]:
-        held = replace(serving, context_tok=tokens, batch=batch)
-        return rank_memories(arch, weights, serving=held, layout=layout, device=device, on_card=True)
+        start = started(replace(serving, context_tok=tokens, batch=batch))
+        return rank_memories(arch, weights, start=start, layout=layout, device=device, on_card=True)
 
     each = memories(asked.traffic_tok)
     alike = np.array_equal(asked.context_tok, asked.traffic_tok)
@@ -141,7 +142,7 @@ def stage_rooms(
     """Memory of each card when whole layers are dealt out to them."""
     places = _places(arch, cards, serving=serving, layout=layout)
     weights = weigh(arch, serving.weights)
-    return stage_memories(arch, weights, serving=serving, layout=layout, places=places)
+    return stage_memories(arch, weights, start=started(serving), layout=layout, places=places)
 
 
 def _places(
@@ -149,9 +150,9 @@ def _places(
 ) -> list[tuple[Device, Bound]]:
     from rigright.cost.memory_places import dealt_bounds
 
-    engine, weights = find_engine(serving.engine), weigh(arch, serving.weights)
-    devices = [device_of(card, engine) for card in cards]
-    bounds = dealt_bounds(arch, weights, serving=serving, layout=layout, devices=devices)
+    start, weights = started(serving), weigh(arch, serving.weights)
+    devices = [device_of(card, start.engine) for card in cards]
+    bounds = dealt_bounds(arch, weights, start=start, layout=layout, devices=devices)
     return list(zip(devices, bounds, strict=True))
 
 

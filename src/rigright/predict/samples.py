@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rigright.arch.image_kinds import arch_kind
 from rigright.base.record import dataclass
+from rigright.choice.networks import ENGINE, LOOK, READ, Network
 from rigright.cost.diffusion import DiffusionRun
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import ENGINE, LOOK, READ, Network
 from rigright.cost.images.rates import ImageRun
-from rigright.cost.images.work import arch_kind, work_of_arch
 from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
@@ -24,6 +24,7 @@ from rigright.predict.painted import (
     stepped_time,
     stepped_told,
 )
+from rigright.terms.stored import work_of_arch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

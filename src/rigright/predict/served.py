@@ -15,17 +15,16 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.rates import SUBJECT, Rates, rates_of
+from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits, Service, serve
 from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
-from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
 from rigright.predict.columns import at
-from rigright.predict.told import STREAMS
+from rigright.terms.fitted import fitted
+from rigright.terms.speed import rates_of, stream_table
 
 if TYPE_CHECKING:
     from rigright.cost.speed.apart import Apart
@@ -149,14 +148,14 @@ def server_rates(
     """
     if tables is None:
         return _usual_rates(tuple(chips), engine, weights=weights, manner=manner)
-    if table_of(corrections(STREAMS), find_engine(engine.id), chip=chips[0]) is None:
+    if stream_table(find_engine(engine.id), chips[0]) is None:
         tables = {**tables, "streams": NO_STREAMS}
     return rates_of(chips, engine, weights=weights, tables=tables, manner=manner)
 
 
 @lru_cache(maxsize=MANY)
 def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str, manner: str) -> Rates:
-    return server_rates(chips, engine, weights=weights, manner=manner, tables=corrections(SUBJECT))
+    return server_rates(chips, engine, weights=weights, manner=manner, tables=fitted(SUBJECT))
 
 
 def piped(arch: Arch, engine: Engine, *, work: Work, stages: Numbers) -> Numbers:

@@ -12,12 +12,13 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.cost.memory_kv import entry_bytes, state_bytes
 from rigright.cost.speed.step import Pass
-from rigright.cost.speed.stream import prompt_s, stream_of, token_s
+from rigright.cost.speed.stream import prompt_s, token_s
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.predict.served import piped
+from rigright.terms.speed import stream_of
 
 ONE = Layout()
 USUAL_SHARE = 0.9  # of a card's memory, of engines whose share follows from other things

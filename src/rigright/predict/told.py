@@ -11,15 +11,15 @@ from rigright.arch.record import Arch
 from rigright.base.record import replace
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.known import Known, known_of, ran
+from rigright.cost.known import Known, ran
 from rigright.cost.memory_kv import transcribes
-from rigright.cost.speed.eras import table_of
 from rigright.demand import Numbers, Traffic
 from rigright.facts.anchors import ANY, RunCase
 from rigright.facts.chips import Chip
-from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines
 from rigright.facts.hosts import CPU, Host, host_chip
+from rigright.terms.known import known_of
+from rigright.terms.speed import stream_table
 
 SERVING, STREAMS, HYBRID = "speed_serving", "speed_streams", "speed_hybrid"
 MANY = 512  # engines on chips
@@ -67,7 +67,7 @@ def subject_of(engine: Engine, chip: Chip, *, alone: bool = False) -> str:
     if chip.vendor == CPU:
         return HYBRID
     own = engines().get(engine.id, engine)
-    table = table_of(corrections(STREAMS), engine if alone or own.pool != "share" else own, chip=chip)
+    table = stream_table(engine if alone or own.pool != "share" else own, chip)
     return SERVING if table is None else STREAMS
 
 
@@ -133,7 +133,7 @@ def told_metric(subject: str, metric: str, *, value: float, known: Known, apart:
     """A figure of a run file with the band that a plan gives it."""
     if metric in METRICS:
         return _told(subject, METRICS[metric], value=value, known=known, apart=apart)
-    return estimate(subject, figure_of(metric, split=apart), value=value, known=known)
+    return estimate(figure_of(metric, split=apart), value=value, known=known)
 
 
 def measured_as(subject: str, metric: str) -> tuple[str, bool]:
@@ -146,8 +146,8 @@ def _told(subject: str, name: str, *, value: float, known: Known, apart: bool) -
     figure, is_inverse = MEASURED[subject][name]
     figure = figure_of(figure, split=apart)
     if not is_inverse:
-        return estimate(subject, figure, value=value, known=known)
-    found = estimate(subject, figure, value=_inverse(value), known=known)
+        return estimate(figure, value=value, known=known)
+    found = estimate(figure, value=_inverse(value), known=known)
     low, high = _inverse(found.high), _inverse(found.low)
     return Estimate(value=_inverse(found.value), low=low, high=high, mark=found.mark)
 

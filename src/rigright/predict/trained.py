@@ -16,16 +16,18 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.cost.bands import banded, mark
-from rigright.cost.known import known_of_one, ran
-from rigright.cost.training_setup import Setup, set_up
-from rigright.cost.training_time import TrainingTime, own_case, training_rates, training_time
+from rigright.cost.known import ran
+from rigright.cost.training_setup import Setup
+from rigright.cost.training_time import TrainingTime, own_case, training_time
 from rigright.cost.training_time_rates import PLAIN, SUBJECT, TrainingRates, matmul_of
 from rigright.cost.training_towers import trunk_of
-from rigright.cost.wires import wire_of_fabrics
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 from rigright.predict.columns import at
+from rigright.terms.known import known_of_one
+from rigright.terms.training import program_of, set_up, training_rates
+from rigright.terms.wires import wire_of_fabrics
 
 __all__ = ["PLAIN", "SUBJECT", "TrainingRates", "TrainingTime", "matmul_of", "own_case"]
 FIGURE = "tok_per_s_per_chip"
@@ -62,11 +64,6 @@ def setup_of(arch: Arch, training: Training) -> Setup:
     return set_up(training, hidden=trunk_of(arch).hidden)
 
 
-def program_of(setup: Setup) -> str:
-    """The program that trains, whatever its time."""
-    return setup.trainer.program or setup.trainer.id
-
-
 def is_timed(arch: Arch) -> bool:
     """Whether a law of time is for such a model: one of tokens."""
     return bool(arch.vocab)
@@ -89,12 +86,12 @@ def _usual_rates(setup: Setup, wired: tuple[Wired, ...]) -> TrainingRates:
 
 def _rates(setup: Setup, wired: Sequence[Wired], *, tables: Mapping[str, Any] | None) -> TrainingRates:
     wire = wire_of_fabrics([fabric_of(chip, box=box) for chip, box in wired])
-    return training_rates([chip for chip, _ in wired], setup, terms=tables, wire=wire)
+    return training_rates([chip for chip, _ in wired], setup, tables=tables, wire=wire)
 
 
 def steps(arch: Arch, training: Training, *, layout: Layout, rates: TrainingRates) -> TrainingTime:
     """Steps of trainings that share a model and their settings; every number may be an array."""
-    return training_time(arch, training, layout=layout, rates=rates)
+    return training_time(arch, setup_of(arch, training), layout=layout, rates=rates)
 
 
 def steps_of(cases: Sequence[TrainingCase], *, tables: Mapping[str, Any] | None = None) -> TrainingTime:
@@ -146,6 +143,6 @@ def edges_of(case: TrainingCase) -> tuple[float, float, float, str]:
     program = program_of(setup_of(case.arch, case.training))
     what = ran(case.arch, engine=program, case=own_case(case.training))
     known = known_of_one(SUBJECT, case.wired[0], what=what)
-    found = banded(SUBJECT, FIGURE, value=1.0, known=known)
+    found = banded(FIGURE, value=1.0, known=known)
     moved = float(found.value)
-    return float(found.low) / moved, float(found.high) / moved, moved, mark(SUBJECT, FIGURE, known=known)
+    return float(found.low) / moved, float(found.high) / moved, moved, mark(FIGURE, known=known)

@@ -14,12 +14,12 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
-from rigright.cost.training_bands import COUNTED, KINDS, band
-from rigright.cost.training_memory import PARTS, Terms, TrainingMemory, training_memory
+from rigright.cost.training_memory import PARTS, Terms, TrainingMemory, rank_memory
 from rigright.demand import Layout, Numbers, Training
 from rigright.facts.anchors import anchors, unmoved
 from rigright.predict.columns import at
-from rigright.predict.trained import TrainingCase, alike, columns_of
+from rigright.predict.trained import TrainingCase, alike, columns_of, setup_of
+from rigright.terms.training import COUNTED, KINDS, memory_terms, own_peaks, peak_band
 
 __all__ = ["COUNTED", "KINDS", "PARTS", "Terms", "TrainingMemory"]
 T = TypeVar("T", Training, Layout)
@@ -43,6 +43,15 @@ class Fullest:
             return self.allocated_bytes
         held = self.reserved_bytes if kind == "reserved" else self.device_bytes
         return held if limit_bytes is None else np.minimum(held, np.maximum(self.least_bytes, limit_bytes))
+
+
+def training_memory(
+    arch: Arch, training: Training, *, layout: Layout, stage: Numbers = 0, terms: Terms | None = None
+) -> TrainingMemory:
+    """Memory of the ranks of one stage (0 is the first; an array asks for many). `terms`: not ours."""
+    setup = setup_of(arch, training)
+    terms, own = terms or memory_terms(), own_peaks(arch, setup)
+    return rank_memory(arch, setup, layout=layout, stage=stage, terms=terms, own=own)
 
 
 @unmoved
@@ -115,7 +124,7 @@ def peak(
     room_bytes: float | None = None,
 ) -> Estimate:
     """A peak with its 80 % band; `room_bytes`: of a card on which it runs, and that shows no more."""
-    low, high = band(kind, assumed=assumed, narrow=narrow)
+    low, high = peak_band(kind, assumed=assumed, narrow=narrow)
     return ended(Estimate(value=value, low=value * low, high=value * high), room_bytes=room_bytes)
 
 
@@ -140,7 +149,7 @@ def least(arch: Arch, training: Training, *, layout: Layout) -> Estimate:
 
 def most_bytes(least: Numbers, *, narrow: float = 1.0) -> Numbers:
     """The upper end of what decides whether they fit."""
-    return least * band(SHOWN, assumed=False, narrow=narrow)[1]
+    return least * peak_band(SHOWN, assumed=False, narrow=narrow)[1]
 
 
 def shown(

@@ -13,12 +13,13 @@ import numpy as np
 
 from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
-from rigright.cost.training_bands import band
-from rigright.cost.unsaid import Decides, Integrated, Prior, priors, trials, weighed
+from rigright.cost.unsaid import Decides, Integrated, Prior, trials, weighed
 from rigright.demand import Training
 from rigright.facts.anchors import unmoved
 from rigright.predict.trained import TrainingCase, edges_of, setup_of, steps_of
 from rigright.predict.trained_memory import Fullest, ended, fullest_of, least_bytes
+from rigright.terms.training import peak_band
+from rigright.terms.unsaid import priors
 
 HABIT = {"training": 0.7, "pretraining": 0.92}  # share of runs that leave a default of their program as it is
 HABITS = frozenset({"recompute", "optimizer", "targets", "flash"})
@@ -185,7 +186,7 @@ def peaks(asked: Sequence[PeakAsked]) -> list[PeakFound]:
     )
     answers, start = [], 0
     for one, trial in zip(asked, made, strict=True):
-        edges = band(one.kind, assumed=one.assumed, narrow=float(sizes.narrow[start]))
+        edges = peak_band(one.kind, assumed=one.assumed, narrow=float(sizes.narrow[start]))
         end = start + len(trial.cases)
         found = weighed(figures[start:end], trial.priors, band=edges)
         whole = ended(

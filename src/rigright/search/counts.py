@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rigright.base.money import CNY
-from rigright.cost.renting import chips_of, price_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import Offer, providers_of
 from rigright.facts.units import sold_count
+from rigright.money.renting import chips_of, price_of
 from rigright.search.market import Market
 
 

@@ -9,15 +9,22 @@ import numpy as np
 
 from rigright.arch import count
 from rigright.base.record import dataclass
-from rigright.cost.money import HOURS_PER_YEAR, power_usd_per_h, tariff_in, usd_per_mtok, write_off_usd_per_h
-from rigright.cost.power import Busy, Draw, busy_in, draw_w, machine_w, rented_w
-from rigright.cost.weights import weights_bytes
+from rigright.cost.power import Busy, Draw, draw_w, machine_w, rented_w
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
+from rigright.money.tariff import (
+    HOURS_PER_YEAR,
+    power_usd_per_h,
+    tariff_in,
+    usd_per_mtok,
+    write_off_usd_per_h,
+)
 from rigright.predict.kept import at_percentile
 from rigright.search.question import Question
 from rigright.search.score import Scored
 from rigright.search.supply import BUY, RENT, Options
+from rigright.terms.power import busy_in, power_terms
+from rigright.terms.stored import weights_bytes
 
 PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
@@ -89,15 +96,15 @@ def power_w(question: Question, scored: Any, *, found: Options) -> Numbers:
 def drawn_w(question: Question, scored: Any, *, found: Options) -> Draw:
     """The same with low and high: by what the very passes keep in use, else by what such work does."""
     points, kinds, index = scored.points, question.kinds, found.index
-    chips, kind = [one.chip for one in kinds], points.kind[index]
+    power, kind = power_terms([one.chip for one in kinds]), points.kind[index]
     served = getattr(scored, "served", {})
     if "work_busy" in served:
         busy = Busy(compute=served["compute_busy"][index], work=served["work_busy"][index])
     else:
         busy = busy_in(PHASES.get(question.wish.work, "serve"))
-    each, n_chips = draw_w(chips, busy, at=kind), points.n_chips[index]
+    each, n_chips = draw_w(power, busy, at=kind), points.n_chips[index]
     cards: Any = {"count": n_chips, "idle": found.idle, "at": kind}
-    bought, share = machine_w(chips, each, boxes=found.boxes, **cards), rented_w(chips, each, **cards)
+    bought, share = machine_w(power, each, boxes=found.boxes, **cards), rented_w(power, each, **cards)
     rented, ends = found.how == RENT, ("value", "low", "high")
     return Draw(**{end: np.where(rented, getattr(share, end), getattr(bought, end)) for end in ends})
 

@@ -22,10 +22,13 @@ def takes_images(arch: Arch, wish: PlanWish) -> bool:
     return wish.work in SAMPLED or learns or (wish.work in SERVED and not generates(arch))
 
 
-def find(arch: Arch, wish: PlanWish, *, market: Market, alone: bool = False) -> Found:
+def find(
+    arch: Arch, wish: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
+) -> Found:
     """The best few plans for a model and a wish; the same for the same arguments, wherever it runs.
 
-    `alone`: no other machine is looked for where nothing fits on what was named.
+    `alone`: no other machine is looked for where nothing fits on what was named; `beside`: users of other
+    questions that ask the same.
     """
     if takes_images(arch, wish):
         from rigright.search.images import find_images
@@ -34,7 +37,7 @@ def find(arch: Arch, wish: PlanWish, *, market: Market, alone: bool = False) -> 
     if wish.work in SERVED:
         from rigright.search.serving import find_serving
 
-        return find_serving(arch, wish, market=market, alone=alone)
+        return find_serving(arch, wish, market=market, alone=alone, beside=beside)
     if wish.work in TRAINED:
         from rigright.search.training import find_training
 

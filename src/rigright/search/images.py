@@ -10,10 +10,10 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, assuming, say
-from rigright.cost.images.networks import PACKED, PAINT, READ, Network, network_of
+from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of
 from rigright.cost.memory_kv import takes_samples
-from rigright.cost.money import SECONDS_PER_H, usd_per_mtok
 from rigright.demand import Numbers, PlanWish
+from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, needed_usd, power_w, usd_per_h, worked_h
 from rigright.search.images_score import TRAINER, score_samples, ways_of

@@ -9,10 +9,8 @@ import numpy as np
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
-from rigright.cost.images.networks import ENGINE, READ, Network, network_memory, precisions
+from rigright.choice.networks import ENGINE, READ, Network, network_memory, precisions
 from rigright.cost.images.rates import ImageRun
-from rigright.cost.memory_device import device_of
-from rigright.cost.wires import wire_of
 from rigright.demand import Layout, Numbers, PlanWish, Training
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.features import features_of
@@ -24,6 +22,8 @@ from rigright.predict.samples import batch_time, network_rates, train_time
 from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
+from rigright.terms.memory import device_of
+from rigright.terms.wires import wire_of
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 GAIN = 1.04  # more samples a second that twice as many at once have to bring
@@ -113,6 +113,11 @@ def ways_of(
     return tuple(found)
 
 
+def _shares(whole: int, kinds: Sequence[Kind]) -> list[int]:
+    """Samples that a card takes of a batch over all of them, for every number of cards."""
+    return sorted({-(-whole // count) for kind in kinds for count in kind.counts})
+
+
 def _runs(kind: Kind, form: str) -> bool:
     """Whether such numbers are computed there, and how fast is stated."""
     chip = kind.chip
@@ -138,7 +143,10 @@ def score_samples(question: Question, network: Network) -> SampleScored:
 def _score_way(question: Question, network: Network, *, place: int) -> SampleScored:
     way = question.ways[place]
     kinds = [question.kinds[kind] for kind in way.kinds]
-    batches = np.array(BATCHES)
+    whole = question.wish.global_batch
+    # each card takes its share of a batch, no other
+    shares = None if whole is None or way.trains else _shares(whole, kinds)
+    batches = np.array(shares or BATCHES)
     need, able = memory_of(network, way, kinds=kinds, batches=batches)
     chips = [kind.chip for kind in kinds]
     rates = network_rates(network, chips, run=way.run)
@@ -150,10 +158,12 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     worth = np.concatenate(
         [np.ones((len(rate), 1), dtype=bool), np.logical_and.accumulate(gains, axis=1)], axis=1
     )
-    row, column, n_chips = _grown(kinds, fits & worth)
-    kept = n_chips * batches[column] <= (question.wish.global_batch or np.inf)
-    row, column, n_chips = row[kept], column[kept], n_chips[kept]
+    row, column, n_chips = _grown(kinds, fits & (worth | (shares is not None)))
     batch = batches[column]
+    if whole is not None:
+        exact = whole % (n_chips * batch) == 0 if way.trains else batch == -(-whole // n_chips)
+        kept = (n_chips <= whole) & (exact | (way.trains & (batch == 1)))
+        row, column, n_chips, batch = row[kept], column[kept], n_chips[kept], batch[kept]
     if way.trains:
         learns = network_rates(network, chips, run=way.run, trains=True)
         learning = Learning(ranks=n_chips, wire=at(wire_of(chips), row))

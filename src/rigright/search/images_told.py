@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from rigright.base.units import show_seconds, show_short
 from rigright.base.words import Sentence, say
+from rigright.choice.networks import PAINT, READ, Network, network_memory
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import PAINT, READ, Network, network_memory
-from rigright.cost.memory_device import device_of
+from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, Serving, Training
 from rigright.predict.samples import batch_time, network_rates, network_speed
-from rigright.predict.trained_memory import peak
+from rigright.predict.trained_memory import least, shown
 from rigright.search.images_score import SampleWay, compiles, training_of
 from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of
 from rigright.search.question import Kind
 from rigright.search.record import Plan, Supply
 from rigright.search.supply import nodes_of, supply_of
+from rigright.terms.memory import device_of
 
 RENAMED = {"images_per_s": "texts_per_s", "usd_per_image": "usd_per_text"}  # where a sample is a text
 BOUNDS = {"compute_s": "compute", "memory_s": "memory", "fixed_s": "fixed", "links_s": "links"}
@@ -34,7 +36,7 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
     n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
     replica = n_chips if way.trains else 1
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
-    memory = (
+    memory: tuple[ServingMemory, ...] = (
         ()
         if way.trains
         else (network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine)),)
@@ -48,33 +50,40 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         uncompiled = (
             say("without torch.compile: {rate} images/s per GPU", rate=show_short(batch / plain_s)),
         )
+    layout, room = Layout(dp=n_chips), float(kind.card.room_bytes)
+    work = _work(table, way, network=network, n_chips=n_chips, batch=batch)
+    trained: dict[str, Any] = {}
+    if isinstance(work, Training):
+        rank, parts = shown(network.arch, work, layout=layout, room_bytes=room)
+        needed = least(network.arch, work, layout=layout)
+        trained = {"rank_bytes": rank, "parts": parts, "least_bytes": needed}
     plain: tuple[Sentence, ...] = (*_single(network, way, kind=kind), *uncompiled)
     return Plan(
         chip=kind.chip,
         n_chips=n_chips,
         n_nodes=nodes_of(kind, supply, n_chips=n_chips, replica=replica),
-        layout=Layout(dp=n_chips),
-        work=_work(table, way, network=network, n_chips=n_chips, batch=batch),
+        layout=layout,
+        work=work,
         concurrency=None if way.trains else float(batch * n_chips),
         memory=memory,
-        rank_bytes=rank_bytes_of(memory[0]) if memory else peak(float(points.need_bytes[point])),
-        room_bytes=float(kind.card.room_bytes),
+        room_bytes=room,
         figures=_told(table, place, kind=kind, supply=supply, network=network),
         supply=supply,
         bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
         reasons=reasons_of([_named(network, name) for name in best_at]),
         notes=(*notes_of(supply, kind, n_chips=n_chips), *plain),
+        **trained or {"rank_bytes": rank_bytes_of(memory[0])},
     )
 
 
 def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch: int) -> Serving | Training:
     if way.trains:
         whole = table.question.wish.global_batch or batch * n_chips
-        return training_of(way, micro_batch=batch, accumulate=max(round(whole / (batch * n_chips)), 1))
+        return training_of(way, micro_batch=batch, accumulate=-(-whole // (batch * n_chips)))
     return Serving(
         engine=way.engine.asked,
         weights=way.form,
-        batch=batch * n_chips,
+        batch=table.question.wish.global_batch or batch * n_chips,
         compiled=way.compiled,
         context_tok=network.tok,
     )

@@ -9,15 +9,15 @@ from typing import Any
 
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
-from rigright.cost.machine_price import Ordered
-from rigright.cost.prices import GUESSED, Quote, quote_of
-from rigright.cost.renting import BOX
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
 from rigright.facts.hosts import CPU
 from rigright.facts.nodes import Node
 from rigright.facts.own_prices import in_force
 from rigright.facts.prices import OWN, OWN_RENT, Price
+from rigright.money.machine_price import Ordered
+from rigright.money.prices import GUESSED, Quote, quote_of
+from rigright.money.renting import BOX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,17 +15,15 @@ from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import told_in_ram
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
-from rigright.cost.memory_bands import away, parts_of, widened
-from rigright.cost.memory_bands import band as memory_band
-from rigright.cost.memory_device import device_of
+from rigright.cost.memory_bands import parts_of
 from rigright.cost.memory_kv import transcribes
 from rigright.cost.memory_serving import ServingMemory, serving_memory
-from rigright.cost.money import usd_per_mtok
-from rigright.cost.weights import has_experts, weigh
+from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.facts.units import sold_count
+from rigright.money.tariff import usd_per_mtok
 from rigright.predict.kept import TIMES, chance_of, share_kept
 from rigright.predict.room import stage_rooms
 from rigright.predict.told import at, case_of, tell
@@ -36,6 +34,9 @@ from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok
 from rigright.search.supply import Options, Prices, nodes_of, supply_of
+from rigright.terms.memory import away, device_of, started, widened
+from rigright.terms.memory import band as memory_band
+from rigright.terms.stored import weigh
 
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
 SHARES = {
@@ -225,7 +226,7 @@ def memories_of(arch: Arch, kind: Kind, *, serving: Serving, layout: Layout) -> 
         found = stage_rooms(arch, cards=cards, serving=serving, layout=layout)
         return tuple(sorted(found, key=lambda one: float(one.spare_bytes)))
     device, weights = device_of(kind.card, engine), weigh(arch, serving.weights)
-    return (serving_memory(arch, weights, serving=serving, layout=layout, device=device),)
+    return (serving_memory(arch, weights, start=started(serving), layout=layout, device=device),)
 
 
 def rank_bytes_of(memory: ServingMemory, *, wider: float = 1.0) -> Estimate:

@@ -45,10 +45,14 @@ class Pools:
     held: Numbers  # place among the loads
 
 
-def parts_work(engine: Engine, kind: Kind, *, wish: PlanWish) -> bool:
-    """Whether an engine parts the two kinds of work on such chips, and there is enough of it."""
-    enough = wish.users is None or wish.users * wish.growth >= FEW
-    return enough and kind.chip.segment == "datacenter" and kind.chip.vendor in engine.apart and not kind.mix
+def is_enough(wish: PlanWish) -> bool:
+    """Whether there is enough work to be parted."""
+    return wish.users is None or wish.users * wish.growth >= FEW
+
+
+def parts_work(engine: Engine, kind: Kind) -> bool:
+    """Whether an engine parts the two kinds of work on such chips."""
+    return kind.chip.segment == "datacenter" and kind.chip.vendor in engine.apart and not kind.mix
 
 
 def workers_of(
@@ -115,8 +119,8 @@ def _sizes(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> tuple[
 
 def points_of(
     pools: Pools, workers: Workers, *, shapes: Shapes, room: Room, wish: PlanWish, seq_tok: float
-) -> tuple[Points, Numbers, Numbers]:
-    """The same as layouts with their load; and the row and column of the workers that make tokens."""
+) -> tuple[Points, Numbers]:
+    """The same as layouts with their load; and the column of the workers that make tokens."""
     # requests in flight: those asked for, or as many as keep both kinds of worker at it
     if wish.rate_per_s is not None:
         load = np.full(len(pools.held), np.nan)
@@ -139,6 +143,5 @@ def points_of(
             attention_dp=np.full(len(row), shapes.attention_dp), load=load[kept],
             prefill_tp=workers.chips[pools.prompts][kept], prefill_dp=pools.n_prompts[kept],
         ),
-        row,
         column,
     )  # fmt: skip

@@ -116,11 +116,17 @@ class Question:
     apart: bool = True  # workers for prompts and workers for tokens may be parted
     contexts: tuple[int, ...] = ()  # shorter than the wish's, for where that has no room
     pace_tok_per_s: float = USUAL_TOK_PER_S  # that each user gets at least, where nobody says
+    beside: tuple[float, ...] = ()  # users of other questions that ask the same: all are scored in one call
 
     @property
     def is_loaded(self) -> bool:
         """Whether the load is given; else each layout runs at the highest that its limits leave it."""
         return self.wish.users is not None or self.wish.rate_per_s is not None
+
+    @property
+    def users(self) -> tuple[float, ...]:
+        """Those that were told, with those of the questions beside this one; none: the load is open."""
+        return () if self.wish.users is None else tuple(sorted({self.wish.users, *self.beside}))
 
     @property
     def comfort_s(self) -> dict[str, float]:

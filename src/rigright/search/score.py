@@ -13,10 +13,9 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.choice.drafts import head_bytes
 from rigright.choice.offload import in_ram
-from rigright.cost.known import known_of, ran
-from rigright.cost.memory_device import device_of
+from rigright.cost.known import ran
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work, work_of
+from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
@@ -32,6 +31,9 @@ from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
 from rigright.search.market import Market
 from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
+from rigright.terms.known import known_of
+from rigright.terms.memory import device_of
+from rigright.terms.stored import work_of
 
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),
@@ -39,9 +41,9 @@ SERVED = (
     *("memory_share", "compute_share", "link_share", "fixed_share", "compute_busy", "work_busy"),
 )
 ROOMS = 256  # and rooms of replicas
-TABLES = 16  # scores that are remembered: of a whole catalogue each is some megabytes
+WAYS = 128  # scores that are remembered: of a whole catalogue a dozen are some megabytes
 # of a question and of its wish, what layouts are scored by
-SPACE = ("kinds", "ways", "usual", "cut", "more", "apart", "pace_tok_per_s")
+SPACE = ("kinds", "usual", "cut", "pace_tok_per_s")
 SENT = (
     "prompt_tok",
     "output_tok",
@@ -103,16 +105,45 @@ def context_tok(question: Question) -> int:
 
 
 def score(question: Question) -> Scored:
-    """Score the whole space of a question: once for all that differ in prices and in limits alone."""
+    """Score the whole space of a question.
+
+    Each way is scored once for questions that differ in prices and limits alone, and for the users of all
+    that are asked beside this one.
+    """
     own = () if question.is_loaded else AIMED
     wish = PlanWish(**{name: getattr(question.wish, name) for name in (*SENT, *own)})
-    return _scored(question.arch, wish, **{name: getattr(question, name) for name in SPACE})
+    space = {name: getattr(question, name) for name in SPACE}
+    users, here = question.users, question.wish.users
+    if anchors() or question.wish.rate_per_s is not None or any(way.drafts.own for way in question.ways):
+        users = ()
+    if len(users) > 1:
+        space["beside"], wish = users, replace(wish, users=users[0])
+    parts = [
+        _scored(question.arch, wish, ways=(way,), apart=_is_parted(question, way), **space)
+        for way in question.ways
+    ]
+    places = range(len(parts))
+    found = Scored(
+        points=replace(
+            joined([part.points for part in parts]),
+            way=np.repeat(places, [len(part.points) for part in parts]),
+        ),
+        room=joined([part.room for part in parts]),
+        served={name: np.concatenate([part.served[name] for part in parts]) for name in COLUMNS},
+        misfits=replace(
+            joined([part.misfits for part in parts]),
+            way=np.repeat(places, [len(part.misfits.way) for part in parts]),
+        ),
+    )
+    if here is None or len(users) <= 1:
+        return found
+    return found.take(np.flatnonzero(found.points.load == here * wish.growth))
 
 
-@remembered(most=TABLES)
+@remembered(most=WAYS)
 def _scored(arch: Arch, wish: PlanWish, **space: Any) -> Scored:
-    question = Question(arch=arch, wish=wish, market=NO_MARKET, **space)
-    parts = [part for place in range(len(question.ways)) for part in _score_way(question, place)]
+    """The same of one way."""
+    parts = list(_score_way(Question(arch=arch, wish=wish, market=NO_MARKET, **space)))
     return Scored(
         points=joined([part.points for part in parts]),
         room=joined([part.room for part in parts]),
@@ -121,15 +152,15 @@ def _scored(arch: Arch, wish: PlanWish, **space: Any) -> Scored:
     )
 
 
-def _score_way(question: Question, place: int) -> Iterator[Scored]:
-    way = question.ways[place]
+def _score_way(question: Question) -> Iterator[Scored]:
+    (way,) = question.ways
     work = work_of(question.arch, weights=way.weights, kv=way.kv)
     for places in _alike(question, way):
         alike = replace(way, kinds=places)
         if way.offload is not None:
             work = replace(work, ram=in_ram(question.arch, way.offload))
         rates = _rates(question, alike, work=work)
-        for replicas in _replicas(question, alike, place=place):
+        for replicas in _replicas(question, alike):
             for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
                 yield from _judged(question, found, work=work, rates=rates, way=alike)
 
@@ -229,26 +260,24 @@ class _Replicas:
 
     question: Question
     way: Way
-    place: int  # of the way
     kinds: tuple[Kind, ...]
     shapes: Shapes
     may: Numbers  # [kind, shape]
     room: Room
 
 
-def _replicas(question: Question, way: Way, *, place: int) -> Iterator[_Replicas]:
-    users = question.wish.users
-    most = DEFAULT_SEQS if users is None else min(ceil(users * question.wish.growth), DEFAULT_SEQS)
+def _replicas(question: Question, way: Way) -> Iterator[_Replicas]:
+    shares = way.engine.pool == "share" or not question.users
     asked = Asked(
         context_tok=context_tok(question),
         traffic_tok=traffic_tok(question),
-        most_seqs=DEFAULT_SEQS if way.engine.pool == "share" else most,
+        most_seqs=DEFAULT_SEQS
+        if shares
+        else min(ceil(question.users[-1] * question.wish.growth), DEFAULT_SEQS),
     )
     kinds = tuple(question.kinds[kind] for kind in way.kinds)
     for shapes, may, room in _rooms(question.arch, replace(way, kinds=()), kinds=kinds, asked=asked):
-        yield _Replicas(
-            question=question, way=way, place=place, kinds=kinds, shapes=shapes, may=may, room=room
-        )
+        yield _Replicas(question=question, way=way, kinds=kinds, shapes=shapes, may=may, room=room)
 
 
 @remembered(most=ROOMS)
@@ -277,7 +306,7 @@ def _fitting(one: _Replicas) -> Scored:
     """Every number of chips and every load of what fits; what does not fit by its nearest."""
     row, column, dp = grown(one.shapes, one.kinds, fits=one.room.fits & one.may)
     points, kept = loaded(
-        one.question.wish, one.shapes, column=column, dp=dp,
+        one.question, one.shapes, column=column, dp=dp,
         most=one.room.pool_tok[row, column] / max(traffic_tok(one.question), 1),
         named=np.array([kind.named for kind in one.kinds])[row],
     )  # fmt: skip
@@ -290,29 +319,37 @@ def _fitting(one: _Replicas) -> Scored:
 
 def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
     """Workers for prompts and workers for next tokens, where the engine and the chips are made for it."""
-    wish, way = one.question.wish, one.way
-    if not one.question.more or not one.question.apart or _is_cut(one.question):
+    question, way = one.question, one.way
+    if not question.apart:
         return
-    from rigright.search.pools import parts_work, points_of, pools_of, workers_of
+    from rigright.search.pools import is_enough, parts_work, points_of, pools_of, workers_of
 
-    parted = np.array([way.usual and parts_work(way.engine, kind, wish=wish) for kind in one.kinds])
+    asked = [replace(question.wish, users=users) for users in question.users or (None,)]
+    wishes = [wish for wish in asked if is_enough(wish)]
+    parted = np.array([parts_work(way.engine, kind) for kind in one.kinds])
     able = one.room.fits & one.may & parted[:, None]
-    if not able.any():
+    if not wishes or not able.any():
         return
     workers = workers_of(
         work, rates, shapes=one.shapes, able=able,
-        traffic=traffic_of(one.question, None, way=way), budget_tok=_budget_tok(one.question, way),
+        traffic=traffic_of(question, None, way=way), budget_tok=_budget_tok(question, way),
     )  # fmt: skip
-    pools = pools_of(workers, wish, kinds=one.kinds)
-    points, _, column = points_of(
-        pools, workers, shapes=one.shapes, room=one.room, wish=wish, seq_tok=traffic_tok(one.question)
-    )
+    room: Any = {"shapes": one.shapes, "room": one.room, "seq_tok": traffic_tok(question)}
+    found = [
+        points_of(pools_of(workers, wish, kinds=one.kinds), workers, wish=wish, **room) for wish in wishes
+    ]
+    points, column = joined([points for points, _ in found]), np.concatenate([column for _, column in found])
     yield replace(_placed(one, points, column=column), misfits=at(_misfits(one), slice(0)))
 
 
-def _is_cut(question: Question) -> bool:
-    """Whether somebody fixed how the model is cut."""
-    return any(getattr(question.cut, name) is not None for name in CUTS)
+def _is_parted(question: Question, way: Way) -> bool:
+    """Whether prompts may have workers of their own: not where somebody fixed how the model is cut."""
+    is_cut = any(getattr(question.cut, name) is not None for name in CUTS)
+    if not (question.more and question.apart and way.usual) or is_cut:
+        return False
+    from rigright.search.pools import parts_work
+
+    return any(parts_work(way.engine, question.kinds[place]) for place in way.kinds)
 
 
 def _as_cut(one: _Replicas, points: Points) -> Numbers:
@@ -323,12 +360,13 @@ def _as_cut(one: _Replicas, points: Points) -> Numbers:
 
 
 def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:
-    """Points with their way, kind and room."""
+    """Points with their way, kind and room; no more is set aside than requests are in flight."""
+    room = one.room.take(points.row, column)
+    if one.question.users and one.way.engine.pool != "share":
+        room = replace(room, slots=np.fmin(room.slots, np.ceil(points.load)))
     return Scored(
-        points=replace(
-            points, way=np.full(len(points), one.place), kind=np.asarray(one.way.kinds)[points.row]
-        ),
-        room=one.room.take(points.row, column),
+        points=replace(points, kind=np.asarray(one.way.kinds)[points.row]),
+        room=room,
         served={},
         misfits=_misfits(one),
     )
@@ -337,7 +375,7 @@ def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:
 def _misfits(one: _Replicas) -> Misfits:
     row, column = np.nonzero(~one.room.fits & one.may)
     return Misfits(
-        way=np.full(len(row), one.place),
+        way=np.zeros(len(row), dtype=int),
         kind=np.asarray(one.way.kinds)[row],
         chips=one.shapes.chips[column],
         need_bytes=one.room.need_bytes[row, column],

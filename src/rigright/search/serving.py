@@ -32,15 +32,21 @@ OF_TEXT = frozenset({"ttft_s", "tpot_s", "usd_per_mtok"})  # no aims where nobod
 USUAL_USERS = 8  # requests at once, where nobody says for how many a machine is sought
 
 
-def find_serving(arch: Arch, said: PlanWish, *, market: Market, alone: bool = False) -> Found:
+def find_serving(
+    arch: Arch, said: PlanWish, *, market: Market, alone: bool = False, beside: tuple[float, ...] = ()
+) -> Found:
     """The best few ways to serve a model within the wish, and why nothing cheaper will do."""
     wish = filled(arch, said, market=market)
+
+    def asked(*, own: bool = False) -> Question:
+        return replace(ask(arch, wish, market=market, said=said, own=own), beside=beside)
+
     if wish.owned is None:
-        found = find(ask(arch, wish, market=market, said=said), alone=alone)
+        found = find(asked(), alone=alone)
     else:  # first what the owner's own cards do; buying comes only where they will not do
-        found = find(ask(arch, wish, market=market, said=said, own=True), alone=True)
+        found = find(asked(own=True), alone=True)
         if not found.plans:
-            more = find(ask(arch, wish, market=market, said=said))
+            more = find(asked())
             found = replace(found, instead=more.plans[0] if more.plans else found.instead)
     full = found.wish or wish
     return replace(found, wish=full, notes=(*assumed(arch, said, filled=full), *found.notes))

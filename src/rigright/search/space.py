@@ -12,8 +12,8 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.choice.layout import divides
 from rigright.cost.weights import has_experts
-from rigright.demand import Layout, Numbers, PlanWish
-from rigright.search.question import NODE_CHIPS, Kind, Way
+from rigright.demand import Layout, Numbers
+from rigright.search.question import NODE_CHIPS, Kind, Question, Way
 
 LOADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # requests a replica has in flight: rungs to search between
 MOST_LOAD = 1024  # more than any published run had
@@ -140,12 +140,12 @@ def _in_boxes(kinds: Sequence[Kind], kind: Numbers, *, chips: Numbers, allowed: 
 
 
 def loaded(
-    wish: PlanWish, shapes: Shapes, *, column: Numbers, dp: Numbers, most: Numbers, named: Numbers
+    question: Question, shapes: Shapes, *, column: Numbers, dp: Numbers, most: Numbers, named: Numbers
 ) -> tuple[Points, Numbers]:
-    """Layouts under the load asked for, or under every load that fits; and where each came from."""
-    index, load = _loads(wish, dp, most=most)
+    """Layouts under the loads asked for, or under every load that fits; and where each came from."""
+    index, load = _loads(question, dp, most=most)
     chips = shapes.chips[column]
-    if wish.users is None and wish.rate_per_s is None:
+    if not question.is_loaded:
         few = named | (dp == 1) | (dp * chips == NODE_CHIPS)
         index, load = index[few[index]], load[few[index]]
     column, dp = column[index], dp[index]
@@ -158,14 +158,14 @@ def loaded(
     return points, index
 
 
-def _loads(wish: PlanWish, dp: Numbers, *, most: Numbers) -> tuple[Numbers, Numbers]:
+def _loads(question: Question, dp: Numbers, *, most: Numbers) -> tuple[Numbers, Numbers]:
     """Each layout with each of its loads; a replica for every request in flight is enough."""
-    if wish.rate_per_s is not None:
+    if question.wish.rate_per_s is not None:
         return np.arange(len(dp)), np.full(len(dp), np.nan)
-    if wish.users is not None:
-        load = wish.users * wish.growth
-        index = np.flatnonzero(dp <= max(load, 1))
-        return index, np.full(len(index), float(load))
+    if question.users:
+        loads = np.array(question.users) * question.wish.growth
+        which, index = np.nonzero(dp <= np.maximum(loads, 1)[:, None])
+        return index, loads[which]
     full = np.clip(np.floor(most), 1, MOST_LOAD)
     rungs = np.broadcast_to(np.array(LOADS, dtype=float), (len(full), len(LOADS)))
     ladder = np.concatenate([rungs, full[:, None]], axis=1)

@@ -13,14 +13,14 @@ import numpy as np
 from rigright.arch import count
 from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate, added, scaled
-from rigright.cost.machine_price import around_usd, stored_of
-from rigright.cost.money import NO_HOST
-from rigright.cost.prices import priced
-from rigright.cost.renting import BOX, cheapest, chips_of, holds, price_of
 from rigright.demand import Numbers
 from rigright.facts.clouds import Offer
 from rigright.facts.prices import is_stale
 from rigright.facts.units import devices_of, sold_count
+from rigright.money.machine_price import around_usd, stored_of
+from rigright.money.prices import priced
+from rigright.money.renting import BOX, cheapest, chips_of, holds, price_of
+from rigright.money.tariff import NO_HOST
 from rigright.search.counts import offers_of, rented_count
 from rigright.search.question import Kind, Question
 from rigright.search.record import Supply

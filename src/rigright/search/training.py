@@ -14,10 +14,10 @@ from rigright.base.words import DECIDES, Sentence, assuming, say
 from rigright.choice.training import batch_of, seq_tok_of, tokens_of
 from rigright.choice.training_runs import box_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.money import usd_per_mtok
 from rigright.cost.training_setup import METHODS
 from rigright.demand import Layout, Numbers, PlanWish
 from rigright.facts.nodes import find_node
+from rigright.money.tariff import usd_per_mtok
 from rigright.predict.trained import TrainingCase
 from rigright.predict.trained_memory import least, shown
 from rigright.predict.trained_notes import batch_notes, training_notes

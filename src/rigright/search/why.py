@@ -11,8 +11,8 @@ import numpy as np
 from rigright.base.money import USD, currency_of
 from rigright.base.units import KILO, show_bytes, show_count, to_gib
 from rigright.base.words import Sentence, say
-from rigright.cost.money import tariff_in, write_off_usd_per_h
 from rigright.demand import Numbers
+from rigright.money.tariff import tariff_in, write_off_usd_per_h
 from rigright.search.figures import Limit
 from rigright.search.plans import Table
 from rigright.search.question import Question

@@ -20,11 +20,11 @@ from rigright.build.listed import lines_of
 from rigright.build.machine import Circuit
 from rigright.build.proposals.record import BuildWish
 from rigright.build.said import rig_of, room_of
-from rigright.cost.machine_price import NOTHING, Stored, stored_of
 from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.formats import GgufMix, find_format, ggml_types
 from rigright.facts.nodes import Node, find_node
+from rigright.money.machine_price import NOTHING, Stored, stored_of
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
 from rigright.verbs.ordering import beside, host_in, node_in
@@ -34,6 +34,7 @@ MOST_PLAN_BYTES = 16 * MIB
 MOST_IN_ONE = 64  # cards that one machine is asked to hold
 _BESIDE = 1.1  # main memory over weights that are read from it
 PETA = KILO * TERA
+_BOUGHT = frozenset({"budget", "buy", "currency", "prices", "used"})  # options about parts, whatever they run
 
 
 def check(file: str, *, room: str | None = None) -> CheckedList:
@@ -68,7 +69,10 @@ def build(
     """Machines around cards ("2x rtx 4090"), a model's plan, or one that `plan --json` wrote."""
     wish = wish or PlanWish()
     circuit = None if room is None else circuit_of(room)
+    _check_bought(wish)
     if from_file is not None:
+        for option in _of_models(wish):
+            raise AskError(say("--from already has a plan: --{option} would change it", option=option))
         return around_plan(_plan_in(from_file), wish, circuit=circuit, asked=asked)
     if what is None:
         raise AskError(
@@ -79,12 +83,34 @@ def build(
         )
     node = _cards_in(what)
     if node is not None:
+        for option in _of_models(wish):
+            raise AskError(
+                say("{option} needs a model, but {machine} is a machine", option=f"--{option}", machine=what),
+                hint=say("give a model in place of the cards, or remove {option}", option=f"--{option}"),
+            )
         return _assembled(around_node(node, wish, circuit=circuit), wish, asked=asked, notes=node.notes)
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
 
     bought = wish if wish.buy is not None else replace(wish, buy=True)
     return around_plan(as_data(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
+
+
+def _check_bought(wish: PlanWish) -> None:
+    """Refuse what says something of rented machines."""
+    rented = {"rent": wish.buy is False, "cloud": bool(wish.clouds), "spot": wish.spot}
+    for option in (name for name, is_said in rented.items() if is_said):
+        raise AskError(
+            say("build is about a machine to buy: {option} does not apply", option=f"--{option}"),
+            hint=say("remove {option}", option=f"--{option}"),
+        )
+
+
+def _of_models(wish: PlanWish) -> list[str]:
+    """Options that were said and only change which cards a model is planned on."""
+    from rigright.options.read import values_in
+
+    return [name for name in values_in(wish, "build") if name not in _BOUGHT]
 
 
 def around_node(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rigright.base.words import assuming, say
 from rigright.choice.work import AUTO, side_by_side
 from rigright.cost.estimate import scaled
-from rigright.cost.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback
-from rigright.cost.money import power_usd_per_h, tariff_in
 from rigright.demand import PlanWish, Serving
+from rigright.money.lifetime import HOURS_PER_MONTH, MONTHS_PER_YEAR, Payback, payback
+from rigright.money.tariff import power_usd_per_h, tariff_in
 from rigright.search.find import takes_images
 from rigright.verbs.clock import today
 from rigright.verbs.comparing.compared import Compared, Contender, winners

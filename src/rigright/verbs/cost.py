@@ -15,7 +15,13 @@ from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate, added, scaled
-from rigright.cost.lifetime import (
+from rigright.cost.power import AT_REST, Busy, draw_w, machine_w, rented_w
+from rigright.demand import CostWish, PlanWish
+from rigright.facts.nodes import Node
+from rigright.facts.prices import is_stale
+from rigright.facts.tariffs import carbon_at, currency_at, find_place
+from rigright.facts.units import devices_of, sold_count
+from rigright.money.lifetime import (
     FREE,
     HOURS_PER_MONTH,
     MONTHS_PER_YEAR,
@@ -25,16 +31,11 @@ from rigright.cost.lifetime import (
     payback,
     resale_of,
 )
-from rigright.cost.machine_price import around_usd
-from rigright.cost.money import SECONDS_PER_H, Tariff, power_usd_per_h, tariff_in
-from rigright.cost.power import AT_REST, Busy, busy_in, draw_w, machine_w, rented_w
-from rigright.cost.prices import DAYS_PER_YEAR, GUESSED, price_width, priced
-from rigright.cost.renting import Contract, Lease, cheapest, reserved
-from rigright.demand import CostWish, PlanWish
-from rigright.facts.nodes import Node
-from rigright.facts.prices import is_stale
-from rigright.facts.tariffs import carbon_at, currency_at, find_place
-from rigright.facts.units import devices_of, sold_count
+from rigright.money.machine_price import around_usd
+from rigright.money.prices import DAYS_PER_YEAR, GUESSED, price_width, priced
+from rigright.money.renting import Contract, Lease, cheapest, reserved
+from rigright.money.tariff import SECONDS_PER_H, Tariff, power_usd_per_h, tariff_in
+from rigright.terms.power import busy_in, power_terms
 from rigright.verbs.clock import today
 from rigright.verbs.costed import (
     API,
@@ -193,12 +194,13 @@ def drawn(subject: Asset, *, rented: bool = False) -> tuple[Estimate, float]:
     def watts(busy: Busy) -> Estimate:
         each = []
         for (chip, each_box), held in zip(cards.items(), boxes, strict=True):
-            one, count = draw_w([chip], busy), each_box * node.n_nodes
+            power, count = power_terms([chip]), each_box * node.n_nodes
+            one = draw_w(power, busy)
             idle = 0 if node.is_mixed else sold_count(chip, count) - count
             if rented:
-                each.append(rented_w([chip], one, count=count, idle=idle))
+                each.append(rented_w(power, one, count=count, idle=idle))
             else:
-                each.append(machine_w([chip], one, count=count, idle=idle, boxes=held))
+                each.append(machine_w(power, one, count=count, idle=idle, boxes=held))
         value, low, high = (
             sum(float(getattr(one, end)[0]) for one in each) for end in ("value", "low", "high")
         )

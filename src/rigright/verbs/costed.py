@@ -6,10 +6,10 @@ from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate, added, scaled
-from rigright.cost.lifetime import Ledger, Payback, Term
-from rigright.cost.money import Tariff
 from rigright.demand import CostWish, PlanWish
 from rigright.facts.tariffs import KwhPrice
+from rigright.money.lifetime import Ledger, Payback, Term
+from rigright.money.tariff import Tariff
 
 OWN, BUY, REPLACE = "own", "buy", "replace"
 RENT, SPOT, RESERVED, API = "rent", "spot", "reserved", "api"
@@ -119,7 +119,7 @@ class Costed:
     @property
     def kwh_per_month(self) -> float:
         """At the meter: the building included."""
-        from rigright.cost.lifetime import HOURS_PER_MONTH
+        from rigright.money.lifetime import HOURS_PER_MONTH
 
         drawn = self.power_w.value * self.duty + self.idle_w * (1 - self.duty)
         return drawn / KILO * HOURS_PER_MONTH * self.tariff.pue
@@ -156,7 +156,7 @@ class Costed:
 
     def usd_per_run(self, way: CostWay) -> Estimate | None:
         """For one training run: its share of the hours that the machine works."""
-        from rigright.cost.lifetime import HOURS_PER_MONTH
+        from rigright.money.lifetime import HOURS_PER_MONTH
 
         hours = None if self.output is None else self.output.run_h
         worked = self.months * HOURS_PER_MONTH * self.duty

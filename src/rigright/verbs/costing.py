@@ -12,13 +12,13 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.cost.machine_price import NOTHING, Stored, stored_of
 from rigright.demand import PlanWish
 from rigright.facts.clouds import offers, providers_of
 from rigright.facts.counting import read_counts
 from rigright.facts.hosts import CPU_ID
 from rigright.facts.naming import read_tokens
 from rigright.facts.nodes import Node, find_node
+from rigright.money.machine_price import NOTHING, Stored, stored_of
 
 if TYPE_CHECKING:
     from rigright.search.record import Plan
@@ -63,14 +63,15 @@ def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = No
         except DataError:
             if not is_place(what):
                 raise
-    if model is not None and wish.owned is None:
-        wish = replace(wish, on=what)
     if model is not None:
+        _check_one(what, wish)
+        wish = wish if wish.owned is not None else replace(wish, on=what)
         found = _planned(model, wish)
         return replace(found, is_there=wish.owned is not None or is_place(what))
     if not is_place(what) and _is_model(what):
         return replace(_planned(what, wish), is_there=wish.owned is not None)
     _check_alone(wish, what=what)
+    _check_one(what, wish)
     return _named(what, wish=wish)
 
 
@@ -117,6 +118,16 @@ def _check_alone(wish: PlanWish, *, what: str) -> None:
             say("{option} needs a model, but {machine} is a machine", option=f"--{more[0]}", machine=what),
             hint=say("add {option}", option="--for MODEL"),
         )
+
+
+def _check_one(what: str, wish: PlanWish) -> None:
+    """Refuse a second machine."""
+    for option, other in (("--on", wish.on), ("--own", wish.owned)):
+        if other not in {None, what}:
+            raise AskError(
+                say("two machines: {one} and {option} {other}", one=what, option=option, other=other or ""),
+                hint=say("give one; to compare several, use `rigright compare`"),
+            )
 
 
 def _planned(model: str, wish: PlanWish) -> Asset:

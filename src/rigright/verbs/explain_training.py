@@ -26,6 +26,10 @@ def explain_training(
     node = the_node(on)
     arch, wish = open_model(model), wish or TrainingWish()
     check_single(arch, wish)
+    if wish.image_size is not None:
+        from rigright.verbs.serving.pictures import resized
+
+        arch = resized(arch, wish.image_size)
     case = build_case(arch, node, wish=wish)
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)

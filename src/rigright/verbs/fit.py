@@ -19,7 +19,6 @@ from rigright.choice.ways import NO_LOSS, Site, formats_in, taken_on, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S, contexts, settled
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import generates, takes_samples
-from rigright.cost.weights import weights_bytes
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
@@ -29,6 +28,7 @@ from rigright.predict.limits import context_limit
 from rigright.predict.ranks import worst
 from rigright.predict.speed import speed
 from rigright.search.single import single
+from rigright.terms.stored import weights_bytes
 from rigright.verbs.fitted import Fitted, Fitting
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.samples import sample_speed

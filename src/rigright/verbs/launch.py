@@ -17,7 +17,6 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_places import dealt_bounds
 from rigright.cost.training_setup import mixed_of
 from rigright.cost.weights import has_experts
@@ -31,6 +30,7 @@ from rigright.facts.nodes import find_node
 from rigright.facts.training import find_precision, find_trainer
 from rigright.facts.units import most_in_node, node_of
 from rigright.predict.served import started_for
+from rigright.terms.memory import device_of, started
 from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
 
@@ -211,7 +211,7 @@ def _served(
     split: tuple[int, ...] = ()
     if engine.split_flag is not None and layout.pp > 1:
         devices = [device_of(card, engine) for card in cards[: layout.pp]]
-        bounds = dealt_bounds(arch, case.weights, serving=work, layout=layout, devices=devices)
+        bounds = dealt_bounds(arch, case.weights, start=started(work), layout=layout, devices=devices)
         split = tuple(last - first for first, last in bounds)
         split = (*split[:-1], split[-1] + 1)  # the head goes with the last layers
     load = planned.load

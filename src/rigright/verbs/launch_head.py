@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rigright.arch.sources.open import open_model
-from rigright.base.plugin_tables import used
+from rigright.base.plugins import used
 from rigright.base.units import show_bytes, show_count, show_seconds, show_short
 from rigright.base.words import LANGUAGES, tell
 from rigright.demand import Layout

@@ -15,8 +15,8 @@ from rigright.facts.nodes import Node, find_node
 if TYPE_CHECKING:
     from datetime import date
 
-    from rigright.cost.machine_price import Cards, Stored
     from rigright.facts.hosts import Host
+    from rigright.money.machine_price import Cards, Stored
 
 
 def beside(host: Host | None, wanted: BuildWish) -> BuildWish:

@@ -12,10 +12,10 @@ from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
-from rigright.cost.money import local_tariff, tariff_of
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
+from rigright.money.tariff import local_tariff, tariff_of
 from rigright.verbs.clock import today
 from rigright.verbs.planning.planned import Planned
 
@@ -24,9 +24,9 @@ MARKETS = 8  # of other days, currencies and price files, that are kept
 if TYPE_CHECKING:
     from rigright.arch.record import Arch
     from rigright.cost.estimate import Estimate
-    from rigright.cost.machine_price import Cards, Stored
     from rigright.facts.hosts import Host
     from rigright.facts.nodes import Node
+    from rigright.money.machine_price import Cards, Stored
     from rigright.search.market import Market
     from rigright.search.record import Found
 
@@ -65,12 +65,17 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
 
 
-def plans(model: str, *, wish: PlanWish) -> Planned:
-    """The plans alone, for who asks many questions: no notes, no next steps, no other machine instead."""
-    return _searched(model, wish, alone=True)[2]
+def plans(model: str, *, wish: PlanWish, beside: tuple[float, ...] = ()) -> Planned:
+    """The plans alone, for who asks many questions: no notes, no next steps, no other machine instead.
+
+    `beside`: users of the others that ask the same.
+    """
+    return _searched(model, wish, alone=True, beside=beside)[2]
 
 
-def _searched(model: str, wish: PlanWish, *, alone: bool) -> tuple[Arch, Market, Planned]:
+def _searched(
+    model: str, wish: PlanWish, *, alone: bool, beside: tuple[float, ...] = ()
+) -> tuple[Arch, Market, Planned]:
     from rigright.facts import own_prices
     from rigright.search.find import find
     from rigright.verbs.planning.checks import check
@@ -80,7 +85,7 @@ def _searched(model: str, wish: PlanWish, *, alone: bool) -> tuple[Arch, Market,
     day = today()
     with own_prices.use(*own_prices.listed(wish.prices_file, today=day)):
         market = market_of(wish, day=day)
-        found = find(arch, wish, market=market, alone=alone)
+        found = find(arch, wish, market=market, alone=alone, beside=beside)
     planned = Planned(
         model=arch.name,
         params=params(arch),

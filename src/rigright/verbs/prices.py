@@ -8,7 +8,6 @@ from pathlib import Path
 from rigright.base.errors import AskError, DataError, MissingError
 from rigright.base.money import from_currency
 from rigright.base.words import Sentence, say
-from rigright.cost.prices import Quote, newest_own, priced
 from rigright.demand import PlanWish
 from rigright.facts import own_prices
 from rigright.facts.chips import Chip, by_id, chips
@@ -17,6 +16,7 @@ from rigright.facts.own_prices import Flaw
 from rigright.facts.part_prices import PartPrice, all_part_prices
 from rigright.facts.prices import NEW, OWN_RENT, USED, Price, dated, is_stale, newest_prices
 from rigright.facts.prices import prices as known_prices
+from rigright.money.prices import Quote, newest_own, priced
 from rigright.search.market import Market
 from rigright.verbs.clock import today
 from rigright.verbs.plan import market_of

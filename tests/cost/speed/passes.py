@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 
 from rigright.arch.sources import zoo
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.step import Pass, step
-from rigright.cost.speed.work import work_of
 from rigright.demand import Layout
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
 from rigright.facts.running import runnings
+from rigright.terms.speed import rates_of
+from rigright.terms.stored import work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 BIG = zoo.arch("meta-llama/Llama-3.1-70B")

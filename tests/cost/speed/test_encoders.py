@@ -9,15 +9,16 @@ from hypothesis import strategies as some
 
 from rigright.arch.count import flops_per_tok
 from rigright.arch.sources.open import open_model
-from rigright.cost.speed.encoder import EncoderRates, encode_s, encoder_rates
+from rigright.cost.speed.encoder import EncoderRates, encode_s
 from rigright.facts.find import find_chip
+from rigright.predict.encoded import encoded_rates
 
 BERT = "google-bert/bert-base-uncased"
 CARDS = ("v100-sxm2-32gb", "a100-sxm4-80gb", "rtx-4090", "t4")
 
 
 def rates(*names: str, engine: str = "fastertransformer", precision: str = "fp16") -> EncoderRates:
-    return encoder_rates([find_chip(name) for name in names], engine, precision=precision)
+    return encoded_rates([find_chip(name) for name in names], engine, precision=precision)
 
 
 def seconds(on: EncoderRates, samples: float, length: float, filled: float = 1.0) -> np.ndarray:

@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
-from rigright.cost.speed.rates import beside, rates_of
+from rigright.cost.speed.rates import beside
 from rigright.cost.speed.step import Pass, sent_bytes, step
-from rigright.cost.speed.work import InRam, parted, work_of
+from rigright.cost.speed.work import InRam, parted
 from rigright.demand import Layout
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.host_words import find_host
 from rigright.facts.hosts import host_chip
+from rigright.terms.speed import rates_of, speed_terms
+from rigright.terms.stored import work_of
 
 WEIGHTS = "gguf:Q4_K_M"
 ENGINE = find_engine("llama.cpp")
@@ -31,7 +33,7 @@ share = st.floats(0, 1)
 def rates_with(words="ryzen 7950x + 64gb ddr5-6000"):
     plain = rates_of((CARD,), ENGINE, weights=WEIGHTS)
     hosts = (host_chip(find_host(words)),)
-    return beside(plain, hosts, cards=(CARD,), engine=ENGINE, weights=WEIGHTS)
+    return beside(plain, speed_terms(hosts, ENGINE, weights=WEIGHTS), cards=(CARD,))
 
 
 def token_s(ram, words="ryzen 7950x + 64gb ddr5-6000"):

@@ -30,11 +30,11 @@ from passes import (
 
 from rigright.arch.count import active_params, params
 from rigright.cost.speed.parts import parts_of
-from rigright.cost.speed.rates import rates_of
 from rigright.cost.speed.step import Pass, step
 from rigright.demand import Layout
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
+from rigright.terms.speed import rates_of
 
 models = st.sampled_from(MODELS)
 chips = st.sampled_from([chip.id for chip in servable()])

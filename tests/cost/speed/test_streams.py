@@ -11,16 +11,18 @@ from hypothesis import strategies as some
 
 from rigright.arch.sources.open import open_model
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.reach import chain, cores_per_s, reached, stored, stream_terms
+from rigright.cost.speed.reach import chain, cores_per_s, reached
 from rigright.cost.speed.service import Limits, micro_seqs, serve
 from rigright.cost.speed.step import Pass
-from rigright.cost.speed.stream import Stream, prompt_s, stream_of, token_s
-from rigright.cost.speed.work import Work, work_of
+from rigright.cost.speed.stream import Stream, prompt_s, token_s
+from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Traffic
 from rigright.facts.chips import Chip, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.find import find_chip
+from rigright.terms.speed import stored, stream_of, stream_terms
+from rigright.terms.stored import work_of
 
 LLAMA = "meta-llama/Llama-3.1-8B"
 ONE = Layout()
@@ -205,11 +207,11 @@ def test_a_host_that_is_slower_than_the_chip_sets_the_pace() -> None:
 def test_power_holds_large_multiplications_back() -> None:
     """The same silicon with half the watts multiplies slower."""
     chip = find_chip("rtx-4090")
-    tables, asked = corrections("speed_streams"), engine("llama.cpp", "2024-05")
-    terms = stream_terms(tables, asked, chip=chip, weights="gguf:F16")
+    asked = engine("llama.cpp", "2024-05")
+    terms = stream_terms(asked, chip=chip, weights="gguf:F16")
 
     def rate(one: Chip) -> float:
-        return reached(one, terms, weights="gguf:F16")["flops_per_s"]
+        return reached(one, terms, elem_bytes=stored("gguf:F16").elem_bytes)["flops_per_s"]
 
     assert rate(replace(chip, tdp_w=225.0)) < 0.85 * rate(chip)
     assert rate(replace(chip, tdp_w=None)) > rate(chip)
@@ -280,13 +282,12 @@ def test_cores_are_counted_whoever_made_them() -> None:
 
 def test_cards_without_matrix_units_multiply_narrow_weights_by_dot_products() -> None:
     """A P40 does four products of 8 bit for one of 32 bit; a GTX 980 Ti, of the age before, none."""
-    asked, tables = find_engine("llama.cpp"), corrections("speed_streams")
+    asked = find_engine("llama.cpp")
 
     def rate(name: str, weights: str) -> float:
         chip = find_chip(name)
-        return reached(chip, stream_terms(tables, asked, chip=chip, weights=weights), weights=weights)[
-            "flops_per_s"
-        ]
+        terms = stream_terms(asked, chip=chip, weights=weights)
+        return reached(chip, terms, elem_bytes=stored(weights).elem_bytes)["flops_per_s"]
 
     assert rate("tesla-p40", "gguf:Q4_0") > 1.4 * rate("tesla-p40", "gguf:F16")
     assert rate("gtx-980-ti", "gguf:Q4_0") == pytest.approx(rate("gtx-980-ti", "gguf:F16"))

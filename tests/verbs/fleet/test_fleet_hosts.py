@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 import spoken
 from rigright.base.errors import AskError, DataError, RigError
-from rigright.verbs.fleet.hosts import MOST_NODES, expand, hosts_of, read_hosts
-from rigright.verbs.fleet.node_names import folded
+from rigright.verbs.fleet.hosts import MOST_NODES, expand, folded, hosts_of, read_hosts
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,7 @@ from rigright.machine.record import Machine
 from rigright.machine.stored import plain
 from rigright.machine.system import Software, System
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.hosts import expand, read_hosts
-from rigright.verbs.fleet.node_names import file_of, folded
+from rigright.verbs.fleet.hosts import expand, file_of, folded, read_hosts
 from rigright.verbs.fleet.nodes import NodeTold
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import BEHIND_SHARE, ENOUGH, spread_of

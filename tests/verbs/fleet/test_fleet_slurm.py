@@ -10,8 +10,7 @@ from rigright.machine.bench.session import BenchWish
 from rigright.machine.far.parcel import Bench, RemoteRequest
 from rigright.verbs.fleet.came import Errand, Way
 from rigright.verbs.fleet.frame import FleetWish, fleet
-from rigright.verbs.fleet.hosts import expand
-from rigright.verbs.fleet.node_names import folded
+from rigright.verbs.fleet.hosts import expand, folded
 from rigright.verbs.fleet.runners import slurm as runner
 
 pytestmark = pytest.mark.live

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from programs import rigright
-from rigright.cost.power import busy_in, draw_w
+from rigright.cost.power import draw_w
 from rigright.facts.chips import by_id
+from rigright.terms.power import busy_in, power_terms
 from rigright.verbs.measure.measured import Course, Measured
 from rigright.verbs.measure.planned import hold, unheld
 from rigright.verbs.runs.planned import read_plan
@@ -48,7 +49,7 @@ def test_a_card_at_work_is_held_against_the_cards_part_of_the_plans_power(plan):
     assert found.measured == 580.0
     assert found.low < found.planned < found.high <= 700.0
     assert 8 * found.planned < plan.figure("power_w")[0] < 2 * 8 * found.planned
-    law = draw_w((by_id()[plan.plan["chip"]],), busy_in("training"))
+    law = draw_w(power_terms((by_id()[plan.plan["chip"]],)), busy_in("training"))
     assert found.planned == pytest.approx(float(law.value[0]))
 
 

@@ -29,10 +29,9 @@ from rigright.verbs.planning import steps
 from rigright.verbs.planning.planned import row_of
 from rigright.verbs.sweep import answer as answering
 from rigright.verbs.sweep import frame, journal
+from rigright.verbs.sweep import ray as ray_runner
 from rigright.verbs.sweep.answer import WORDS, answer
 from rigright.verbs.sweep.grid import MOST_QUESTIONS, read_grid
-from rigright.verbs.sweep.runners import local
-from rigright.verbs.sweep.runners import ray as ray_runner
 from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion
 
 GRID = "model,on,prompt,output,users\nllama-3.1-8b | qwen2.5-7b,1x rtx 4090 | 1x h100,1024,256,4\n"
@@ -101,7 +100,7 @@ def pair_answers_as_one(path):
 @pytest.mark.skipif(os.name == "nt", reason="no forks there")
 def test_two_processes_answer_what_one_does(grid, monkeypatch):
     """Processes that load nothing: what is handed over and back is the same."""
-    monkeypatch.setattr(local, "multiprocessing", SimpleNamespace(get_context=lambda _: get_context("fork")))
+    monkeypatch.setattr(frame, "multiprocessing", SimpleNamespace(get_context=lambda _: get_context("fork")))
     pair_answers_as_one(grid())
 
 

@@ -5,6 +5,7 @@ A published model that has the architecture of another is a row of the identity 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,14 +16,17 @@ from rigright.arch.read import read_config
 from rigright.arch.record import Arch
 from rigright.arch.sources.files import parse_json
 from rigright.arch.sources.identity import identity_of, shared
-from rigright.base.errors import RigError
-from rigright.base.plugin_tables import MODELS, facts
-from rigright.base.plugins import leave_out
+from rigright.base.bounded import bounded_json
+from rigright.base.errors import DataError, RigError
+from rigright.base.files import read_bounded
+from rigright.base.plugins import ADDED, FACTS, adds, file_of, leave_out, plugins
 from rigright.base.tables import DATA
+from rigright.base.units import MIB
 from rigright.base.words import say
 
 COLLECTED, DERIVED = DATA / "models.jsonl", DATA / "models_more.jsonl"
 READS_WHOLE = frozenset({"embedding", "reranker"})
+MODELS = "models.jsonl"  # of a plugin
 _START = '{"_model":"'
 
 
@@ -35,22 +39,23 @@ def _text() -> str:
 
 def _of_plugins(shipped: set[str]) -> Iterator[str]:
     """Configs that plugins add, each of a family that is known."""
-    for fact in facts():
-        if fact.table != MODELS:
-            continue
-        name, config = fact.row["name"], fact.row["config"]
-        what = say("its model {model} is", model=name)
-        if name.lower() in shipped:
-            leave_out(fact.plugin, what, why=say("a model of that name already exists"))
-            continue
+    for plugin in plugins(FACTS):
         try:
-            read_config(parse_json(config.encode(), name), name)
+            path = file_of(plugin, MODELS)
+            lines = [] if path is None else read_bounded(path, MIB).decode("utf-8").splitlines()
+            for line in filter(None, lines):
+                config = bounded_json(line)
+                name, source = str(config["_model"]), config["_source"]
+                if name.lower() in shipped:
+                    raise DataError(say("a model of that name already exists"))  # noqa: TRY301
+                read_config(config, name)
+                told = {"_model": name, **config, "_source": f"{ADDED}{plugin}: {source}"}
+                yield json.dumps(told, separators=(",", ":"))
+                shipped.add(name.lower())
+                adds(name, plugin)
         except Exception as error:  # noqa: BLE001 - a config of any kind
             why = error.sentence if isinstance(error, RigError) else f"{type(error).__name__}: {error}"
-            leave_out(fact.plugin, what, why=why)
-        else:
-            shipped.add(name.lower())
-            yield config
+            leave_out(plugin, say("its facts are"), why=why)
 
 
 @cache

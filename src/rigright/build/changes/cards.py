@@ -12,10 +12,10 @@ from rigright.build.machine import Cards, Rig
 from rigright.build.record import Change, Fit, Standing
 from rigright.build.ruling import IMPOSSIBLE, OK
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import priced, quote_of
 from rigright.facts.chips import Chip, chips
 from rigright.facts.shop.cards import PASSIVE, Plugs, shape_of
 from rigright.facts.shop.tables import Finished
+from rigright.money.prices import priced, quote_of
 
 _LEAST_FASTER = 1.15
 _SHARED_OUT = 0.9  # of what another card adds, where work can be shared out

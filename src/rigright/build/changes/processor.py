@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.build.record import Change, Fit, Standing
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import price_width
 from rigright.facts.cpus import CpuModel, cpus
+from rigright.money.prices import price_width
 
 _LEAST_MORE = 1.25
 

@@ -11,14 +11,13 @@ from rigright.build.machine import Modules, Rig
 from rigright.build.proposals.record import BuildWish, Item
 from rigright.build.rules.slots import is_open
 from rigright.cost.estimate import Estimate, scaled
-from rigright.cost.machine_price import disk_of, disks_tb, line_usd, network_of, own_line
-from rigright.cost.prices import priced, quote_of
 from rigright.facts.chips import Chip
 from rigright.facts.orders import OrderLine
 from rigright.facts.parts import parts
-from rigright.facts.prices import host_around
 from rigright.facts.shop.cpus import Processor
 from rigright.facts.shop.tables import Board, Cooler, Enclosure, PowerSupply
+from rigright.money.machine_price import disk_of, disks_tb, line_usd, network_of, own_line
+from rigright.money.prices import priced, quote_of
 
 
 def processor_line(processor: Processor, count: int = 1) -> OrderLine | None:
@@ -137,7 +136,7 @@ def chassis_line(rig: Rig) -> OrderLine | None:
     if machine is None or chip is None:
         return None
     if machine.kind == "modules" and machine.cards_max <= 8:
-        around = host_around(chip) or "baseboard"
+        around = chip.around or "baseboard"
         return OrderLine(kind="chassis", variant=f"{around}-{8 if machine.cards_max > 4 else 4}")
     if machine.kind == "server":
         size = next((one for one in (2, 4, 8) if rig.n_cards <= one), 8)

@@ -33,12 +33,9 @@ from rigright.build.proposals.record import (
 from rigright.build.rules.power import BASE_W, EFFICIENCY, load_w
 from rigright.build.rules.slots import is_open
 from rigright.build.ruling import DOUBT, IMPOSSIBLE, OK, Ruling
-from rigright.cost.machine_price import line_usd
 from rigright.cost.power import Busy, draw_w, machine_w
-from rigright.cost.prices import cpu_usd
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.cpus import cpus
-from rigright.facts.prices import host_around
 from rigright.facts.shop.cards import PASSIVE, SOLDERED, shape_of
 from rigright.facts.shop.cpus import CpuFamily, Processor, processor_named
 from rigright.facts.shop.tables import (
@@ -54,6 +51,9 @@ from rigright.facts.shop.tables import (
     supplies,
 )
 from rigright.facts.units import devices_of, sold_count
+from rigright.money.machine_price import line_usd
+from rigright.money.prices import cpu_usd
+from rigright.terms.power import power_terms
 
 _OF_BASE = ("socket", "firmware", "cpu-count", "memory-type", "memory-slots", "memory-modules", "memory-size",
             "memory-registered", "slots", "lanes", "shared-lanes", "pluggable", "makers")  # fmt: skip
@@ -97,7 +97,7 @@ def propose(wanted: BuildWish, *, today: date) -> Proposed:
     made = [variant(label, wanted, cards=cards, today=today, refusals=refusals) for label in LABELS]
     server = in_server(wanted, cards, today=today) if cards and wanted.processor is None else None
     if server is not None:
-        passive = any(one.shape.cooling == PASSIVE and host_around(one.chip) == "server" for one in cards)
+        passive = any(one.shape.cooling == PASSIVE and one.chip.around == "server" for one in cards)
         made = [made[0], server if passive or made[1] is None else made[1], made[2] or server]
     found = tuple(
         replace(one, label=label) for one, label in zip(made, LABELS, strict=True) if one is not None
@@ -205,8 +205,9 @@ def _wall_w(rig: Rig) -> float | None:
 
 def _full_w(cards: Cards) -> float:
     """What a finished server draws with its cards at full load."""
-    drawn = draw_w([cards.chip], Busy(compute=1.0, work=1.0))
-    return float(machine_w([cards.chip], drawn, count=cards.count).value[0])
+    power = power_terms([cards.chip])
+    drawn = draw_w(power, Busy(compute=1.0, work=1.0))
+    return float(machine_w(power, drawn, count=cards.count).value[0])
 
 
 def _grown(cards: tuple[Cards, ...]) -> tuple[Cards, ...]:
@@ -469,7 +470,7 @@ def _machine_of(chip: Chip, count: int) -> Finished | None:
         one
         for one in finished()
         if any(chip.id.startswith(begin) for begin in one.chips or ())
-        and one.kind == ("closed" if host_around(chip) is None else "modules")
+        and one.kind == ("closed" if chip.around is None else "modules")
     ]
     roomy = [one for one in fitting if one.cards_max >= count] or fitting
     return min(roomy, key=lambda one: one.cards_max, default=None)

@@ -9,9 +9,9 @@ from rigright.base.words import Sentence
 from rigright.build.machine import Circuit, Rig
 from rigright.build.ruling import DOUBT, Ruling
 from rigright.cost.estimate import Estimate, added
-from rigright.cost.machine_price import NOTHING, Stored
-from rigright.cost.money import NO_HOST
 from rigright.facts.orders import OrderLine
+from rigright.money.machine_price import NOTHING, Stored
+from rigright.money.tariff import NO_HOST
 
 CHEAPEST, RECOMMENDED, GROWING = "cheapest", "recommended", "growing"
 LABELS = (CHEAPEST, RECOMMENDED, GROWING)

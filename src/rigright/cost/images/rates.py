@@ -11,8 +11,6 @@ from rigright.arch.image_kinds import ImageKind
 from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
-from rigright.facts.corrections import corrections
 from rigright.facts.cpu_rates import CpuRate
 
 SUBJECT = "speed_images"
@@ -66,10 +64,9 @@ def image_rates(
     *,
     kinds: Sequence[ImageKind],
     runs: Sequence[ImageRun],
-    tables: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Any],
 ) -> ImageRates:
     """The rates of runs, each on its place with its kind of network, in their order."""
-    tables = corrections(SUBJECT) if tables is None else tables
     common = tables["run"]
     chip, kind = [place.terms for place in places], [_kind_terms(tables, kind) for kind in kinds]
     narrow = np.array([run.precision in {"16bit", "fp8", "int8"} for run in runs])
@@ -102,19 +99,17 @@ def image_rates(
     )
 
 
-def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any] | None = None) -> Place:
+def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any]) -> Place:
     """A chip, with its dense rate in a precision."""
-    tables = corrections(SUBJECT) if tables is None else tables
     return Place(
         flops_per_s=_flops_per_s(chip, precision),
         mem_bytes_per_s=chip.mem_bytes_per_s,
-        terms=terms_of(tables["chips"], chip),
+        terms=chip.terms_in(tables["chips"]),
     )
 
 
-def cpu_place(cpu: CpuRate, precision: str = "fp32", *, tables: Mapping[str, Any] | None = None) -> Place:
+def cpu_place(cpu: CpuRate, precision: str = "fp32", *, tables: Mapping[str, Any]) -> Place:
     """A processor: it computes in 32 bit whatever it is told, but for integers of engines made for them."""
-    tables = corrections(SUBJECT) if tables is None else tables
     return Place(
         flops_per_s=cpu.flops_per_s * (CPU_INT8 if precision == "int8" else 1.0),
         mem_bytes_per_s=cpu.mem_bytes_per_s,

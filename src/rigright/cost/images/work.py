@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rigright.arch import count, samples
-from rigright.arch.image_kinds import ImageKind, kind_of
+from rigright.arch.image_kinds import ImageKind
 from rigright.arch.record import Arch, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix
 from rigright.base.record import dataclass
@@ -28,11 +28,11 @@ class ImageWork:
     kernels: Numbers = KERNELS  # that a pass starts
 
 
-def work_of_arch(arch: Arch, *, tok: int = 1) -> ImageWork:
+def work_of_sample(arch: Arch, kind: ImageKind, *, tok: int) -> ImageWork:
     """The work of every tower; `tok` is the text's length, where towers have no length of their own."""
     parts = [work_of_tower(tower, tok=tok) for tower in arch.towers]
     pairs = sum(part.pairs for part in parts)
-    folded = arch_kind(arch).kin in FOLDED
+    folded = kind.kin in FOLDED
     return ImageWork(
         macs=samples.flops_per_sample(arch, tok=tok) / 2,
         acts=sum(part.acts for part in parts) + (pairs if folded else 0.0),
@@ -60,12 +60,6 @@ def work_of_tower(tower: Tower, *, tok: int = 1) -> ImageWork:
 def work_of_counts(*, gmacs: float, mactivs: float, params_m: float | None) -> ImageWork:
     """The work as benchmark tables print it: 10^9 multiply-adds, 10^6 elements written."""
     return ImageWork(macs=gmacs * GIGA, acts=mactivs * MEGA, pairs=0.0, params=(params_m or 0.0) * MEGA)
-
-
-def arch_kind(arch: Arch) -> ImageKind:
-    """The kind of a network: by its name, else by its family."""
-    named = kind_of(arch.name)
-    return kind_of(arch.family) if named.id == "other" else named
 
 
 def _looked(layer: Layer, tok: int) -> float:

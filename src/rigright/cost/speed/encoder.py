@@ -14,8 +14,6 @@ from rigright.base.record import dataclass
 from rigright.cost.weights import BITS
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
-from rigright.facts.corrections import corrections
 
 SUBJECT = "speed_streams"
 WIDTH = {"fp32": 32, "tf32": 32, "fp16": 16, "bf16": 16, "int8": 16, "fp8": 16}  # bits of activations
@@ -35,10 +33,10 @@ class EncoderRates:
 
 
 def encoder_rates(
-    chips: Sequence[Chip], engine: str, *, precision: str, tables: Mapping[str, Any] | None = None
+    chips: Sequence[Chip], engine: str, *, precision: str, tables: Mapping[str, Any]
 ) -> EncoderRates:
     """The rates of chips, in their order; an engine without terms of its own goes by everybody's."""
-    own = (corrections(SUBJECT) if tables is None else tables)["encoders"]
+    own = tables["encoders"]
     tables_in_use = (own["plain"], own.get(engine, {}))
     figures = [
         _figures(chip, _terms(tables_in_use, chip, precision=precision), precision=precision)
@@ -71,7 +69,7 @@ def encode_s(
 def _terms(tables: Sequence[Mapping[str, Any]], chip: Chip, *, precision: str) -> dict[str, float]:
     merged: dict[str, float] = {}
     for own in tables:
-        merged |= terms_of(own, chip) | own.get("formats", {}).get(precision, {})
+        merged |= chip.terms_in(own) | own.get("formats", {}).get(precision, {})
     return merged
 
 

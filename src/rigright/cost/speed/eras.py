@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rigright.facts.chips import Chip
-from rigright.facts.classes import class_of
 from rigright.facts.engines import Engine
 
 _DATE = re.compile(r"20\d\d-\d\d(?:-\d\d)?")
@@ -20,7 +19,7 @@ def table_of(tables: Mapping[str, Any], engine: Engine, *, chip: Chip) -> str | 
     """The name of an engine's table on a chip; None where these corrections bear none."""
     asked = tables.get("same", {}).get(engine.id, engine.id)
     eras = ((name, era) for name, era in tables.get("eras", {}).items() if era["engine"] == asked)
-    kind = class_of(chip)
+    kind = chip.kind
     here = {
         "backend": {engine.backend_on(chip.vendor)},
         "vendor": {chip.vendor},

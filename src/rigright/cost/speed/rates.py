@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,13 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.cost.links import Wire
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.reach import reached, stream_terms
-from rigright.cost.wires import wire_of
+from rigright.cost.speed.reach import ElementForm, reached, stream_terms
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
-from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine
 from rigright.facts.links import pcie_bytes_per_s
 
 SUBJECT = "speed_serving"
-MOST_KEPT = 256  # rates of chips in an order, with an engine and a format
 USUAL_GEN, FULL_LANES = 4, 16  # of a slot, where nobody knows
 Terms = dict[str, float]
 
@@ -87,6 +82,23 @@ class Beside:
     by_expert: bool  # those that one expert gets
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedTerms:
+    """What is fitted and tabulated of chips under an engine, with weights of a format."""
+
+    chips: tuple[Chip, ...]
+    engine: Engine
+    stored: ElementForm
+    wire: Wire
+    serving: Mapping[str, Any]  # terms of servers
+    streams: Mapping[str, Any]  # terms of lone streams, and of engines that are no servers
+
+    @property
+    def of_streams(self) -> list[Terms]:
+        """The terms of each chip as a stream; empty where the tables know nothing of the engine."""
+        return [stream_terms(self.streams, self.engine, chip=chip, stored=self.stored) for chip in self.chips]
+
+
 _PLAIN = (
     *("layer_s", "moe_layer_s", "latent_layer_s", "eager_layer_s", "step_s", "seq_s"),
     *("half_tok", "expert_half_tok", "expert_compute", "expert_memory", "imbalance", "touched"),
@@ -101,41 +113,23 @@ _PACES = {  # terms of chips -> an engine's pace at them
 }
 
 
-@lru_cache(MOST_KEPT)
-def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str) -> Rates:
-    """The same by the terms that we ship."""
-    return rates_of(chips, engine, weights=weights, tables=corrections(SUBJECT))
-
-
-def rates_of(
-    chips: Sequence[Chip],
-    engine: Engine,
-    *,
-    weights: str,
-    tables: Mapping[str, Any] | None = None,
-    manner: str = "",
-) -> Rates:
+def rates_of(given: SpeedTerms, *, manner: str = "") -> Rates:
     """The rates of chips, in their order, for weights of a format; `manner`: how such runs are tuned."""
-    if tables is None and not manner:
-        return _usual_rates(tuple(chips), engine, weights=weights)
-    tables = corrections(SUBJECT) if tables is None else tables
+    chips, engine, tables, weights = given.chips, given.engine, given.serving, given.stored.weights
     if manner:
-        usual = rates_of(chips, engine, weights=weights, tables=tables)
-        return _tuned(usual, tables.get("manners", {}).get(manner, {}))
-    streams = tables.get("streams") or corrections("speed_streams")
-    own_terms = [stream_terms(streams, engine, chip=chip, weights=weights) for chip in chips]
+        return _tuned(rates_of(given), tables.get("manners", {}).get(manner, {}))
+    own_terms = given.of_streams
     if all(own_terms):
-        common = [terms_of(tables["chips"], chip) for chip in chips]
+        common = [chip.terms_in(tables["chips"]) for chip in chips]
         figures: list[dict[str, Any]] = [
-            {name: term[name] for name in _PLAIN} | reached(chip, own, weights=weights)
+            {name: term[name] for name in _PLAIN} | reached(chip, own, elem_bytes=given.stored.elem_bytes)
             for chip, term, own in zip(chips, common, own_terms, strict=True)
         ]
-        wire = wire_of(chips, engine=engine.id)
         columns: dict[str, Any] = {name: _column(figures, name) for name in figures[0]}
-        return Rates(wire=wire, **columns)
+        return Rates(wire=given.wire, **columns)
     ages = [table_of(tables, engine, chip=chip) or engine.id for chip in chips]
     terms = [
-        terms_of(tables["chips"], chip)
+        chip.terms_in(tables["chips"])
         | {name: value for age in (engine.id, era) for name, value in tables["engines"].get(age, {}).items()}
         for chip, era in zip(chips, ages, strict=True)
     ]
@@ -156,7 +150,7 @@ def rates_of(
         narrowing_s=_column(terms, "narrowing_s") * _column(terms, "engine_layer"),
         narrow_read=_column(terms, "fp4_memory") if weights == "nvfp4" else 1.0,
         kv_bytes_per_s=bandwidth * _column(terms, "kv_memory") * _column(terms, "engine_kv"),
-        wire=wire_of(chips, engine=engine.id),
+        wire=given.wire,
         expert_compute=_column(terms, "expert_compute")
         * _column(terms, _experts_in(weights))
         * _column(terms, "engine_expert"),
@@ -190,21 +184,11 @@ def _tuned(rates: Rates, terms: Mapping[str, float]) -> Rates:
     return replace(rates, **{name: getattr(rates, name) * factor for name, factor in names.items()})
 
 
-def beside(
-    rates: Rates,
-    hosts: Sequence[Chip],
-    *,
-    cards: Sequence[Chip],
-    engine: Engine,
-    weights: str,
-    streams: Mapping[str, Any] | None = None,
-) -> Rates:
-    """The rates of cards with a processor beside each; `streams`: other terms than those of the table."""
-    streams = corrections("speed_streams") if streams is None else streams
-    terms = [stream_terms(streams, engine, chip=host, weights=weights) for host in hosts]
-    bus = [pcie_bytes_per_s(*_slot(card, host)) for card, host in zip(cards, hosts, strict=True)]
-    tables = {**corrections(SUBJECT), "streams": streams}
-    own = rates_of(hosts, engine, weights=weights, tables=tables)
+def beside(rates: Rates, hosts: SpeedTerms, *, cards: Sequence[Chip]) -> Rates:
+    """The rates of cards with a processor beside each."""
+    engine, terms = hosts.engine, hosts.of_streams
+    bus = [pcie_bytes_per_s(*_slot(card, host)) for card, host in zip(cards, hosts.chips, strict=True)]
+    own = rates_of(hosts)
     nothing = np.zeros_like(np.asarray(rates.piped, dtype=float))
     return replace(
         rates,

@@ -8,7 +8,6 @@ constant: low where memory is fast and cores are few. Power also limits large mu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ from rigright.base.record import dataclass
 from rigright.base.units import GIGA
 from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import Chip
-from rigright.facts.classes import terms_of
 from rigright.facts.engines import Engine
-from rigright.facts.formats import GGUF, GgufMix, find_format, ggml_types
+from rigright.facts.formats import GGUF, Format, GgufMix
 
 BITS = 8
 WIDE_BYTES = 1.5  # of an element that is multiplied as it is stored
@@ -40,14 +38,15 @@ FIXED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Stored:
+class ElementForm:
     """How an element of a format lies in memory, and the names its terms go by, the narrower last."""
 
+    weights: str  # the format
     elem_bytes: float
     names: tuple[str, ...]
 
 
-def stream_terms(tables: Mapping[str, Any], engine: Engine, *, chip: Chip, weights: str) -> Terms:
+def stream_terms(tables: Mapping[str, Any], engine: Engine, *, chip: Chip, stored: ElementForm) -> Terms:
     """The terms of a chip in an engine's table and in what that is based on; a format's come last.
 
     Empty where the tables know nothing of the engine.
@@ -58,8 +57,8 @@ def stream_terms(tables: Mapping[str, Any], engine: Engine, *, chip: Chip, weigh
         return merged
     for name in reversed(chain(tables, table)):
         own = tables["engines"][name]
-        merged |= terms_of(own, chip)
-        for key in stored(weights).names:
+        merged |= chip.terms_in(own)
+        for key in stored.names:
             merged |= own.get("formats", {}).get(key, {})
         for key in engine.options:
             merged |= own.get("options", {}).get(key, {})
@@ -72,24 +71,23 @@ def chain(tables: Mapping[str, Any], table: str) -> tuple[str, ...]:
     return (table,) if base is None else (table, *chain(tables, base))
 
 
-@cache
-def stored(weights: str) -> _Stored:
-    """The size of an element of a format and the names of its terms."""
-    name, _, kernel = weights.partition(KERNEL)
-    form = find_format(name)
+def stored_in(form: Format | GgufMix, *, weights: str = "") -> ElementForm:
+    """The size of an element of a format and the names of its terms, with the kernel that is named."""
+    kernel = weights.partition(KERNEL)[2]
     if isinstance(form, GgufMix):
         own = form.id.removeprefix(GGUF)
-        kind = ggml_types().get(own, ggml_types()[form.base])
+        kind = form.types.get(own, form.types[form.base])
         elem_bytes = kind.block_bytes / kind.block_elems
         names: tuple[str, ...] = (form.base, own)
     else:
         scales = form.group_bytes / form.group if form.group else 0.0
         elem_bytes, names = form.bits / BITS + scales, (form.id,)
     wide = f"{round(elem_bytes * BITS)}bit"
-    return _Stored(elem_bytes=elem_bytes, names=(wide, *names, kernel) if kernel else (wide, *names))
+    named = (wide, *names, kernel) if kernel else (wide, *names)
+    return ElementForm(weights=weights or form.id, elem_bytes=elem_bytes, names=named)
 
 
-def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
+def reached(chip: Chip, terms: Terms, *, elem_bytes: float) -> dict[str, float]:
     """The figures of Rates for one chip, but for its wires."""
     cores = cores_per_s(chip, terms["lanes"])
     bandwidth = chip.mem_bytes_per_s
@@ -104,7 +102,6 @@ def reached(chip: Chip, terms: Terms, *, weights: str) -> dict[str, float]:
     narrow = min(
         gemm * terms["format_compute"], max(_peak_flops_per_s(chip, terms), *(rate or 0.0 for rate in sheet))
     )
-    elem_bytes = stored(weights).elem_bytes
     if elem_bytes < WIDE_BYTES and (chip.fp16_flops_per_s or 0.0) <= PACKED * (chip.fp32_flops_per_s or 0.0):
         # without matrix units, sums of 8-bit products in plain lanes are faster
         narrow = max(narrow, (chip.int8_ops_per_s or 0.0) * terms["dot8"])

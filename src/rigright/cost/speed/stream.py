@@ -6,22 +6,15 @@ visits them one after another; only prompts of several chunks keep more than one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from rigright.cost.speed.rates import Rates, rates_of
-from rigright.cost.speed.reach import stream_terms
+from rigright.cost.speed.rates import Rates, SpeedTerms, rates_of
 from rigright.cost.speed.step import Pass, pipeline_gain, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
-from rigright.facts.chips import Chip
-from rigright.facts.corrections import corrections
-from rigright.facts.engines import Engine
-
-SUBJECT = "speed_streams"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +45,9 @@ _TERMS = (
 )
 
 
-def stream_of(
-    chips: Sequence[Chip], engine: Engine, *, weights: str, tables: Mapping[str, Any] | None = None
-) -> Stream:
+def stream_of(given: SpeedTerms) -> Stream:
     """What chips reach for a stream; engines without terms of their own go by their serving rates."""
-    tables = corrections(SUBJECT) if tables is None else tables
-    serving = {**corrections("speed_serving"), "streams": tables}
-    rates = rates_of(chips, engine, weights=weights, tables=serving)
-    terms = [stream_terms(tables, engine, chip=chip, weights=weights) for chip in chips]
+    rates, terms = rates_of(given), given.of_streams
     if not all(terms):
         return Stream(rates=rates)
     return Stream(rates=rates, **{name: np.array([term[name] for term in terms]) for name in _TERMS})

@@ -13,9 +13,9 @@ from rigright.arch.record import Arch, Cut, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix, part
 from rigright.base.record import dataclass
 from rigright.cost.memory_kv import cross_tok, lanes, transcribes
-from rigright.cost.weights import BITS, tensors, weigh
+from rigright.cost.weights import BITS, Form, WeightBytes, stored, tensors
 from rigright.demand import Numbers
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.kv_formats import KvFormat
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
 ACTIVATIONS_TOO = ("fp8", "nvfp4", "int8")  # formats whose activations are as narrow as the weights
@@ -129,17 +129,17 @@ def _part(work: Work, ram: InRam, *, layers: Numbers, inside: bool) -> Work:
 
 
 @cache
-def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
+def work_in(arch: Arch, form: Form, *, kv: KvFormat) -> Work:
     """Sum the weights of the trunk by kind and cut."""
-    return replace(_weighed(arch, weights), kv_elem_bytes=find_kv_format(kv).element_bytes)
+    return replace(_weighed(arch, form), kv_elem_bytes=kv.element_bytes)
 
 
 @cache
-def _weighed(arch: Arch, weights: str) -> Work:
+def _weighed(arch: Arch, form: Form) -> Work:
     """The same but for the cache, which no weight depends on."""
     groups: dict[Key, list[float]] = {}
     hears, crossed = transcribes(arch), [0.0, 0.0]
-    for weight, layer, size, times in tensors(arch, weights):
+    for weight, layer, size, times in tensors(arch, form):
         if not (is_matrix(weight) or (arch.tied and weight.role == "embed")):
             continue
         elems = count.elems(weight) * weight.copies
@@ -161,7 +161,7 @@ def _weighed(arch: Arch, weights: str) -> Work:
     return Work(
         gemms=tuple(_gemm(key, sums) for key, sums in groups.items()),
         mixers=tuple(found.items()),
-        weights=weights,
+        weights=form.id,
         kv_elem_bytes=0.0,
         layers=len(trunk.layers),
         moe_layers=sum(
@@ -173,18 +173,18 @@ def _weighed(arch: Arch, weights: str) -> Work:
         kv_heads=max((mixer.kv_heads for mixer in found), default=1),
         hidden=trunk.hidden,
         vocab=arch.vocab,
-        encoder=_encoder(arch, weights, crossed=crossed) if hears else None,
+        encoder=_encoder(arch, stored(arch, form), crossed=crossed) if hears else None,
         cross_tok=cross_tok(arch) if hears else 0,
     )
 
 
-def pictured(work: Work, arch: Arch, *, samples: Numbers) -> Work:
+def pictured(work: Work, arch: Arch, *, weights: WeightBytes, samples: Numbers) -> Work:
     """The same for requests with pictures: so many samples of the tower that sees."""
-    found = _encoder(arch, work.weights, crossed=[0.0, 0.0])
+    found = _encoder(arch, weights, crossed=[0.0, 0.0])
     return work if found is None else replace(work, encoder=replace(found, samples=samples))
 
 
-def _encoder(arch: Arch, weights: str, *, crossed: list[float]) -> Encoder | None:
+def _encoder(arch: Arch, weights: WeightBytes, *, crossed: list[float]) -> Encoder | None:
     """The tower that listens, and of the decoder what makes keys and values of its output."""
     tower: Tower | None = next((one for one in arch.towers if one is not arch.trunk), None)
     if tower is None or not tower.sample_tok:
@@ -198,7 +198,7 @@ def _encoder(arch: Arch, weights: str, *, crossed: list[float]) -> Encoder | Non
     return Encoder(
         tok=tower.sample_tok,
         elems=flops + crossed[0],
-        size_bytes=sum(weigh(arch, weights).beside.values()) + crossed[1],
+        size_bytes=sum(weights.beside.values()) + crossed[1],
         mixers=tuple(mixers.items()),
         layers=len(tower.layers),
         hidden=tower.hidden,

@@ -111,12 +111,12 @@ def _plugged(answer: Answer) -> Answer:
     """The same answer, saying which facts of plugins count in it."""
 
     def used() -> Sentence | None:
-        tables: Any = sys.modules.get("rigright.base.plugin_tables")  # a verb that has no facts loads none
-        if tables is None or not tables.facts():
+        plugins: Any = sys.modules.get("rigright.base.plugins")  # a verb that has no facts loads none
+        if plugins is None or not plugins.added():
             return None
         from rigright.base.plain import dumps
 
-        said: Sentence | None = tables.used(dumps(answer.plain(ENGLISH), ENGLISH))
+        said: Sentence | None = plugins.used(dumps(answer.plain(ENGLISH), ENGLISH))
         return said
 
     return noted(answer, "plugins", note=used)
@@ -125,8 +125,8 @@ def _plugged(answer: Answer) -> Answer:
 def _say_left_out(language: str) -> None:
     """What of plugins does not count, on stderr: each in a line."""
     plugins: Any = sys.modules.get("rigright.base.plugins")
-    for one in () if plugins is None else plugins.left_out():
-        sys.stderr.write(tell(say("warning: {what}", what=clean(tell(one.said, language))), language) + "\n")
+    for _, said in () if plugins is None else plugins.left_out():
+        sys.stderr.write(tell(say("warning: {what}", what=clean(tell(said, language))), language) + "\n")
 
 
 def verb_parser(verb: str, language: str) -> Parser:

@@ -1,19 +1,25 @@
-"""The NVLinks of a live view: each card with all its links, then each link: its traffic and its errors."""
+"""The links of a live view: NVLink a card, network ports, then each NVLink; traffic and errors."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import fsum
+from operator import itemgetter
 
+from rigright.base.units import GIGA
 from rigright.base.words import Sentence, say, with_commas
 from rigright.machine.device import Device, Fabric
+from rigright.machine.parts.network import BITS
+from rigright.machine.sampling.ports import PortUse
 from rigright.machine.tick import DeviceTick, LinkTick
 from rigright.report.live import words
-from rigright.report.live.pieces import GridColumn, Words
+from rigright.report.live.pieces import GridColumn, Words, grid
 from rigright.report.live.recent import LinksPast, Recent
+from rigright.report.screen import Screen
+from rigright.verbs.watch.watched import MachineMoment
 
-HEADS = (
+_HEADS = (
     GridColumn(say("card"), 0, right=False, least=7),
     GridColumn(say("links up"), 1, least=8),
     GridColumn(say("received"), 2, least=11),
@@ -22,33 +28,63 @@ HEADS = (
     GridColumn(say("since start"), 4, least=3),
     GridColumn(say("link errors"), -1, right=False),
 )
+_WAYS = ("rx_bytes", "tx_bytes")
+
+
+def draw(recent: Recent, moment: MachineMoment, *, screen: Screen) -> list[str]:
+    """The head and a line for each."""
+    machine = None if moment.detail is None else moment.detail.machine
+    probed = {
+        f"{'gpu' if one.vendor == 'nvidia' else one.vendor}{one.index}": one
+        for one in (() if machine is None else machine.devices)
+    }
+    ports = () if moment.detail is None else moment.detail.ports
+    return grid(_HEADS, rows(recent, moment.tick.devices, probed=probed, ports=ports), screen=screen)
 
 
 def rows(
-    recent: Recent, devices: Iterable[DeviceTick], *, probed: Mapping[str, Device]
+    recent: Recent,
+    devices: Iterable[DeviceTick],
+    *,
+    probed: Mapping[str, Device],
+    ports: Iterable[PortUse] = (),
 ) -> list[tuple[Words, ...]]:
-    """A row for each card with links, those of single links after them: the ones to look at first."""
+    """A row for each card with links and each port, those of single links after them, bad ones first."""
     cards: list[tuple[Words, ...]] = []
-    ill: list[tuple[Words, ...]] = []
-    well: list[tuple[Words, ...]] = []
+    single: list[tuple[bool, tuple[Words, ...]]] = []
     for one in devices:
         device, past = probed.get(one.card), recent.links.get(one.card)
-        now = past.now if past else _as_ticks(device)
+        # as they were probed last, for drivers that are not asked at every moment
+        known = (device and device.links) or ()
+        now = (
+            past.now
+            if past
+            else [LinkTick(index=each.index, is_up=each.active, errors=each.errors) for each in known]
+        )
         if not now and one.links_active is None:
             continue
-        flows = [
-            words.active(one, name) or _flow(past, now, read=read)
-            for name, read in (("nvlink_rx_bytes_per_s", _rx), ("nvlink_tx_bytes_per_s", _tx))
-        ]
+        flows = [words.active(one, f"nvlink_{way}_per_s") or _flow(past, now, way=way) for way in _WAYS]
         active = sum(bool(link.is_up) for link in now) if one.links_active is None else one.links_active
         up = f"{active}/{len(now)}" if now else str(active)
         fabric = _fabric(one.fabric or (device and device.fabric) or None)
         cards.append((one.card, up, *map(words.flow, flows), fabric, *_errors(past, now)))
         for link in now:
-            flows = [_flow(past, [link], read=read) for read in (_rx, _tx)]
-            row = (f"{one.card}:{link.index}", _up(link), *map(words.flow, flows), "", *_errors(past, [link]))
-            (ill if link.is_up is False or _counted([link]).total() else well).append(row)
-    return [*cards, *ill, *well]
+            state = words.NONE if link.is_up is None else say("up") if link.is_up else say("down")
+            flows = [_flow(past, [link], way=way) for way in _WAYS]
+            row = (f"{one.card}:{link.index}", state, *map(words.flow, flows), "", *_errors(past, [link]))
+            single.append((link.is_up is not False and not _counted([link]).total(), row))
+    return [*cards, *map(_port, ports), *(row for _, row in sorted(single, key=itemgetter(0)))]
+
+
+def _port(port: PortUse) -> tuple[Words, ...]:
+    """A network port: what it carries and can carry, its errors."""
+    rate = "" if port.bytes_per_s is None else f" {port.bytes_per_s * BITS / GIGA:g} Gb/s"
+    return (
+        *(port.name, port.state or words.NONE),
+        *(words.flow(port.rx_bytes_per_s), words.flow(port.tx_bytes_per_s), port.kind + rate),
+        words.NONE if port.new_errors is None else f"+{port.new_errors:,}",
+        words.NONE if port.errors is None else f"{port.errors:,}",
+    )
 
 
 def _as_ticks(device: Device | None) -> tuple[LinkTick, ...]:
@@ -57,26 +93,13 @@ def _as_ticks(device: Device | None) -> tuple[LinkTick, ...]:
     return tuple(LinkTick(index=link.index, is_up=link.active, errors=link.errors) for link in links)
 
 
-def _rx(link: LinkTick) -> float | None:
-    return link.rx_bytes
-
-
-def _tx(link: LinkTick) -> float | None:
-    return link.tx_bytes
-
-
-def _flow(
-    past: LinksPast | None, links: Iterable[LinkTick], *, read: Callable[[LinkTick], float | None]
-) -> float | None:
+def _flow(past: LinksPast | None, links: Iterable[LinkTick], *, way: str) -> float | None:
     """Bytes a second over these links since they were read before; a counter that went back began anew."""
     if past is None or past.before is None or past.now_s <= past.before_s:
         return None
-    before = {link.index: read(link) for link in past.before}
-    moved = [
-        count - was
-        for link in links
-        if (count := read(link)) is not None and (was := before.get(link.index)) is not None and count >= was
-    ]
+    before = {link.index: getattr(link, way) for link in past.before}
+    pairs = [(getattr(link, way), before.get(link.index)) for link in links]
+    moved = [now - was for now, was in pairs if now is not None and was is not None and now >= was]
     return fsum(moved) / (past.now_s - past.before_s) if moved else None
 
 
@@ -101,10 +124,6 @@ def _counted(links: Iterable[LinkTick]) -> Counter[str]:
         for name, count in link.errors:
             found[name] += count
     return found
-
-
-def _up(link: LinkTick) -> Words:
-    return words.NONE if link.is_up is None else say("up") if link.is_up else say("down")
 
 
 def _fabric(fabric: Fabric | None) -> Sentence | str:

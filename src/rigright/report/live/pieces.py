@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from rigright.base.page import Strip, Tone
 from rigright.base.words import CHINESE, Sentence, clean, tell
 from rigright.report.cells import cut, pad, width
-from rigright.report.draw.ink import dye, toned
+from rigright.report.draw.ink import toned
 from rigright.report.draw.strips import blocks
 from rigright.report.screen import Screen
 
-LEAST_PICTURE, MOST_PICTURE = 8, 60
+PICTURE = 20  # cells
 _LEAST_LAST = 16  # cells of the last column of a grid, before another column goes
 _MOST_CELLS = 24  # of any other column
-Past = tuple[float | None, ...]
 Words = Sentence | str
 
 
@@ -38,9 +37,9 @@ def told(said: Words, screen: Screen) -> str:
     return text if screen.language == CHINESE else text.encode("ascii", "replace").decode()
 
 
-def line_of(said: Words, screen: Screen, *, tone: Tone = "plain", less: int = 0) -> str:
-    """A sentence on one line, cut to the screen less some cells."""
-    return toned(cut_to(told(said, screen), screen.width - less, screen=screen), tone, screen=screen)
+def line_of(said: Words, screen: Screen, *, tone: Tone = "plain") -> str:
+    """A sentence on one line, cut to the screen."""
+    return toned(cut_to(told(said, screen), screen.width, screen=screen), tone, screen=screen)
 
 
 def cut_to(text: str, cells: int, *, screen: Screen) -> str:
@@ -48,19 +47,20 @@ def cut_to(text: str, cells: int, *, screen: Screen) -> str:
     return cut(text, max(cells, 1), mark="…" if screen.unicode else "~")
 
 
-def picture(past: Past, room: int, *, screen: Screen) -> str:
+def joined(pieces: Sequence[Words], screen: Screen) -> str:
+    """As many pieces on one line as there is room for, the most important first."""
+    line = ""
+    for piece in pieces:
+        text = ("   " if line else "") + told(piece, screen)
+        if width(line) + width(text) <= screen.width:
+            line += text
+    return toned(line, "dim", screen=screen)
+
+
+def picture(past: Sequence[float | None], screen: Screen) -> str:
     """The last values, one a cell, the newest at the right."""
-    drawn = blocks(Strip(label="", values=past[-room:], shown="", high=1.0), room, screen=screen).rjust(room)
-    return toned(drawn, "good", screen=screen) if drawn.strip() else drawn
-
-
-def meter(share: float | None, cells: int, *, screen: Screen) -> str:
-    """How full something is, as a bar of so many cells."""
-    if share is None:
-        return " " * cells
-    full, empty = "█░" if screen.unicode else "#."
-    filled = min(max(round(share * cells), 0), cells)
-    return dye(full * filled, 0, screen=screen) + toned(empty * (cells - filled), "dim", screen=screen)
+    strip = Strip(label="", values=tuple(past[-PICTURE:]), shown="", high=1.0)
+    return blocks(strip, PICTURE, screen=screen).rjust(PICTURE)
 
 
 def grid(
@@ -71,34 +71,28 @@ def grid(
     tones: Sequence[Tone] = (),
 ) -> list[str]:
     """The head, then a line for each row; columns that find no room are left out, the last is cut."""
-    cells = [[told(one, screen) for one in row] for row in rows]
-    heads = [told(one.head, screen) for one in columns]
+    lines = [
+        [told(column.head, screen) for column in columns],
+        *([told(one, screen) for one in row] for row in rows),
+    ]
     last = len(columns) - 1
     wide = [
-        min(max(column.least, width(head), *(width(row[place]) for row in cells)), _MOST_CELLS)
-        if cells
-        else max(column.least, width(head))
-        for place, (column, head) in enumerate(zip(columns, heads, strict=True))
+        min(max(column.least, *(width(line[place]) for line in lines)), _MOST_CELLS)
+        for place, column in enumerate(columns[:-1])
     ]
-    shown = list(range(len(columns)))
-    while len(shown) > 1:
-        used = sum(wide[place] + 2 for place in shown if place != last)
-        if used + (min(_LEAST_LAST, wide[last]) if last in shown else -2) <= screen.width:
-            break
+    least = min(columns[last].least or _LEAST_LAST, max(width(line[last]) for line in lines))
+    shown = list(range(last))
+    while shown[1:] and sum(wide[place] + 2 for place in shown) + least > screen.width:
         shown.remove(max(shown, key=lambda place: columns[place].rank))
+    used = sum(wide[place] + 2 for place in shown)
     found = []
-    for row in [heads, *cells]:
-        parts = []
-        left = screen.width
-        for place in shown:
-            room = left if place == shown[-1] else min(wide[place], left)
-            text = cut_to(row[place], room, screen=screen)
-            is_right = columns[place].right
-            parts.append(
-                pad(text, min(wide[place], room), right=is_right) if is_right or room != left else text
-            )
-            left -= wide[place] + 2
-        found.append("  ".join(parts).rstrip())
+    for line in lines:
+        parts = [
+            pad(cut_to(line[place], wide[place], screen=screen), wide[place], right=columns[place].right)
+            for place in shown
+        ]
+        parts += [cut_to(line[last], screen.width - used, screen=screen)]
+        found.append(cut_to("  ".join(parts).rstrip(), screen.width, screen=screen))
     return [
         toned(line, "dim" if place == 0 else tones[place - 1] if tones else "plain", screen=screen)
         for place, line in enumerate(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from rigright.machine.system import Event
@@ -12,7 +12,6 @@ from rigright.machine.tick import DeviceTick, LinkTick
 from rigright.verbs.watch.watched import MachineMoment
 
 KEPT, EVENTS = 300, 50
-Values = deque[float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +34,16 @@ class Recent:
         self.moments: deque[MachineMoment] = deque(maxlen=KEPT)
         self.slowed_s: dict[tuple[str, str], float] = {}  # card and reason -> since when
         self.links: dict[str, LinksPast] = {}  # by card
-        self._past: dict[str, Values] = {}
+        self._busy: dict[str, deque[float | None]] = {}  # by card
 
     def add(self, moment: MachineMoment) -> None:
         """A new moment."""
         self.moment = moment
         self.moments.append(moment)
         before, self.slowed_s = self.slowed_s, {}
-        self._put("cpu", moment.tick.host.cpu_share)
         for device in moment.tick.devices:
-            for name, read in _OF_DEVICE.items():
-                self._put(f"{device.card}.{name}", read(device))
+            busy = device.busy_share if device.state == "ok" else None
+            self._busy.setdefault(device.card, deque(maxlen=KEPT)).append(busy)
             self._see_links(device, moment.tick.clock_s)
             for reason in device.slowed_by or ():
                 key = device.card, reason
@@ -54,9 +52,14 @@ class Recent:
             at_s = moment.tick.at_s if event.at_s is None else event.at_s
             self.events.append((clock(at_s), event))
 
-    def past(self, name: str) -> tuple[float | None, ...]:
-        """The last values: "cpu", "gpu0.busy", "gpu0.power"."""
-        return tuple(self._past.get(name, ()))
+    def past(self, card: str) -> tuple[float | None, ...]:
+        """How busy a card was, moment by moment; None where it did not answer."""
+        return tuple(self._busy.get(card, ()))
+
+    def slowed_for(self, device: DeviceTick, reason: str) -> float:
+        """Seconds for which this has slowed a card; 0 where it does not now."""
+        now_s = 0.0 if self.moment is None else self.moment.tick.at_s
+        return now_s - self.slowed_s.get((device.card, reason), now_s)
 
     def until(self, at_s: float) -> Recent | None:
         """The same as it was at a moment of the past; None where that is longer ago than is remembered."""
@@ -76,9 +79,6 @@ class Recent:
                 past, before=past.now, before_s=past.now_s, now=links, now_s=clock_s
             )
 
-    def _put(self, name: str, value: float | None) -> None:
-        self._past.setdefault(name, deque(maxlen=KEPT)).append(value)
-
 
 def recent_of(moments: Iterable[MachineMoment]) -> Recent:
     """What is remembered of moments, one after another."""
@@ -91,15 +91,3 @@ def recent_of(moments: Iterable[MachineMoment]) -> Recent:
 def clock(at_s: float) -> str:
     """The time of day here."""
     return time.strftime("%H:%M:%S", time.localtime(at_s))
-
-
-def _of_power(device: DeviceTick) -> float | None:
-    if device.power_w is None or not device.power_limit_w:
-        return None
-    return device.power_w / device.power_limit_w
-
-
-_OF_DEVICE: dict[str, Callable[[DeviceTick], float | None]] = {
-    "busy": lambda device: None if device.state != "ok" else device.busy_share,
-    "power": lambda device: None if device.state != "ok" else _of_power(device),
-}

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from rigright.base.words import Sentence, say
 
-PANES = ("programs", "cards", "nvlink", "ecc", "mig", "network", "host", "findings", "events")
 SORTS = ("memory", "sm", "user", "pid", "time", "cpu")
 RISING = {"user", "pid"}  # sorted upwards unless reversed
 BACK_S, FAR_S = 10.0, 600.0  # one step into the past, and a long one
@@ -20,12 +18,12 @@ _QUIT = {"q", "Q", "ctrl-c", "ctrl-d"}
 class View:
     """How the live view is set."""
 
-    pane: str = "programs"
+    links: bool = False  # NVLink and network ports instead of programs
     sort: str = "memory"
     reverse: bool = False
     words: str = ""  # of the filter
     typing: str | None = None  # a filter that is being written
-    top: int = 0  # the first row of the pane that is shown
+    top: int = 0  # the first row of the list that is shown
     at_s: float | None = None  # a moment of the past; None: now
     help: bool = False
     over: bool = False
@@ -36,7 +34,7 @@ class Frame:
     """What is drawn, and what keys must know of it."""
 
     lines: list[str] = field(default_factory=list)
-    most_top: int = 0  # how far down the pane can be scrolled
+    most_top: int = 0  # how far down the list can be scrolled
     page: int = 1  # rows that it shows
     now_s: float = 0.0  # of the newest moment
 
@@ -49,10 +47,13 @@ def press(view: View, key: str, *, frame: Frame) -> View:
         return replace(view, over=True)
     if view.help:
         return replace(view, help=False)
-    if key.isdecimal() and 1 <= int(key) <= len(PANES):
-        return replace(view, pane=PANES[int(key) - 1], top=0)
-    act = _ACTS.get(key)
-    return view if act is None else act(view, frame)
+    if key in _ROWS:
+        top = min(view.top, frame.most_top) + _ROWS[key](frame)
+        return replace(view, top=max(min(top, frame.most_top), 0))
+    if key in _SECONDS:  # beyond the newest moment it is now
+        at_s = (frame.now_s if view.at_s is None else view.at_s) + _SECONDS[key]
+        return replace(view, at_s=None if at_s >= frame.now_s else at_s)
+    return _ACTS[key](view) if key in _ACTS else view
 
 
 def _typed(view: View, key: str, *, text: str) -> View:
@@ -70,61 +71,38 @@ def _typed(view: View, key: str, *, text: str) -> View:
     return replace(view, typing=text, words=text, top=0)
 
 
-def _scrolled(view: View, frame: Frame, *, by: Callable[[Frame], int]) -> View:
-    top = min(view.top, frame.most_top) + by(frame)
-    return replace(view, top=max(min(top, frame.most_top), 0))
-
-
-def _moved(view: View, frame: Frame, *, by_s: float) -> View:
-    """Another moment of the past; beyond the newest it is now."""
-    at_s = (frame.now_s if view.at_s is None else view.at_s) + by_s
-    return replace(view, at_s=None if at_s >= frame.now_s else at_s)
-
-
-def _turned(view: View, _frame: Frame, *, by: int) -> View:
-    return replace(view, pane=PANES[(PANES.index(view.pane) + by) % len(PANES)], top=0)
-
-
-def _left(view: View, _frame: Frame) -> View:
+def _left(view: View) -> View:
     """What was set last is undone: the past, then the filter."""
-    if view.at_s is not None:
-        return replace(view, at_s=None)
-    return replace(view, words="", top=0)
+    return replace(view, at_s=None) if view.at_s is not None else replace(view, words="", top=0)
 
 
-def _sorted(view: View, _frame: Frame, *, by: int) -> View:
+def _sorted(view: View, *, by: int) -> View:
     sort = SORTS[(SORTS.index(view.sort) + by) % len(SORTS)]
     return replace(view, sort=sort, reverse=False, top=0)
 
 
-_ACTS: Mapping[str, Callable[[View, Frame], View]] = {
-    "up": partial(_scrolled, by=lambda _: -1),
-    "k": partial(_scrolled, by=lambda _: -1),
-    "down": partial(_scrolled, by=lambda _: 1),
-    "j": partial(_scrolled, by=lambda _: 1),
-    "pgup": partial(_scrolled, by=lambda frame: -frame.page),
-    "pgdn": partial(_scrolled, by=lambda frame: frame.page),
-    "g": lambda view, _: replace(view, top=0),
-    "home": lambda view, _: replace(view, top=0),
-    "G": lambda view, frame: replace(view, top=frame.most_top),
-    "tab": partial(_turned, by=1),
-    "shift-tab": partial(_turned, by=-1),
-    "s": partial(_sorted, by=1),
-    "S": partial(_sorted, by=-1),
-    "r": lambda view, _: replace(view, reverse=not view.reverse, top=0),
-    "/": lambda view, _: replace(view, typing=view.words, pane="programs", top=0),
-    "left": partial(_moved, by_s=-BACK_S),
-    "right": partial(_moved, by_s=BACK_S),
-    "[": partial(_moved, by_s=-FAR_S),
-    "]": partial(_moved, by_s=FAR_S),
-    "end": lambda view, _: replace(view, at_s=None),
+_ROWS: Mapping[str, Callable[[Frame], int]] = {
+    **dict.fromkeys(("up", "k"), lambda _: -1),
+    **dict.fromkeys(("down", "j"), lambda _: 1),
+    "pgup": lambda frame: -frame.page,
+    "pgdn": lambda frame: frame.page,
+    **dict.fromkeys(("g", "home"), lambda frame: -frame.most_top),
+    "G": lambda frame: frame.most_top,
+}
+_SECONDS = {"left": -BACK_S, "right": BACK_S, "[": -FAR_S, "]": FAR_S}
+_ACTS: Mapping[str, Callable[[View], View]] = {
+    "l": lambda view: replace(view, links=not view.links, top=0),
+    "s": lambda view: _sorted(view, by=1),
+    "S": lambda view: _sorted(view, by=-1),
+    "r": lambda view: replace(view, reverse=not view.reverse, top=0),
+    "/": lambda view: replace(view, typing=view.words, links=False, top=0),
+    "end": lambda view: replace(view, at_s=None),
     "esc": _left,
-    "?": lambda view, _: replace(view, help=True),
-    "h": lambda view, _: replace(view, help=True),
+    **dict.fromkeys(("?", "h"), lambda view: replace(view, help=True)),
 }
 
 HELP: tuple[tuple[str, Sentence], ...] = (
-    ("1-9 Tab", say("choose a pane")),
+    ("l", say("links (NVLink and network ports) instead of programs, and back")),
     ("j k PgUp PgDn g G", say("scroll, also with the arrow keys")),
     ("s S", say("sort programs by the next or previous column")),
     ("r", say("reverse the order")),
@@ -163,9 +141,9 @@ _SEQUENCES = {
     for front in "[O"
 } | {
     "\x1b[5~": "pgup", "\x1b[6~": "pgdn", "\x1b[1~": "home", "\x1b[4~": "end", "\x1b[7~": "home",
-    "\x1b[8~": "end", "\x1b[Z": "shift-tab",
+    "\x1b[8~": "end",
 }  # fmt: skip
 _CONTROLS = {
-    "\x1b": "esc", "\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace", "\x08": "backspace",
-    "\x03": "ctrl-c", "\x04": "ctrl-d",
+    "\x1b": "esc", "\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace", "\x03": "ctrl-c",
+    "\x04": "ctrl-d",
 }  # fmt: skip

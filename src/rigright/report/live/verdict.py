@@ -61,48 +61,38 @@ def _loads(devices: tuple[DeviceTick, ...]) -> Sentence | None:
 
 def _ill(recent: Recent, moment: MachineMoment) -> tuple[Sentence, Tone] | None:
     """Cards in trouble, those with the same together, the gravest first; and how many are not."""
-    devices = moment.tick.devices
-    groups: dict[tuple[str, Tone, bool], list[tuple[Sentence | str, DeviceTick]]] = {}
-    for device in devices:
-        wrong = words.trouble(device)
-        told = wrong or words.hurt_by(device)
-        if told is not None:
-            groups.setdefault((str(told[0]), told[1], wrong is None), []).append((told[0], device))
+    groups: dict[Sentence | str, list[DeviceTick]] = {}
+    tones: dict[Sentence | str, Tone] = {}
+    for device in moment.tick.devices:
+        wrong = words.trouble(device) or words.hurt_by(device)
+        if wrong is not None:
+            groups.setdefault(wrong[0], []).append(device)
+            tones[wrong[0]] = wrong[1]
     if not groups:
         return None
-    ordered = sorted(groups.items(), key=lambda one: one[0][1] != "bad")
-    parts: list[Sentence] = []
-    for (_, _, is_slow), members in ordered[:2]:
-        said, ones = members[0][0], [device for _, device in members]
-        cards = cards_of(device.card for device in ones)
-        lasts_s = _lasts_s(ones, recent, now_s=moment.tick.at_s) if is_slow else 0.0
-        if lasts_s >= _LEAST_S:
-            time = show_seconds(lasts_s)
-            parts.append(say("{cards} throttled for {time}: {reasons}", cards=cards, time=time, reasons=said))
-        elif is_slow:
-            parts.append(say("{cards} throttled: {reasons}", cards=cards, reasons=said))
-        else:
-            parts.append(say("{cards}: {trouble}", cards=cards, trouble=said))
-    rest = sum(len(members) for _, members in ordered[2:])
+    ordered = sorted(groups, key=lambda trouble: tones[trouble] != "bad")
+    parts = [_sick(trouble, groups[trouble], recent=recent) for trouble in ordered[:2]]
+    rest = sum(len(groups[trouble]) for trouble in ordered[2:])
     if rest:
         parts.append(say("{count} more GPUs with problems", count=rest))
-    others = len(devices) - sum(map(len, groups.values()))
-    if others and _sees(devices):
+    others = len(moment.tick.devices) - sum(map(len, groups.values()))
+    if others and _sees(moment.tick.devices):
         parts.append(say("other {count} fine", count=others))
-    return with_semicolons(parts) or say("{text}", text=""), ordered[0][0][1]
+    return with_semicolons(parts) or say("{text}", text=""), tones[ordered[0]]
+
+
+def _sick(trouble: Sentence | str, devices: list[DeviceTick], *, recent: Recent) -> Sentence:
+    """Cards with the same trouble, and how long the first of them has been slowed."""
+    cards = cards_of(device.card for device in devices)
+    if words.trouble(devices[0]) is not None:
+        return say("{cards}: {trouble}", cards=cards, trouble=trouble)
+    lasts_s = max(recent.slowed_for(device, reason) for device in devices for reason in words.HURTS)
+    if lasts_s < _LEAST_S:
+        return say("{cards} throttled: {reasons}", cards=cards, reasons=trouble)
+    time = show_seconds(lasts_s)
+    return say("{cards} throttled for {time}: {reasons}", cards=cards, time=time, reasons=trouble)
 
 
 def _sees(devices: tuple[DeviceTick, ...]) -> bool:
     """Whether every card that answers says what slows it, so that nothing wrong means fine."""
     return all(one.slowed_by is not None for one in devices if one.state == "ok")
-
-
-def _lasts_s(ones: list[DeviceTick], recent: Recent, *, now_s: float) -> float:
-    """How long the first of these cards has been slowed."""
-    since = [
-        recent.slowed_s[key]
-        for device in ones
-        for reason in device.slowed_by or ()
-        if reason in words.HURTS and (key := (device.card, reason)) in recent.slowed_s
-    ]
-    return now_s - min(since, default=now_s)

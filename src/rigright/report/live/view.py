@@ -1,37 +1,25 @@
-"""The live view: verdict, host, cards, one pane, keys; as many lines as the screen is high."""
+"""The live view: verdict, host, cards, programs or links, events, keys; as many lines as the screen has."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 from rigright.base.units import show_seconds
-from rigright.base.words import Sentence, say
-from rigright.report.cells import pad, width
+from rigright.base.words import say
+from rigright.machine.parts.node_power import beside_cards
+from rigright.report.cells import pad, width, wrap
 from rigright.report.draw.ink import mark, toned
-from rigright.report.live import words
+from rigright.report.live import links, programs, words
 from rigright.report.live.cards import draw_cards
-from rigright.report.live.panes import help_lines, pane
-from rigright.report.live.pieces import Words, cut_to, line_of, told
-from rigright.report.live.programs import SORTED
+from rigright.report.live.pieces import Words, cut_to, joined, line_of, told
 from rigright.report.live.recent import Recent, clock
-from rigright.report.live.state import PANES, Frame, View
+from rigright.report.live.state import HELP, Frame, View
 from rigright.report.live.verdict import verdict
 from rigright.report.screen import Screen
 from rigright.verbs.watch.watched import MachineMoment
 
-_LEAST_ROWS = 4  # of a pane with its tabs and head, before cards give way
-NAMES: Mapping[str, Words] = {
-    "programs": say("programs"),
-    "cards": say("cards"),
-    "nvlink": "NVLink",
-    "ecc": "ECC",
-    "mig": "MIG",
-    "network": say("network"),
-    "host": say("host"),
-    "findings": say("findings"),
-    "events": say("events"),
-}
+_LEAST_LIST = 4  # lines of programs or links with their head, before cards give way
+_EVENTS, _ROOMY = 3, 20  # events that are shown, and lines of a screen that has room for them
 
 
 def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: float | None = None) -> Frame:
@@ -44,44 +32,35 @@ def draw(recent: Recent, view: View, *, screen: Screen, height: int, now_s: floa
         waits = say("reading the machine ...")
         if view.at_s is not None:
             waits = say("no history at {time}", time=clock(view.at_s))
-        lines = [*_filled([line_of(waits, screen)], height - 1), _keys(view, screen)]
-        return Frame(lines=lines, now_s=now_s or 0.0)
+        return _frame([line_of(waits, screen)], _keys(view, screen), height=height, now_s=now_s or 0.0)
     now_s = moment.tick.at_s if now_s is None else now_s
     head = [_answer(recent, view, moment=moment, screen=screen), _host(moment, screen)]
-    foot = [_keys(view, screen)]
+    if view.help:
+        return _frame([*head, *_help(screen)], _keys(view, screen), height=height, now_s=now_s)
     if moment.serves:
         head.append(line_of(say("metrics at {address}", address=moment.serves), screen, tone="dim"))
-    if moment.notes and height >= 20:
-        head.append(line_of(moment.notes[0], screen, tone="warn"))
-    room = height - len(head) - len(foot)
-    if room < 1:
-        return Frame(lines=[*head, *foot][:height], now_s=now_s)
-    if view.help:
-        lines = [*head, *help_lines(screen)[:room]]
-        return Frame(lines=[*_filled(lines, height - 1), *foot], now_s=now_s)
-    body = pane(recent, view, moment=moment, screen=screen)
-    wanted = min(len(body.head) + len(body.rows) + 1, max(_LEAST_ROWS, room // 2))
-    least = max(room - wanted, min(2, room))
-    cards = draw_cards(recent, moment, screen=screen, room=least) if moment.tick.devices else []
-    left = room - len(cards)
-    if left < len(body.head) + 2:
-        return Frame(lines=[*_filled([*head, *cards][: height - 1], height - 1), *foot], now_s=now_s)
-    page = left - 1 - len(body.head)
-    most_top = max(len(body.rows) - page, 0)
+    if height >= _ROOMY:
+        head += [line_of(note, screen, tone="warn") for note in moment.notes[:1]]
+    events = _events(recent, screen) if height >= _ROOMY else []
+    list_head, *rows = _rows(recent, view, moment=moment, screen=screen)
+    room = max(height - len(head) - len(events) - 1, 0)
+    head += draw_cards(
+        recent, moment.tick.devices, screen=screen, room=max(room - min(len(rows) + 1, _LEAST_LIST), 1)
+    )
+    page = max(height - len(head) - len(events) - 2, 0)
+    most_top = max(len(rows) - page, 0)
     top = min(view.top, most_top)
-    shown = body.rows[top : top + page]
-    lines = [
-        *head,
-        *cards,
-        _tabs(moment, view, screen=screen, at=(top, len(shown), len(body.rows))),
-        *body.head,
-        *shown,
-    ]
-    return Frame(lines=[*_filled(lines, height - 1), *foot], most_top=most_top, page=page, now_s=now_s)
+    shown = rows[top : top + page]
+    where = f"{top + 1}-{top + len(shown)}/{len(rows)}" if len(shown) < len(rows) else ""
+    body = [*head, list_head, *shown] if page else head
+    body += [""] * (height - len(body) - len(events) - 1) + events
+    frame = _frame(body, _keys(view, screen, where=where), height=height, now_s=now_s)
+    return Frame(lines=frame.lines, most_top=most_top, page=max(page, 1), now_s=now_s)
 
 
-def _filled(lines: list[str], height: int) -> list[str]:
-    return lines + [""] * (height - len(lines))
+def _frame(body: list[str], foot: str, *, height: int, now_s: float) -> Frame:
+    body = body[: height - 1]
+    return Frame(lines=[*body, *[""] * (height - 1 - len(body)), foot], now_s=now_s)
 
 
 def _answer(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) -> str:
@@ -98,62 +77,67 @@ def _answer(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen
 
 
 def _host(moment: MachineMoment, screen: Screen) -> str:
-    """Who and how the host is, as many pieces as there is room for."""
-    line = told(moment.host, screen)
+    """Who and how the host is."""
     kinds = Counter(words.name(one) for one in moment.tick.devices)
     machine = None if moment.detail is None else moment.detail.machine
     driver = None if machine is None else machine.software.driver
-    pieces: list[Words] = [f"{count}x {name}" for name, count in kinds.items() if name != words.NONE]
+    host: list[Words] = [*words.host(moment.tick.host)]
+    if moment.power is not None:
+        host.insert(2, beside_cards(moment.power, (one.power_w for one in moment.tick.devices)))
+    pieces: list[Words] = [cut_to(told(moment.host, screen), screen.width, screen=screen)]
+    pieces += [f"{count}x {name}" for name, count in kinds.items() if name != words.NONE]
     pieces += [say("driver {version}", version=driver)] if driver else []
-    for piece in (*pieces, *words.host(moment.tick.host), say("every {every}", every=_every(moment.every_s))):
-        text = told(piece, screen)
-        if width(line) + 3 + width(text) <= screen.width:
-            line += "   " + text
-    return toned(cut_to(line, screen.width, screen=screen), "dim", screen=screen)
+    every = f"{moment.every_s:g} s" if moment.every_s >= 1 else show_seconds(moment.every_s)
+    return joined([*pieces, *host, say("every {every}", every=every)], screen)
 
 
-def _tabs(moment: MachineMoment, view: View, *, screen: Screen, at: tuple[int, int, int]) -> str:
-    """The panes with their keys, the chosen one in brackets, and which rows are seen."""
-    top, seen, whole = at
-    where = f"{top + 1}-{top + seen}/{whole}" if seen < whole else ""
-    causes = (moment.detail.causes if moment.detail is not None else None) or ()
-    bad = sum(one.finding.severity != "note" for one in causes)
-    names = []
-    for place, name in enumerate(PANES):
-        count = f" {bad}" if name == "findings" and bad else ""
-        label = f"{place + 1} {told(NAMES[name], screen)}{count}"
-        names.append(f"[{label}]" if name == view.pane else label)
-    room = screen.width - (width(where) + 2 if where else 0)
-    line = "  ".join(names)
-    if width(line) > room:
-        line = " ".join(names)
-    if width(line) > room:  # the chosen one by its name, the others by their keys
-        line = " ".join(one if one.startswith("[") else one[0] for one in names)
-    if where:
-        line = pad(line, room) + "  " + where
-    return toned(cut_to(line, screen.width, screen=screen), "strong", screen=screen)
+def _rows(recent: Recent, view: View, *, moment: MachineMoment, screen: Screen) -> list[str]:
+    """The list that is chosen: its head, and rows that scroll; a sentence where there is none."""
+    if view.links:
+        lines = links.draw(recent, moment, screen=screen)
+        none = say("no NVLink and no physical network port found")
+    else:
+        lines = programs.draw(programs.rows(moment, view), screen=screen)
+        none = say("no process uses GPU memory")
+        if view.words:
+            none = say('no program matches "{words}"', words=view.words)
+        elif moment.tick.devices and all(one.programs is None for one in moment.tick.devices):
+            none = say("the driver does not list programs")
+    return lines if len(lines) > 1 else [*lines, line_of(none, screen, tone="dim")]
 
 
-def _every(every_s: float) -> str:
-    """A pace as it was asked for: "1 s", not "1.0 s"."""
-    return f"{every_s:g} s" if every_s >= 1 else show_seconds(every_s)
+def _events(recent: Recent, screen: Screen) -> list[str]:
+    """The newest events, the last one at the bottom."""
+    said = [(at, *words.event(event)) for at, event in list(recent.events)[-_EVENTS:]]
+    return [line_of(f"{at}  {told(text, screen)}", screen, tone=tone) for at, text, tone in said]
 
 
-def _keys(view: View, screen: Screen) -> str:
+def _help(screen: Screen) -> list[str]:
+    """Every key and what it does."""
+    keys = max(width(key) for key, _ in HELP) + 2
+    found = []
+    for key, said in HELP:
+        first, *rest = wrap(told(said, screen), max(screen.width - keys, 8))
+        lines = [pad(key, keys) + first, *(" " * keys + line for line in rest)]
+        found += [cut_to(line, screen.width, screen=screen) for line in lines]
+    return found
+
+
+def _keys(view: View, screen: Screen, *, where: str = "") -> str:
     """What may be pressed; or the filter while it is written."""
     if view.typing is not None:
-        return cut_to(told(say("filter: {words}_", words=view.typing), screen), screen.width, screen=screen)
-    pieces: list[Sentence] = [say("q quit"), say("? help")]
+        return line_of(say("filter: {words}_", words=view.typing), screen)
+    pieces: list[Words] = [say("q quit"), say("? help"), *([where] if where else [])]
     if view.at_s is not None:
         pieces.append(say("End: back to now"))
     if view.words:
         pieces.append(say('filter "{words}", Esc clears', words=view.words))
-    if view.pane == "programs":
-        pieces += [say("s sort: {column}", column=SORTED[view.sort]), say("/ filter")]
-    pieces += [say("j k scroll"), say("Left Right history"), say("1-9 panes")]
-    line = ""
-    for piece in pieces:
-        text = told(piece, screen)
-        if width(line) + 3 * bool(line) + width(text) <= screen.width:
-            line += ("   " if line else "") + text
-    return toned(line, "dim", screen=screen)
+    if view.links:
+        pieces.append(say("l programs"))
+    else:
+        pieces += [
+            say("s sort: {column}", column=programs.SORTED[view.sort]),
+            say("/ filter"),
+            say("l links"),
+        ]
+    return joined([*pieces, say("j k scroll"), say("Left Right history")], screen)

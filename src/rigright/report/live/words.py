@@ -81,16 +81,6 @@ def active(device: DeviceTick, what: str) -> float | None:
     return found
 
 
-def activity(device: DeviceTick) -> list[Sentence]:
-    """What the card's parts did, in pieces."""
-    told = (
-        (say("SM {share}", share=share(active(device, "sm_share"))), "sm_share"),
-        (say("tensor {share}", share=share(active(device, "tensor_share"))), "tensor_share"),
-        (say("DRAM {share}", share=share(active(device, "dram_share"))), "dram_share"),
-    )
-    return [said for said, what in told if active(device, what) is not None]
-
-
 def flow(value: float | None) -> str:
     """Such as 1.20 GiB/s."""
     return NONE if value is None else f"{show_bytes(value)}/s"

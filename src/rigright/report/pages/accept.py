@@ -11,7 +11,7 @@ from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say, with_commas
 from rigright.report.fleet_rows import cards_of
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Between, NodeJudged, Suspect
-from rigright.verbs.fleet.node_names import folded
+from rigright.verbs.fleet.hosts import folded
 
 MOST_NAMES, MOST_ROWS = 70, 30
 

@@ -21,7 +21,7 @@ from rigright.report.fleet_rows import (
     silences,
     state_of,
 )
-from rigright.verbs.fleet.node_names import file_of, folded
+from rigright.verbs.fleet.hosts import file_of, folded
 from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Straggler
 
 MOST_ROWS = 20

@@ -65,7 +65,7 @@ def _there(result: Planned, plan: Plan) -> list[str]:
 
 def _picture(result: Planned, plan: Plan) -> list[str]:
     """The size of pictures, where one was said or is the generator's own."""
-    side = result.wish.image_px if isinstance(plan.work, Serving) and words.takes_samples(plan) else None
+    side = result.wish.image_px if words.takes_samples(plan) else None
     return [] if side is None else ["--image-size", str(side)]
 
 
@@ -182,9 +182,11 @@ def _trained(plan: Plan) -> dict[str, Any]:
     return {
         "method": work.method, "trainer": work.trainer, "optimizer": work.optimizer,
         "offload": None if work.offload == "none" else work.offload, "precision": work.precision,
-        "seq_tok": work.seq_tok, "micro_batch": work.micro_batch, "accumulate": work.accumulate,
+        "seq_tok": None if words.takes_samples(plan) else work.seq_tok,
+        "micro_batch": work.micro_batch, "accumulate": work.accumulate,
         "virtual_stages": work.virtual_stages if work.virtual_stages != 1 else None,
         "schedule": work.schedule if layout.pp > 1 else None,
+        "sequence_parallel": layout.sequence_parallel if layout.tp > 1 else None,
         **{name: layout.ep if name == "ep" and cut else _cut(layout, name) for name in CUTS},
         "recompute": work.recompute,  # a trainer may have its own
         "sharding": work.sharding if layout.dp > 1 or work.sharding != "none" else None,

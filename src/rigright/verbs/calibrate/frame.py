@@ -19,11 +19,12 @@ import numpy as np
 from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
 from rigright.cost.bands import band, shared_part
-from rigright.cost.known import Known, Ran, known_of_one
+from rigright.cost.known import Known, Ran
 from rigright.cost.memory_anchors import SERVING, TRAINING
 from rigright.facts import anchors as store
 from rigright.facts.anchors import Anchor, RunCase
 from rigright.facts.chips import by_id
+from rigright.terms.known import bands_of, known_of_one
 from rigright.verbs.calibrate import toml
 from rigright.verbs.calibrate.belief import Belief, Cell, beliefs
 from rigright.verbs.calibrate.calibrated import Anchored, AnchorMade
@@ -164,10 +165,12 @@ def _band(place: Place, runs: Runs) -> tuple[float, float, float]:
     with store.use(store.NONE):
         listed = by_id().get(chip)  # processors are too many to be listed
         known = (
-            Known(source=False) if listed is None else known_of_one(subject, listed, what=Ran(engine=engine))
+            Known(source=False, bands=bands_of(subject).get("bands", {}))
+            if listed is None
+            else known_of_one(subject, listed, what=Ran(engine=engine))
         )
-        low, high = (float(edge) for edge in band(subject, figure, known=known))
-    return low, high, shared_part(subject, figure, known=known)
+        low, high = (float(edge) for edge in band(figure, known=known))
+    return low, high, shared_part(figure, known=known)
 
 
 def _made(place: Place, told: Runs) -> tuple[AnchorMade, list[Anchor]]:

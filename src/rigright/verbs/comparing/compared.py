@@ -7,8 +7,8 @@ from dataclasses import field
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
-from rigright.cost.lifetime import Payback
 from rigright.demand import PlanWish
+from rigright.money.lifetime import Payback
 from rigright.predict.timed import Speed
 from rigright.search.record import Plan, Rejection
 

@@ -1,1 +1,1 @@
-"""`fleet`: the same verb on many machines over ssh, Slurm, Ray or Kubernetes."""
+"""`fleet`: the same verb on many machines over ssh, Slurm or Kubernetes."""

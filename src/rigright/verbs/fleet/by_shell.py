@@ -5,20 +5,25 @@ from __future__ import annotations
 import base64
 import secrets
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from threading import Event
 from typing import Any
 
 from rigright.base.errors import RigError
+from rigright.base.patience import patience
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 from rigright.machine.bench.record import Skipped
 from rigright.machine.far.parcel import NO_PYTHON, RemoteRequest
-from rigright.machine.far.shell import MARK, script
-from rigright.machine.opened.collected import is_collected, read_collected
+from rigright.machine.far.shell import MARK, script, start_shell
+from rigright.machine.far.talk import talk
+from rigright.machine.opened.collected import host_of, is_collected, read_collected
 from rigright.machine.stored import plain
 from rigright.verbs.fleet.came import Came
+from rigright.verbs.fleet.hosts import MOST_NODES
 
 SHELL_S = 120.0  # for a node: every command there has its own time
+START_S = 30.0  # until srun has started
 PACKED = "gzip -c | base64"  # short lines of few letters, for those who label lines and cut long ones
 MOST_BYTES = 64 * MIB  # of one node's words
 OLD = say("no Python 3.10 or newer there, cannot measure; see --python")
@@ -52,6 +57,31 @@ class ShellEar:
             return zlib.decompressobj(wbits=31).decompress(packed, MOST_BYTES)
         except (ValueError, zlib.error):
             return b""
+
+
+def by_one_srun(
+    argv: Sequence[str],
+    nodes: Sequence[str],
+    *,
+    ask: RemoteRequest,
+    as_root: bool,
+    why: Sentence,
+    stop: Event,
+) -> Iterator[Came]:
+    """Nodes of a Slurm allocation, by one more srun; it labels lines with the task they are of."""
+    ears: dict[bytes, ShellEar] = {}
+
+    def heard(line: bytes) -> None:
+        label, _, rest = line.partition(b": ")
+        if label.strip().isdigit() and len(ears) < MOST_NODES:
+            ears.setdefault(label.strip(), ShellEar()).hear(rest.strip())
+
+    where = ("--nodes", str(len(nodes)), "--nodelist", ",".join(nodes))
+    line = (*argv, *where, "sh", "-c", f"{start_shell(as_root=as_root)} | {PACKED}")
+    talk(line, said=collector(), heard=heard, patience_s=patience(SHELL_S + START_S), stop=stop)
+    for ear in ears.values():
+        raw = ear.unpacked()
+        yield came_of(host_of(raw) or "?", raw, ask=ask, otherwise=why)
 
 
 def came_of(node: str, raw: bytes, *, ask: RemoteRequest, otherwise: Sentence) -> Came:

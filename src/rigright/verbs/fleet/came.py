@@ -1,17 +1,24 @@
-"""What a way to the nodes is asked, and what comes back of each node."""
+"""What a way to the nodes is asked, what comes back of each node, and how many are asked at once."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from queue import Empty, Queue
+from threading import Event
+from typing import Any, Protocol
 
 from rigright.base.words import Sentence
+from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import RemoteRequest
+from rigright.verbs.fleet.troubles import said_by_landing
 
 PATIENCE_S = 60.0  # for one node, unless the user says otherwise
 PARALLEL = 32  # nodes asked at once
 PORTS = (20_000, 32_000)  # where nodes may meet: below those that a system gives away
+TURN_S = 0.2  # waiting in short steps lets Ctrl-C through on every system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +26,7 @@ class Way:
     """Where the nodes are and how they are asked."""
 
     ask: RemoteRequest
-    where: str = ""  # hosts, options of srun, the address of a Ray cluster, a selector of pods, a folder
+    where: str = ""  # hosts, options of srun, a selector of pods, a folder
     parallel: int = PARALLEL
     python: str | None = None  # on the nodes; None: the first that is new enough
     as_root: bool = False  # by sudo that asks for no password
@@ -56,3 +63,62 @@ class Errand:
         if self.ask.meeting is None:
             return self.ask
         return replace(self.ask, meeting=replace(self.ask.meeting, me=node))
+
+
+Emit = Callable[[Came], None]
+
+
+class NodeTask(Protocol):
+    """Asks nodes; ends early once `stop` is set."""
+
+    def __call__(self, *, emit: Emit, stop: Event) -> None:
+        """Emit each node as it comes."""
+
+
+def gathered(tasks: Sequence[tuple[Errand, NodeTask]], *, at_once: int) -> Iterator[tuple[Errand, Came]]:
+    """What tasks emit, as it comes; whoever stops listening stops them."""
+    queue: Queue[tuple[Errand, Came] | None] = Queue()
+    stop = Event()
+
+    def work(errand: Errand, task: NodeTask) -> None:
+        try:
+            task(emit=lambda came: queue.put((errand, came)), stop=stop)
+        finally:
+            queue.put(None)
+
+    pool = ThreadPoolExecutor(max(1, min(at_once, len(tasks))))
+    try:
+        done = [pool.submit(work, errand, task) for errand, task in tasks]
+        left = len(tasks)
+        while left:
+            try:
+                one = queue.get(timeout=TURN_S)
+            except Empty:
+                continue
+            if one is None:
+                left -= 1
+            else:
+                yield one
+        for each in done:
+            each.result()  # raises what the task raised
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Hearing:
+    """One program's output as it comes: nodes' answers, and a landing's words on why it cannot go on."""
+
+    def __init__(self, take: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self.answers: list[dict[str, Any]] = []
+        self.words: list[bytes] = []
+        self._take, self._ear = take or self.answers.append, Ear()
+
+    def hear(self, line: bytes) -> None:
+        """One line more, with the label that srun puts before it or without."""
+        told = self._ear.hear(line)
+        word = said_by_landing(line) if told is None else None
+        if told is not None:
+            self._take(told)
+        elif word is not None:
+            self.words.append(word)

@@ -27,7 +27,7 @@ from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import restored
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.fleet.came import PARALLEL, PATIENCE_S, Came, Way
-from rigright.verbs.fleet.node_names import file_of
+from rigright.verbs.fleet.hosts import file_of
 from rigright.verbs.fleet.nodes import Fleet, NodeTold
 from rigright.verbs.fleet.odd import differences, kinds
 from rigright.verbs.fleet.stragglers import spread_of

@@ -1,9 +1,9 @@
-"""Names of many nodes in few words, as cluster tools write them: node[01-08,12],gpu9."""
+"""Names of many nodes in few words, as cluster tools write and read them: node[01-08,12],gpu9."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +17,7 @@ MOST_BYTES = 4 * MIB
 _MOST_RANGES = 16  # in one name
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%@:/-]{0,252}")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_TAIL = re.compile(r"(.*?)(\d{1,18})")
 _OPEN = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]")
 
 
@@ -76,6 +77,14 @@ def expand(words: str, *, where: Sentence | str = "") -> tuple[str, ...]:
     return tuple(found)
 
 
+def listed(text: object) -> set[str]:
+    """The names of a list that Slurm or a node wrote; none where it is no list."""
+    try:
+        return set(expand(text)) if isinstance(text, str) else set()
+    except AskError:
+        return set()
+
+
 def _expanded(word: str, words: str, *, where: Sentence | str) -> Iterator[str]:
     """One word with its first range written out, and the rest in turn."""
     found = _OPEN.match(word)
@@ -106,3 +115,36 @@ def _wrong(name: str, *, where: Sentence | str) -> AskError:
     if where:
         return AskError(say('{where}: "{name}" is not a host name', where=where, name=shown))
     return AskError(say('"{name}" is not a host name; for example node[01-08],gpu9 or user@host', name=shown))
+
+
+def file_of(node: str) -> str:
+    """The file that a node's answer is kept in."""
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in node)[:200] + ".json"
+
+
+def folded(names: Iterable[str]) -> str:
+    """Many names in few words: node[01-03,07],gpu9."""
+    groups: dict[tuple[str, int], list[str]] = {}
+    for name in sorted(set(names), key=by_number):
+        found = _TAIL.fullmatch(name)
+        key, number = ((found[1], len(found[2])), found[2]) if found else ((name, 0), "")
+        groups.setdefault(key, []).append(number)
+    return ",".join(_fold(start, numbers) for (start, _), numbers in groups.items())
+
+
+def by_number(name: str) -> tuple[str, int, str]:
+    """The order in which people count nodes: n2 before n10."""
+    found = _TAIL.fullmatch(name)
+    return (found[1], int(found[2]), name) if found else (name, -1, name)
+
+
+def _fold(start: str, numbers: list[str]) -> str:
+    if len(numbers) == 1:
+        return start + numbers[0]
+    runs: list[list[str]] = []
+    for number in numbers:
+        if runs and int(number) == int(runs[-1][-1]) + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return f"{start}[{','.join('-'.join(run) for run in runs)}]"

@@ -108,7 +108,7 @@ class Fleet:
     """Every node's answer and what follows from them together."""
 
     what: Literal["probe", "doctor", "bench"]
-    over: str  # "ssh", "Slurm", "Ray", "Kubernetes", or a folder
+    over: str  # "ssh", "Slurm", "Kubernetes", or a folder
     nodes: tuple[NodeTold, ...]
     differs: tuple[Differs, ...] = ()
     spreads: tuple[Spread, ...] = ()

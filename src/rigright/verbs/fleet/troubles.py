@@ -33,12 +33,14 @@ _MEANINGS = (
     ("no space left on device", say("disk full: no room for a temporary directory")),
     ("read-only file system", say("read-only disk: cannot create a temporary directory")),
 )
+_LABEL = re.compile(rb"^ *\d{1,6}: ")  # of srun
 _GRAVE = ("error", "fatal", "unrecognized", "invalid", "failed", "denied")
 
 
-def is_word(line: bytes) -> bool:
-    """Whether a line is a landing's own word on why it cannot go on."""
-    return line.startswith((NO_PYTHON.encode(), LANDING_LATE.encode()))
+def said_by_landing(line: bytes) -> bytes | None:
+    """A landing's own word on why it cannot go on, without srun's label; None where it is none."""
+    word = _LABEL.sub(b"", line)
+    return word if word.startswith((NO_PYTHON.encode(), LANDING_LATE.encode())) else None
 
 
 def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
@@ -58,6 +60,12 @@ def trouble(talked: Talked, words: Sequence[bytes] = ()) -> Sentence:
     if words or talked.ended == "late":
         return LATE
     return meant(talked.complaints) or say("exited without an answer (exit code {code})", code=talked.code)
+
+
+def said_of(node: str, talked: Talked) -> Sentence | None:
+    """What a program that came to its end complained of one node."""
+    lines = [line for line in talked.complaints if re.search(rf"\b{re.escape(node)}\b", line)]
+    return meant(lines) if talked.ended == "done" else None
 
 
 def meant(complaints: Iterable[str]) -> Sentence | None:

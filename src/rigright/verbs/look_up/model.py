@@ -18,9 +18,9 @@ from rigright.arch.sources.opened import Opened
 from rigright.base.errors import RigError
 from rigright.base.units import KIB
 from rigright.cost.memory_kv import cross_tok, entries, entry_bytes, lanes, state_bytes
-from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout
 from rigright.facts.formats import formats, mixes
+from rigright.terms.stored import weights_bytes
 from rigright.verbs.look_up.listing import LookUpQuery
 from rigright.verbs.look_up.model_card import LayerKind, ModelCard, TowerCard
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from rigright.base.errors import RigError
 from rigright.base.words import Sentence, say
-from rigright.cost.power import Draw, busy_in, draw_w
+from rigright.cost.power import Draw, draw_w
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.find import find_chips
 from rigright.search.figures import PHASES
+from rigright.terms.power import busy_in, power_terms
 from rigright.verbs.measure.measured import Held, Measured
 
 METER = 0.05  # of a reading: as near as NVIDIA's manual says its meters are
@@ -23,7 +24,7 @@ def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[He
         return
     if not all(_is(name, found) for name in measured.chips):
         return
-    drawn = draw_w((found,), busy_in(phase))
+    drawn = draw_w(power_terms((found,)), busy_in(phase))
     yield _held(drawn, sum(watts for _, watts in measured.working_w) / len(measured.working_w))
     # the most that any card drew at one moment
     peaks = (one.peak for one in measured.courses if one.unit == "w")

@@ -9,7 +9,7 @@ from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.drafts import HEAD
 from rigright.choice.ways import check_format
-from rigright.cost.memory_kv import generates, transcribes
+from rigright.cost.memory_kv import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
 from rigright.facts.clouds import offers, providers_of
@@ -50,6 +50,11 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
     """The same for one model on one machine: what says nothing of such a model is refused."""
     trains = isinstance(wish, TrainingWish)
     if isinstance(wish, ServingWish):
+        if wish.batch is not None and wish.rate_per_s is not None:
+            raise AskError(
+                say("{first} and {second} cannot be combined", first="--batch", second="--rate"),
+                hint=say("remove one of them"),
+            )
         check_lengths(wish)
         for error in _headless(arch, wish.draft):
             raise error
@@ -131,6 +136,16 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
             say("{model} generates text, not images or embeddings", model=arch.name),
             hint=say("add --mode {modes}", modes="serve | chat | batch"),
         )
+    if wish.work == IMAGE and arch.task == EMBED:
+        yield AskError(
+            say("{model} embeds text: it has no images", model=arch.name),
+            hint=say("add --mode {modes}", modes=EMBED),
+        )
+    if wish.work == EMBED and is_generator(arch):
+        yield AskError(
+            say("{model} generates images, not embeddings", model=arch.name),
+            hint=say("add --mode {modes}", modes=IMAGE),
+        )
     if wish.work == SPEECH and not transcribes(arch):
         yield AskError(
             say("{model} does not transcribe speech", model=arch.name),
@@ -150,7 +165,7 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         )
     yield from _headless(arch, wish.draft)
     if takes_images(arch, wish):
-        from rigright.cost.images.networks import ENGINE
+        from rigright.choice.networks import ENGINE
 
         if any(find_engine(name).id != ENGINE for name in wish.engines):
             yield AskError(

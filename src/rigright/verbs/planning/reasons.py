@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rigright.arch.image_kinds import arch_kind
 from rigright.arch.record import Arch
 from rigright.base.units import TERA, show_bytes, show_seconds, show_usd
 from rigright.base.words import say
+from rigright.choice.networks import ENGINE
 from rigright.cost.bands import band
-from rigright.cost.images.networks import ENGINE
-from rigright.cost.images.work import arch_kind
-from rigright.cost.known import Ran, known_of_one, ran
-from rigright.cost.money import tariff_in
-from rigright.cost.weights import weigh
+from rigright.cost.known import Ran, ran
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
+from rigright.money.tariff import tariff_in
 from rigright.predict.speed import speed
 from rigright.search.market import Market
 from rigright.search.planned_case import case_of, traffic_of
 from rigright.search.record import Plan
+from rigright.terms.known import known_of_one
+from rigright.terms.stored import weigh
 from rigright.verbs.serving.explained import Reason
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 
@@ -101,7 +102,7 @@ def _trained(arch: Arch, plan: Plan, *, work: Training) -> Iterator[Row]:
         f"{chip.sources} ({chip.as_of}); {trained}",
     )
     known = known_of_one(TRAINING, chip, what=ran(arch, engine=work.trainer))
-    low, high = band(TRAINING, "train_tok_per_s", known=known)
+    low, high = band("train_tok_per_s", known=known)
     edges = f"tok/s x{float(low):.2f}-{float(high):.2f}"
     yield "80 %", what_was_seen(chip, known), edges, f"data/corrections/bands_{TRAINING}.toml"
     yield (

@@ -13,11 +13,11 @@ from rigright.choice.offload import can_offload, least_offload
 from rigright.choice.ways import Site, ways_on
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import priced, ram_usd
 from rigright.demand import PlanWish, Serving
 from rigright.facts.host_words import RAM_GIB, find_host
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Node, find_node
+from rigright.money.prices import priced, ram_usd
 from rigright.search.find import find
 from rigright.search.market import Market
 from rigright.search.record import Found, Plan
@@ -37,8 +37,12 @@ def steps(arch: Arch, wish: PlanWish, *, found: Found, market: Market) -> tuple[
     first = found.plans[0] if found.plans else found.nearest
     if node is None or node.n_nodes > 1 or (first is not None and not _slow(first)):
         return ()
-    told = [*_memory(arch, wish, node=node, market=market), *_cards(arch, wish, node=node, market=market)]
-    told += _rented(arch, wish, market=market)
+    told: list[Addition] = []
+    if wish.buy is not False and not wish.clouds:
+        told += _memory(arch, wish, node=node, market=market)
+        told += _cards(arch, wish, node=node, market=market)
+    if wish.buy is not True:
+        told += _rented(arch, wish, market=market)
     least = 0.0 if first is None else _rate(first) * FASTER
     worth = [step for step in told if _rate(step.plan) >= least and _carries(step.plan)]
     return tuple(sorted(worth, key=lambda one: (one.is_slow, one.usd is None, one.usd and one.usd.value)))

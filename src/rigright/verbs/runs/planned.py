@@ -12,10 +12,11 @@ from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.files import read_first
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.cost.memory_bands import Parts, band
+from rigright.cost.memory_bands import Parts
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.machine.bench.ask import SentLoad
+from rigright.terms.memory import band
 
 MOST_BYTES = 16 * MIB
 STDIN = "-"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.choice.case import Case
-from rigright.cost.memory_bands import Parts, away, band, parts_of, pool_band, widened
-from rigright.cost.memory_device import device_of
+from rigright.cost.memory_bands import Parts, parts_of
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import Bound, ServingMemory
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
 from rigright.predict.limits import context_limit, largest_batch
 from rigright.predict.ranks import by_card
+from rigright.terms.memory import away, band, device_of, pool_band, widened
 from rigright.verbs.serving.explained import PARTS, CardUse, Limits
 
 

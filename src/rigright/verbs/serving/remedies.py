@@ -13,7 +13,6 @@ from rigright.choice.case import Case
 from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offload, told_in_ram, with_offload
 from rigright.choice.ways import is_run
 from rigright.cost.memory_kv import generates
-from rigright.cost.weights import weigh
 from rigright.demand import Layout
 from rigright.facts.formats import find_format
 from rigright.facts.host_words import RAM_GIB, find_host
@@ -23,6 +22,7 @@ from rigright.options.read import typed
 from rigright.predict.limits import largest_batch, largest_context
 from rigright.predict.ranks import worst
 from rigright.predict.speed import speed
+from rigright.terms.stored import weigh
 from rigright.verbs.serving.explained import Remedy
 
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from rigright.choice.case import Case
+from rigright.choice.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import PAINT, READ, Network, beside_bytes, network_of, precisions
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
 from rigright.facts.chips import Chip

@@ -11,7 +11,6 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NEVER, TRAVELLED, Known
 from rigright.facts.chips import Chip
-from rigright.facts.classes import class_of
 from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.predict.served import server_rates
 from rigright.predict.timed import TIME_PARTS, Speed, TimeParts
@@ -107,7 +106,7 @@ def what_was_seen(chip: Chip, known: Known) -> Sentence:
     if chip.vendor == CPU and engine == TRAVELLED:
         here = say("measured / predicted on held-out benchmarks of this CPU")
         alike = say("measured / predicted on held-out benchmarks of CPUs in its class, {kind}",
-                    kind=class_of(chip).id)  # fmt: skip
+                    kind=chip.kind.id)  # fmt: skip
         return here if level == CHIP else alike
     if engine == NEVER:
         return say("widest: no benchmark of this engine")
@@ -116,7 +115,7 @@ def what_was_seen(chip: Chip, known: Known) -> Sentence:
     if level == CHIP:
         return say("measured / predicted on held-out benchmarks of this GPU")
     told = {
-        CLASS: say("wider: benchmarks of its class {kind}, none of this GPU", kind=class_of(chip).id),
+        CLASS: say("wider: benchmarks of its class {kind}, none of this GPU", kind=chip.kind.id),
         KIN: say("wider: benchmarks of related GPUs, none of this GPU or its class"),
     }
     return told.get(level, say("widest: no benchmark of this GPU or its class"))

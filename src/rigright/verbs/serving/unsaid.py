@@ -8,9 +8,10 @@ from dataclasses import replace
 from rigright.base.units import show_short
 from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.case import Case
-from rigright.cost.unsaid import integrated, priors
+from rigright.cost.unsaid import integrated
 from rigright.demand import Traffic
 from rigright.predict.speed import speed, traffic_of
+from rigright.terms.unsaid import priors
 
 LENGTHS = ("prompt_tok", "output_tok")
 WORTH = 1.5  # most over least, from which a length is worth a word

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from rigright.facts import own_prices
-from rigright.verbs.sweep import journal
+from rigright.verbs.sweep import journal, ray
 from rigright.verbs.sweep.answer import WORDS, answer
-from rigright.verbs.sweep.files import write_answers
 from rigright.verbs.sweep.grid import read_grid
-from rigright.verbs.sweep.runners import local, ray
-from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion, Swept
+from rigright.verbs.sweep.swept import Answered, Cells, SweepQuestion, Swept, write_answers
 
 Progress = Callable[[int, int], None]
+TOGETHER = 10  # neighbours that one process answers, because they ask much the same
+ROUNDS = 4  # of each process at least, so that all of them end together
 
 
 def sweep(
@@ -39,7 +42,7 @@ def sweep(
     kept, places = len(done), Counter[str]()
     with nullcontext() if path is None else journal.writing(path, mark=mark, fresh=not done) as file:
         left = [one for one in questions if one.index not in done]
-        for place, one in _asked(left, workers=workers, on_ray=on_ray):
+        for place, one in _asked(left, workers=workers or os.cpu_count() or 1, on_ray=on_ray):
             done[one.index] = replace(one, cells=Cells(one.cells))
             places[place] += 1
             if file is not None:
@@ -63,17 +66,31 @@ def sweep(
 
 
 def _asked(
-    questions: Sequence[SweepQuestion], *, workers: int | None, on_ray: str | None
+    questions: Sequence[SweepQuestion], *, workers: int, on_ray: str | None
 ) -> Iterator[tuple[str, Answered]]:
-    if not questions:
-        return iter(())
+    """Answers as they come, each with the process or node that gave it."""
     work = partial(_priced, own_prices.used())
-    if on_ray is not None:
-        return ray.run(work, questions, address=on_ray)
-    return local.run(work, questions, workers=workers or os.cpu_count() or 1)
+    if on_ray is not None and questions:
+        yield from ray.run(work, questions, address=on_ray)
+    elif workers <= 1 or len(questions) <= 1:
+        yield from map(partial(_here, work), questions)
+    else:
+        context = multiprocessing.get_context("spawn")
+        size = max(1, min(TOGETHER, len(questions) // (workers * ROUNDS)))
+        with ProcessPoolExecutor(min(workers, len(questions)), context, initializer=_deaf) as pool:
+            yield from pool.map(partial(_here, work), questions, chunksize=size)
 
 
 def _priced(prices: tuple[own_prices.NamedList, ...], question: SweepQuestion) -> Answered:
     """An answer with the user's own prices, also where another process gives it."""
     with own_prices.use(*prices):
         return answer(question)
+
+
+def _here(work: Callable[[SweepQuestion], Answered], question: SweepQuestion) -> tuple[str, Answered]:
+    return f"process {os.getpid()}", work(question)
+
+
+def _deaf() -> None:
+    """Ctrl-C is for the parent, which then stops its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -16,6 +16,8 @@ from rigright.verbs.sweep.swept import SweepQuestion
 BETWEEN = "|"
 MOST_QUESTIONS = int(MEGA)
 NEEDED = ("model",)
+USERS = frozenset({"users", "concurrency"})
+BESIDE = 8  # questions that differ in these alone, and are scored in one call
 
 
 def read_grid(asked: str, *, known: frozenset[str]) -> tuple[SweepQuestion, ...]:
@@ -46,10 +48,28 @@ def read_grid(asked: str, *, known: frozenset[str]) -> tuple[SweepQuestion, ...]
                 most=f"{MOST_QUESTIONS:,}",
             )
         )
-    spread = ((line, words) for line, raw in rows for words in _products(raw))
+    spread = [(line, words) for line, raw in rows for words in _products(raw)]
+    beside = _beside([words for _, words in spread])
     return tuple(
-        SweepQuestion(index=index, line=line, words=words) for index, (line, words) in enumerate(spread)
+        SweepQuestion(index=index, line=line, words=words, beside=beside[index])
+        for index, (line, words) in enumerate(spread)
     )
+
+
+def _beside(asked: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
+    """For each question the users of those near it that ask the same."""
+    alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for index, words in enumerate(asked):
+        key = tuple(item for item in words.items() if item[0] not in USERS)
+        alike.setdefault(key, []).append(index)
+    found: list[tuple[str, ...]] = [()] * len(asked)
+    for places in alike.values():
+        for start in range(0, len(places), BESIDE):
+            near = places[start : start + BESIDE]
+            users = {words[name]: None for words in map(asked.__getitem__, near) for name in USERS & {*words}}
+            for index in near:
+                found[index] = tuple(users)
+    return found
 
 
 def _products(raw: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from sys import intern
 
-from rigright.base.words import Sentence
+from rigright.base.files import safe_cell, write_whole
+from rigright.base.words import Sentence, clean
 
 _BETWEEN = "\0"
 
@@ -18,6 +22,7 @@ class SweepQuestion:
     index: int
     line: int  # of the grid's file
     words: Mapping[str, str]
+    beside: tuple[str, ...] = ()  # users of the questions near it that ask the same
 
 
 class Cells(Mapping[str, str]):
@@ -92,3 +97,13 @@ class Swept:
                 )
 
         return (*asked, *given, "why"), rows()
+
+
+def write_answers(result: Swept, out: str) -> None:
+    """The whole sheet."""
+    heads, rows = result.table
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n").writerow
+    for row in (heads, *rows):
+        write([safe_cell(clean(cell)) for cell in row])
+    write_whole(Path(out), text.getvalue())

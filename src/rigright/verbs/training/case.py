@@ -9,6 +9,7 @@ from typing import Any
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import DECIDES, Sentence, assuming, say
+from rigright.choice.layout import check_experts
 from rigright.choice.training_runs import box_of
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_towers import trunk_of
@@ -114,6 +115,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
     _check_layout(arch, wish, cards=node.n_cards)
     settled = settle(arch, node, said=wish)
     training, layout = settled.training, settled.layout
+    _check_idle(wish, layout=layout)
     smallest = min(node.cards, key=lambda card: card.room_bytes)
     said = training_notes(arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes)
     batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards)
@@ -152,11 +154,7 @@ def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
     heads = next((layer.mixer.heads for layer in layers if layer.mixer is not None and layer.mixer.heads), 0)
     if heads % tp:
         raise AskError(say("tp {tp} does not divide {heads} heads", tp=tp, heads=heads))
-    experts = max((layer.ffn.experts for layer in layers if layer.ffn is not None), default=0)
-    if ep > 1 and (experts == 0 or experts % ep):
-        raise AskError(say("ep {ep} does not divide {experts} experts", ep=ep, experts=experts))
-    if ep > cards // pp:
-        raise AskError(say("experts cannot be split over {ep} ranks: tp x dp x cp is smaller", ep=ep))
+    check_experts(arch, ep, ranks=cards // pp)
     if wish.global_batch is not None and dp > wish.global_batch:
         raise AskError(
             say(
@@ -165,6 +163,30 @@ def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
                 batch=wish.global_batch,
             )
         )
+
+
+def _check_idle(wish: TrainingWish, *, layout: Layout) -> None:
+    """Refuse what was said of a pipeline, or of tensor parallel, that the training does not have."""
+    schedule, chunks = wish.schedule or "", wish.virtual_stages or 1
+    if chunks > 1 and schedule in {"1f1b", "gpipe"}:
+        raise AskError(
+            say(
+                "{first} and {second} cannot be combined",
+                first=f"--schedule {schedule}",
+                second=f"--virtual-stages {chunks}",
+            ),
+            hint=say("remove one of them"),
+        )
+    for option, is_said, other, count in (
+        ("--schedule", schedule not in {"", "1f1b"}, "--pp", layout.pp),
+        ("--virtual-stages", chunks > 1, "--pp", layout.pp),
+        ("--sequence-parallel", wish.sequence_parallel, "--tp", layout.tp),
+    ):
+        if is_said and count == 1:
+            raise AskError(
+                say("{option} needs {others}", option=option, others=f"{other} 2"),
+                hint=say("add {others}, or remove {option}", option=option, others=f"{other} 2"),
+            )
 
 
 def _length_notes(

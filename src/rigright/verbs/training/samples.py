@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from rigright.choice.networks import READ, network_of
 from rigright.cost.estimate import Estimate
-from rigright.cost.images.networks import READ, network_of
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.memory_kv import takes_samples
-from rigright.cost.wires import wire_of
 from rigright.facts.nodes import Node
 from rigright.predict.images import Learning
 from rigright.predict.samples import network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
+from rigright.terms.wires import wire_of
 from rigright.verbs.training.case import Case
 
 PARTS = ("compute", "memory", "fixed", "links")
@@ -24,7 +24,7 @@ def learning_speed(case: Case, node: Node) -> SampleSpeed | None:
     cut = case.layout.tp * case.layout.pp * case.layout.cp > 1
     if cut or case.training.method != "full" or not takes_samples(case.arch):
         return None
-    network = network_of(case.arch)
+    network = network_of(case.arch, image_px=case.wish.image_size)
     if network.does == READ:
         return None
     run = ImageRun(precision="fp32" if case.training.precision == "fp32" else "16bit")

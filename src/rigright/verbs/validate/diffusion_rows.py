@@ -12,8 +12,8 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.choice.networks import TRIED, Network, network_of
 from rigright.cost.diffusion import DiffusionRun
-from rigright.cost.images.networks import TRIED, Network, network_of
 from rigright.facts.chips import Chip
 from rigright.facts.find import find_chip
 

@@ -14,13 +14,10 @@ from rigright.base.units import MIB, from_gib
 from rigright.base.words import Sentence, say
 from rigright.choice.offload import asked_offload, least_offload
 from rigright.choice.offload import in_ram as shares_of
-from rigright.cost.speed.reach import stream_terms
-from rigright.cost.speed.work import Gemm, InRam, Work, work_of
-from rigright.cost.weights import weights_bytes
+from rigright.cost.speed.work import Gemm, InRam, Work
 from rigright.demand import Serving, ServingWish
 from rigright.facts.cabling import Stated, cabled
 from rigright.facts.chips import Chip
-from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.find import find_chip
 from rigright.facts.formats import find_format
@@ -29,7 +26,8 @@ from rigright.facts.hosts import Host, host_chip
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, in_slots
 from rigright.predict.beside import BesideCase
-from rigright.predict.told import STREAMS
+from rigright.terms.speed import stream_terms
+from rigright.terms.stored import weights_bytes, work_of
 from rigright.verbs.validate.models import model_of
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
@@ -70,9 +68,7 @@ def read_hybrid(row: Row) -> HybridAsk:
     work = replace(work, gemms=tuple(_fitted(gemm, row, share=elem_share) for gemm in work.gemms))
     offload, host = row.get("offload") or "", _host(row)
     chips = _in_slots(_chips(row), host)
-    if chips and "bus" not in stream_terms(
-        corrections(STREAMS), engine, chip=host_chip(host), weights=weights
-    ):
+    if chips and "bus" not in stream_terms(engine, chip=host_chip(host), weights=weights):
         raise AskError(say("{engine} does not keep part of a model in main memory", engine=engine.label))
     ram = in_ram(row, work, arch=arch)
     if chips and ram == InRam():

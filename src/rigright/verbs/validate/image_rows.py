@@ -9,7 +9,7 @@ from math import prod
 
 from rigright.arch.benched import benched
 from rigright.arch.classifiers import classifier
-from rigright.arch.image_kinds import ImageKind, kind_of
+from rigright.arch.image_kinds import ImageKind, arch_kind, kind_of
 from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.arch.sources.copies import copied
@@ -19,12 +19,13 @@ from rigright.base.tables import Row
 from rigright.base.units import GIB, KILO
 from rigright.base.words import Sentence, say
 from rigright.cost.images.rates import ImageRun
-from rigright.cost.images.work import ImageWork, arch_kind, work_of_arch, work_of_counts
+from rigright.cost.images.work import ImageWork, work_of_counts
 from rigright.facts.chips import Chip
 from rigright.facts.cpu_rates import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, Place
+from rigright.terms.stored import work_of_arch
 from rigright.verbs.serving.pictures import resized
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD

@@ -13,19 +13,29 @@ from rigright.base.tables import Row
 from rigright.base.units import GIB, MIB
 from rigright.base.words import Sentence, say
 from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, SERVING, STEP, OwnMemory, own_memory
-from rigright.cost.memory_bands import LOADING_BYTES, SIZES, Parts, away, band, parts_of, pool_band, widened
-from rigright.cost.memory_device import device_of, engine_terms
-from rigright.cost.memory_serving import ServingMemory, stage_memories, start_of
+from rigright.cost.memory_bands import SIZES, Parts, parts_of
+from rigright.cost.memory_serving import ServingMemory, case_of, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.unsaid import priors
-from rigright.cost.weights import WeightBytes, file_band, file_bytes, has_experts, weigh
+from rigright.cost.weights import WeightBytes, has_experts
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import Format, GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, find_node
+from rigright.terms.memory import (
+    LOADING_BYTES,
+    away,
+    band,
+    device_of,
+    engine_terms,
+    pool_band,
+    started,
+    widened,
+)
+from rigright.terms.stored import file_band, file_bytes, weigh
+from rigright.terms.unsaid import priors
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.validation import Basis
 
@@ -149,7 +159,7 @@ def predict_memory_row(row: Row) -> MemoryFigure:
         part, of = found.own
         basis = Basis(
             subject=SERVING, figure=part, chip=ask.card.chip.id, engine=engine.id, model=arch.name,
-            case=case.start, of=of / found.unit,
+            case=case.case, of=of / found.unit,
         )  # fmt: skip
         found = replace(found, basis=basis)
     return replace(found, assumed=assumed)
@@ -162,7 +172,7 @@ class _Case:
     weights: WeightBytes
     device: Device
     ranks: tuple[ServingMemory, ...]  # one a stage, or one a card that layers were dealt out to
-    start: RunCase  # how it was started, as own starts are told apart
+    case: RunCase  # how it was started, as own starts are told apart
 
     @property
     def fullest(self) -> ServingMemory:
@@ -192,13 +202,7 @@ class _Case:
     @property
     def own(self) -> OwnMemory:
         """Starts of this engine that the user measured."""
-        return own_memory(
-            SERVING,
-            engine=self.ask.engine.id,
-            chip=self.ask.card.chip.id,
-            model=self.ask.arch.name,
-            case=self.start,
-        )
+        return own_memory(self.device.own, model=self.ask.arch.name, case=self.case)
 
     def figure(self, kind: str, value_bytes: float, *, part: str = ALL, **parts: Numbers) -> MemoryFigure:
         """A figure with its band."""
@@ -221,11 +225,11 @@ def _case(ask: MemoryAsk, *, model: str) -> _Case:
     arch, engine, serving, layout = ask.arch, ask.engine, ask.serving, ask.layout
     weights, device = weigh(arch, serving.weights), device_of(ask.card, engine)
     bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
-    places = [(device, bound) for bound in bounds]
+    places, start = [(device, bound) for bound in bounds], started(serving)
     return _Case(
         ask=ask, model=model, weights=weights, device=device,
-        ranks=stage_memories(arch, weights, serving=serving, layout=layout, places=places),
-        start=start_of(arch, serving, layout=layout, device=device),
+        ranks=stage_memories(arch, weights, start=start, layout=layout, places=places),
+        case=case_of(arch, start, layout=layout, device=device),
     )  # fmt: skip
 
 

@@ -13,13 +13,14 @@ from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.choice.ways import as_published
 from rigright.choice.work import usual_context_tok
-from rigright.cost.unsaid import Prior, priors
+from rigright.cost.unsaid import Prior
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, find_node
+from rigright.terms.unsaid import priors
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import drafts_of
 from rigright.verbs.validate.served_loads import ServedLoad, load_of

@@ -11,11 +11,10 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import replace
 from rigright.base.units import KILO
-from rigright.cost.memory_device import device_of
 from rigright.cost.power import Busy, draw_w
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT
-from rigright.cost.speed.work import Work, pictured, work_of
+from rigright.cost.speed.work import Work, pictured
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Numbers, Serving, Traffic
 from rigright.facts.anchors import unmoved
@@ -26,6 +25,9 @@ from rigright.predict.columns import at, stacked
 from rigright.predict.room import Asked, Room, room_of
 from rigright.predict.served import DEFAULT_SEQS, LEAST_TOK, Replicas, at_kinds, piped, served, server_rates
 from rigright.predict.told import STREAMS
+from rigright.terms.memory import device_of
+from rigright.terms.power import power_terms
+from rigright.terms.stored import weigh, work_of
 from rigright.verbs.validate.served_asks import ServedAsk
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
@@ -126,7 +128,8 @@ def _group(members: Sequence[tuple[int, ServedAsk, Layout]]) -> CaseGroup:
 
     work = work_of(first.arch, weights=first.weights, kv=first.serving.kv)
     if first.samples:
-        work = pictured(work, first.arch, samples=np.array([ask.samples for ask in asks]))
+        samples = np.array([ask.samples for ask in asks])
+        work = pictured(work, first.arch, weights=weigh(first.arch, first.weights), samples=samples)
     traffic = Traffic(**{name: column(name) for name in SENT})
     if _alone(first):
         traffic = replace(traffic, concurrency=np.ones(len(asks)))
@@ -252,7 +255,7 @@ def _metrics(group: CaseGroup, **of: np.ndarray) -> Figures:
         ),
         "compute_busy": of["compute_busy"],
         "work_busy": of["work_busy"],
-        "avg_power_w_per_gpu": draw_w(group.chips, busy, at=group.chip_of).value,
+        "avg_power_w_per_gpu": draw_w(power_terms(group.chips), busy, at=group.chip_of).value,
     }
 
 

@@ -12,12 +12,14 @@ from rigright.base.tables import Row
 from rigright.base.units import KILO, MIB, show_bytes
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import figure_of
-from rigright.cost.known import Known, known_of_one, ran
+from rigright.cost.known import Known, ran
 from rigright.cost.speed.reach import KERNEL
-from rigright.cost.unsaid import Prior, priors, trials, weighed
-from rigright.cost.weights import weights_bytes
+from rigright.cost.unsaid import Prior, trials, weighed
 from rigright.facts.anchors import FULL, RunCase
 from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
+from rigright.terms.known import known_of_one
+from rigright.terms.stored import weights_bytes
+from rigright.terms.unsaid import priors
 from rigright.verbs.validate.encoder_rows import is_encoding
 from rigright.verbs.validate.record import Answer, Basis, Prediction, caught, each_caught
 from rigright.verbs.validate.served_asks import ServedAsk, read_served

@@ -14,8 +14,7 @@ from rigright.base.units import from_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.speed.eras import is_dated
 from rigright.cost.speed.reach import KERNEL
-from rigright.cost.speed.work import Work, work_of
-from rigright.cost.weights import weights_bytes
+from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Traffic
 from rigright.facts.backends import backend_in
 from rigright.facts.chips import Chip
@@ -24,6 +23,7 @@ from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
+from rigright.terms.stored import weights_bytes, work_of
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_asks import first_card, layouts_of
 

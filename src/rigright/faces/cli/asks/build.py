@@ -20,9 +20,15 @@ def answer(options: argparse.Namespace) -> Answer:
             say("{first} and {second} cannot be combined", first=named[0], second=named[1]),
             hint=say("remove one of them"),
         )
-    if options.check is not None:
-        return _checked(options)
     from rigright.faces.cli.options import said_in
+
+    if options.check is not None:
+        for option in said_in(options, "plan"):
+            raise AskError(
+                say("{first} and {second} cannot be combined", first="--check", second=f"--{option}"),
+                hint=say("remove one of them"),
+            )
+        return _checked(options)
     from rigright.options.read import command, read_wish
     from rigright.report.pages import build as pages
     from rigright.verbs.build import build

@@ -23,7 +23,12 @@ def answer(options: argparse.Namespace) -> Answer:
     if options.machine is not None:
         if options.on is not None:
             raise AskError(
-                say("two machines: {one} and --on {other}", one=options.machine, other=options.on),
+                say(
+                    "two machines: {one} and {option} {other}",
+                    one=options.machine,
+                    option="--on",
+                    other=options.on,
+                ),
                 hint=say("give one; to compare several, use `rigright compare`"),
             )
         options.on = said["on"] = options.machine

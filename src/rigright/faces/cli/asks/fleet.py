@@ -12,9 +12,9 @@ from rigright.faces.cli.terminal import written_over
 from rigright.options.machine_rows import AUTO
 
 STAGE = "machine"
-SUMMARY = say("probe, doctor or bench many machines: over ssh, Slurm, Ray or Kubernetes")
-_WAYS = {"hosts": "ssh", "slurm": "slurm", "ray": "ray", "kubernetes": "kubernetes", "from_folder": "folder"}
-_FLAGS = ("--hosts", "--slurm", "--ray", "--kubernetes", "--from")
+SUMMARY = say("probe, doctor or bench many machines: over ssh, Slurm or Kubernetes")
+_WAYS = {"hosts": "ssh", "slurm": "slurm", "kubernetes": "kubernetes", "from_folder": "folder"}
+_FLAGS = ("--hosts", "--slurm", "--kubernetes", "--from")
 
 
 def answer(options: argparse.Namespace) -> Answer:

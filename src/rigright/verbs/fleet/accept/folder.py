@@ -23,7 +23,7 @@ from rigright.base.words import say
 from rigright.machine.stored import plain, restored
 from rigright.verbs.fleet.accept.accepted import DRAIN, Accepted, Met, NodeJudged
 from rigright.verbs.fleet.came import Came
-from rigright.verbs.fleet.node_names import file_of
+from rigright.verbs.fleet.hosts import file_of
 
 SCHEMA = 1
 KEPT = ("results", "skipped", "seconds")  # beside the machine

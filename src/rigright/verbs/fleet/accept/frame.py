@@ -26,7 +26,7 @@ from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
 from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Way
 from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told
-from rigright.verbs.fleet.node_names import by_number
+from rigright.verbs.fleet.hosts import by_number
 from rigright.verbs.fleet.nodes import NodeTold
 from rigright.verbs.fleet.odd import kinds
 
@@ -58,7 +58,7 @@ def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = No
     """Ask the nodes of a fleet; what was asked before in the same folder is not asked again."""
     runner = shelf.take(RUNNERS, wish.over, bears="ask")
     if runner is None:
-        raise AskError(say("acceptance queries nodes several times: use --hosts, --slurm or --ray"))
+        raise AskError(say("acceptance queries nodes several times: use --hosts or --slurm"))
     way = Way(
         ask=RemoteRequest(patience_s=PATIENCE_S),
         where=wish.where,

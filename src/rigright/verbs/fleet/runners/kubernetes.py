@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -13,9 +13,8 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.envelope import Ear
 from rigright.machine.far.talk import talk
-from rigright.verbs.fleet.came import Came, Way
+from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Way, gathered
 from rigright.verbs.fleet.troubles import LATE, meant
 
 NAME = "Kubernetes"
@@ -38,13 +37,46 @@ class Pod:
 
 
 def run(way: Way) -> Iterator[Came]:
-    """The last answer of every pod."""
+    """The last answer of every pod; one node's newest pod speaks for it."""
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         raise MissingError(say("kubectl not found"))
     line = (kubectl, *way.options)
     selector = way.where or SELECTOR
-    # pods by their labels; one node's newest pod speaks for it
+    pods = _pods(line, selector)
+    if not pods:
+        raise MissingError(
+            say(
+                "no pod matches {selector}; `rigright fleet files --kubernetes` prints the manifest "
+                "that starts them",
+                selector=selector,
+            )
+        )
+    yield from (Came(node=pod.node) for pod in pods)
+    tasks = [(Errand(nodes=(pod.node,), ask=way.ask), partial(_log, line, pod)) for pod in pods]
+    yield from (came for _, came in gathered(tasks, at_once=way.parallel))
+
+
+def _log(line: tuple[str, ...], pod: Pod, *, emit: Emit, stop: Event) -> None:
+    """The last answer in one pod's log."""
+    heard = Hearing()
+    argv = (*line, "logs", "--namespace", pod.namespace, pod.name, "--container", CONTAINER, f"--tail={TAIL}")
+    talked = talk(argv, heard=heard.hear, patience_s=patience(REACH_S), stop=stop)
+    if heard.answers:
+        emit(Came(node=pod.node, told=heard.answers[-1]))
+        return
+    if pod.phase == "Pending":
+        why = say("pod pending: {why}", why=pod.why or pod.phase)
+    elif talked.ended == "late":
+        why = LATE
+    else:
+        complaint = meant(talked.complaints) if talked.code else None
+        why = complaint or say("no answer yet in the log of pod {pod}", pod=pod.name)
+    emit(Came(node=pod.node, trouble=why))
+
+
+def _pods(line: tuple[str, ...], selector: str) -> list[Pod]:
+    """Pods by their labels, the newest of each node."""
     lines: list[bytes] = []
     argv = (*line, "get", "pods", "--selector", selector, "--output", "json")
     talked = talk(argv, heard=lines.append, patience_s=patience(REACH_S))
@@ -56,48 +88,7 @@ def run(way: Way) -> Iterator[Came]:
     if items is None:
         why = LATE if talked.ended == "late" else meant(talked.complaints) or talked.ended
         raise MissingError(say("kubectl cannot list the pods: {why}", why=why))
-    newest = {pod.node: pod for _, pod in sorted(found, key=lambda one: one[0])}
-    pods = tuple(newest.values())
-    if not pods:
-        raise MissingError(
-            say(
-                "no pod matches {selector}; `rigright fleet files --kubernetes` prints the manifest "
-                "that starts them",
-                selector=selector,
-            )
-        )
-    yield from (Came(node=pod.node) for pod in pods)
-    stop = Event()
-    pool = ThreadPoolExecutor(max(1, min(way.parallel, len(pods))))
-    try:
-        for done in as_completed([pool.submit(_one, pod, line, stop=stop) for pod in pods]):
-            yield done.result()
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _one(pod: Pod, line: tuple[str, ...], *, stop: Event) -> Came:
-    ear = Ear()
-    told: list[dict[str, Any]] = []
-
-    def heard(text: bytes) -> None:
-        found = ear.hear(text)
-        if found is not None:
-            told.append(found)
-
-    argv = (*line, "logs", "--namespace", pod.namespace, pod.name, "--container", CONTAINER, f"--tail={TAIL}")
-    talked = talk(argv, heard=heard, patience_s=patience(REACH_S), stop=stop)
-    if told:
-        return Came(node=pod.node, told=told[-1])
-    if pod.phase == "Pending":
-        why = say("pod pending: {why}", why=pod.why or pod.phase)
-    elif talked.ended == "late":
-        why = LATE
-    else:
-        complaint = meant(talked.complaints) if talked.code else None
-        why = complaint or say("no answer yet in the log of pod {pod}", pod=pod.name)
-    return Came(node=pod.node, trouble=why)
+    return list({pod.node: pod for _, pod in sorted(found, key=lambda one: one[0])}.values())
 
 
 def _pod(data: dict[str, Any]) -> tuple[str, Pod]:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from functools import partial
 from threading import Event
-from typing import Any
 
 from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
-from rigright.machine.far.envelope import Ear
 from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
 from rigright.machine.far.shell import start_shell
 from rigright.machine.far.talk import talk
 from rigright.verbs.fleet.by_shell import SHELL_S, ShellEar, came_of, collector, is_without_python
-from rigright.verbs.fleet.came import Came, Errand, Way
+from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Way, gathered
 from rigright.verbs.fleet.hosts import hosts_of
-from rigright.verbs.fleet.troubles import is_word, trouble
+from rigright.verbs.fleet.troubles import trouble
 
 NAME = "ssh"
 CONNECT_S = 10
 REACH_S = 15.0  # beside the node's own time: to connect, to send, to come to an end
-MANNER = (
+OPTIONS = (
     "-T",
     *("-o", "BatchMode=yes"),  # a question nobody answers is an error at once
     *("-o", f"ConnectTimeout={CONNECT_S}"),
@@ -53,22 +51,13 @@ def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     ssh = shutil.which("ssh")
     if ssh is None:
         raise MissingError(say("ssh not found: install an OpenSSH client"))
-    argv = (ssh, *MANNER, *way.options, "--")
-    placed = {job: job.at(_address(argv, job.nodes[0])) if job.ask.meeting else job for job in jobs}
-    wanted = [(job, host) for job in jobs for host in job.nodes]
-    stop = Event()
-    at_once = len(wanted) if any(job.ask.meeting for job in jobs) else min(way.parallel, len(wanted))
-    pool = ThreadPoolExecutor(max(1, at_once))
-    try:
-        asked: dict[Future[Came], Errand] = {
-            pool.submit(_one, way, host, argv=(*argv, host), ask=placed[job].of(host), stop=stop): job
-            for job, host in wanted
-        }
-        for done in as_completed(asked):
-            yield asked[done], done.result()
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+    argv = (ssh, *OPTIONS, *way.options, "--")
+    tasks = []
+    for job in jobs:
+        placed = job.at(_address(argv, job.nodes[0])) if job.ask.meeting else job
+        tasks += [(job, partial(_host, way, (*argv, host), ask=placed.of(host))) for host in job.nodes]
+    at_once = len(tasks) if any(job.ask.meeting for job in jobs) else way.parallel
+    return gathered(tasks, at_once=at_once)
 
 
 def _address(argv: Sequence[str], host: str) -> str:
@@ -79,29 +68,23 @@ def _address(argv: Sequence[str], host: str) -> str:
     return names[0].decode("utf-8", "replace") if names else host.rpartition("@")[2]
 
 
-def _one(way: Way, host: str, *, argv: Sequence[str], ask: RemoteRequest, stop: Event) -> Came:
-    ear = Ear()
-    told: list[dict[str, Any]] = []
-    words: list[bytes] = []
-
-    def heard(text: bytes) -> None:
-        found = ear.hear(text)
-        if found is not None:
-            told.append(found)
-        elif is_word(text):
-            words.append(text)
-
+def _host(way: Way, argv: Sequence[str], *, ask: RemoteRequest, emit: Emit, stop: Event) -> None:
+    """Ask one host; by its shell where it has no Python for us."""
+    host = argv[-1]
+    heard = Hearing()
     start = (*argv, start_line(python=way.python, as_root=way.as_root))
     until_s = ask.patience_s + patience(REACH_S)
-    talked = talk(start, said=parcel(ask), heard=heard, patience_s=until_s, stop=stop)
-    if told:
-        return Came(node=host, told=told[-1])
-    why = trouble(talked, words)
-    if not is_without_python(words):
-        return Came(node=host, trouble=why)
+    talked = talk(start, said=parcel(ask), heard=heard.hear, patience_s=until_s, stop=stop)
+    if heard.answers:
+        emit(Came(node=host, told=heard.answers[-1]))
+        return
+    why = trouble(talked, heard.words)
+    if not is_without_python(heard.words):
+        emit(Came(node=host, trouble=why))
+        return
     shell = ShellEar()
     start = (*argv, start_shell(as_root=way.as_root))
     patience_s = max(patience(SHELL_S), ask.patience_s)
     talked = talk(start, said=collector(), heard=shell.hear, patience_s=patience_s, stop=stop)
     late = trouble(talked) if talked.ended == "late" else why
-    return came_of(host, bytes(shell.heard), ask=ask, otherwise=late)
+    emit(came_of(host, bytes(shell.heard), ask=ask, otherwise=late))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from rigright.arch.sources.zoo import names
 from rigright.base.errors import RigError
-from rigright.base.plugin_tables import facts
 from rigright.base.plugins import CHECKS, FACTS, TARGETS, Plugin, left_out, loaded, plugins
+from rigright.base.plugins import added as facts
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.doctor.examine import checks
+from rigright.facts.chips import chips
+from rigright.facts.clouds import offers
+from rigright.facts.part_prices import hosts
+from rigright.facts.prices import prices
 from rigright.verbs.export import added
 from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
@@ -22,7 +24,7 @@ class AddingPackage:
 
     package: str
     version: str
-    facts: tuple[str, ...]  # "chips.csv 2"
+    facts: tuple[str, ...]  # ids, instances and models
     targets: tuple[str, ...]
     checks: tuple[str, ...]
     left_out: tuple[Sentence, ...]
@@ -32,17 +34,18 @@ def _packages() -> tuple[AddingPackage, ...]:
     """Every package with a plugin; all that it adds is loaded."""
     names()
     found: dict[str, Plugin] = {str(one): one for group in (FACTS, TARGETS, CHECKS) for one in plugins(group)}
-    rows = Counter((str(one.plugin), one.table) for one in facts())
+    for read in (chips, prices, offers, hosts):
+        read()
     targets = [(str(one), name) for name, one in added().items()]
     own_checks = [(str(one.plugin), name) for name, one in checks().items() if one.plugin is not None]
     return tuple(
         AddingPackage(
             package=one.package,
             version=one.version,
-            facts=tuple(f"{table} {count}" for (of, table), count in rows.items() if of == key),
+            facts=tuple(name for name, of in facts().items() if of == key),
             targets=tuple(name for of, name in targets if of == key),
             checks=tuple(name for of, name in own_checks if of == key),
-            left_out=(*(gone.said for gone in left_out() if gone.plugin == key), *_broken(key)),
+            left_out=(*(said for of, said in left_out() if of == key), *_broken(key)),
         )
         for key, one in sorted(found.items())
     )

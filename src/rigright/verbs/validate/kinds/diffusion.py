@@ -11,10 +11,11 @@ from rigright.cost.diffusion import SUBJECT
 from rigright.cost.estimate import Estimate
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.known import Ran
-from rigright.cost.power import Busy, band_of, draw_w
+from rigright.cost.power import Busy, draw_w
 from rigright.predict.images import BatchTime
 from rigright.predict.painted import painted_rates, painted_time, painted_told
 from rigright.predict.samples import batch_time, network_rates, network_speed
+from rigright.terms.power import power_band, power_terms
 from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
@@ -32,10 +33,10 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     value, total_s = found.value, float(np.squeeze(time.total_s))
     compute_s, memory_s = (float(np.squeeze(part)) for part in (time.compute_s, time.memory_s))
     busy = Busy(compute=compute_s / total_s, work=min((compute_s + memory_s) / total_s, 1.0))
-    watts = float(draw_w([ask.chip], busy).value[0]) * ask.run.ranks * ask.copies
+    watts = float(draw_w(power_terms([ask.chip]), busy).value[0]) * ask.run.ranks * ask.copies
     seconds = np.log([found.low / value, found.high / value])
     seconds = np.sign(seconds) * np.sqrt(seconds**2 + sum(np.log(UNSAID[name]) ** 2 for name in ask.unsaid))
-    power = np.log(band_of(ask.chip))
+    power = np.log(power_band(ask.chip))
     items = float(ask.run.batch) * ask.copies
     figures = {
         LATENCY: (value, seconds),

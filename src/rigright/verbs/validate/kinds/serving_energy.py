@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.base.errors import RigError
 from rigright.base.tables import Row
-from rigright.cost.power import band_of
+from rigright.terms.power import power_band
 from rigright.verbs.validate.kinds import inference
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
 from rigright.verbs.validate.served_asks import read_served
@@ -35,7 +35,7 @@ def _both(row: Row, *, own: tuple[Prediction, ...], output: Answer) -> tuple[Pre
     if not np.isfinite(watts) or made.predicted is None or made.low is None or made.high is None:
         why = output.whole if isinstance(output, RigError) else made.why
         return (*own, *(Prediction(metric=name, group=name, why=why) for name in (WATTS, JOULES)))
-    edges = np.log(band_of(ask.chip))
+    edges = np.log(power_band(ask.chip))
     low, high = watts * np.exp(edges)
     most = float(min(high, max(ask.chip.tdp_w or high, watts)))
     joules = watts * ask.chips / made.predicted

@@ -14,8 +14,9 @@ from rigright.cost.memory_anchors import TRAINING as MEMORY
 from rigright.cost.memory_anchors import trained_case
 from rigright.cost.unsaid import Integrated
 from rigright.predict.trained import SUBJECT as TIME
-from rigright.predict.trained import TrainingCase, own_case, program_of, setup_of
+from rigright.predict.trained import TrainingCase, own_case, setup_of
 from rigright.predict.trained_unsaid import Open, PeakAsked, PeakFound, peaks, speeds
+from rigright.terms.training import program_of
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
 from rigright.verbs.validate.training_rows import TrainingQuestion, read_row
 

@@ -22,8 +22,9 @@ from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_step import samples_bytes
-from rigright.cost.weights import weigh, weights_bytes
 from rigright.demand import Layout, Numbers, Serving
+from rigright.terms.memory import started
+from rigright.terms.stored import weigh, weights_bytes
 
 LOOK, PAINT, READ = "look", "paint", "read"
 ENGINE = "transformers"  # whose terms of memory hold for PyTorch without a server around it
@@ -86,7 +87,7 @@ def network_memory(network: Network, form: str, *, batch: Numbers, device: Devic
     passes = 1 if drawn is None else drawn.passes
     serving = Serving(engine=ENGINE, weights=form, batch=batch * passes, context_tok=network.tok)
     own = serving_memory(
-        network.arch, weigh(network.arch, form), serving=serving, layout=Layout(), device=device
+        network.arch, weigh(network.arch, form), start=started(serving), layout=Layout(), device=device
     )
     return own if drawn is None else _beside(own, drawn, form=form, device=device)
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate, added, scaled
-from rigright.cost.money import HOURS_PER_YEAR
-from rigright.cost.prices import kept_share
+from rigright.money.prices import kept_share
+from rigright.money.tariff import HOURS_PER_YEAR
 
 MONTHS_PER_YEAR = 12
 HOURS_PER_MONTH = HOURS_PER_YEAR / MONTHS_PER_YEAR  # 730.5

@@ -14,14 +14,13 @@ from rigright.base.record import dataclass
 from rigright.base.units import KILO, MEGA, to_gib
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate, scaled
-from rigright.cost.power import pue_of
-from rigright.cost.prices import assumptions, cpu_usd, part_usd, ram_usd
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import cpus
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.part_prices import Need, hosts
-from rigright.facts.prices import host_around
+from rigright.money.prices import assumptions, cpu_usd, part_usd, ram_usd
+from rigright.terms.power import pue_of
 
 if TYPE_CHECKING:
     from rigright.facts.tariffs import KwhPrice
@@ -82,7 +81,7 @@ def host_usd(chip: Chip, n_chips: int, *, today: date | None = None, host: Host 
 
     `host`: what somebody said of processor and memory, instead of what such a machine usually has.
     """
-    around = host_around(chip) if chip.vendor != CPU else "desktop"
+    around = chip.around if chip.vendor != CPU else "desktop"
     if host is not None and host.cpu.segment == "mobile":
         around = "mini"
     if around is None or not n_chips:

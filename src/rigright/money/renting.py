@@ -10,9 +10,9 @@ from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text
 from rigright.base.units import GIGA
 from rigright.cost.estimate import Estimate
-from rigright.cost.prices import price_width
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import Offer
+from rigright.money.prices import price_width
 
 BOX = 8  # chips of an instance that may be joined with others for one replica
 NETWORK_BYTES_PER_S = 12.5 * GIGA  # that joined instances need at least: 100 Gbit/s

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 from rigright.base.record import dataclass
 from rigright.base.units import TERA
 from rigright.cost.estimate import Estimate, added, scaled
-from rigright.cost.money import host_usd
-from rigright.cost.prices import cpu_usd, part_usd
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import cpus
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.orders import OrderLine, orders
 from rigright.facts.units import devices_of
+from rigright.money.prices import cpu_usd, part_usd
+from rigright.money.tariff import host_usd
 
 if TYPE_CHECKING:
     from rigright.facts.parts import PartKind

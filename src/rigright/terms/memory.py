@@ -1,0 +1,122 @@
+"""Memory of an engine on a card: what was fitted of both, and the bands of what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rigright.base.units import KIB, MIB
+from rigright.cost.memory_anchors import SERVING
+from rigright.cost.memory_bands import Parts, parts_of, summed_band
+from rigright.cost.memory_serving import ServingMemory
+from rigright.cost.memory_settings import Device, Start
+from rigright.demand import Numbers, Serving
+from rigright.facts.chips import Chip
+from rigright.facts.engines import Engine, find_engine
+from rigright.facts.formats import GgufMix, find_format
+from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.nodes import Card
+from rigright.terms.fitted import fitted
+from rigright.terms.own import noted, own_runs
+
+SHARES = frozenset({"preallocated"})  # of a card: as sure on one that was not measured
+LOADING_BYTES = (
+    100 * MIB
+)  # logs of vLLM show that much more than is counted in every fourth start, of any size
+
+
+def started(serving: Serving) -> Start:
+    """How an engine is started, with what is tabulated of it and of the formats."""
+    form = find_format(serving.weights)
+    return Start(
+        serving=serving,
+        engine=find_engine(serving.engine),
+        kv_elem_bytes=find_kv_format(serving.kv).element_bytes,
+        unpack_bytes=0.0 if isinstance(form, GgufMix) else form.unpack_bytes,
+    )
+
+
+def device_of(card: Card, engine: Engine) -> Device:
+    """What one engine finds on a card."""
+    terms = fitted(SERVING)
+    chip = card.chip
+    own = engine_terms(engine)
+    alone, joined = engine.libraries_mib
+    collectives = terms["collectives_mib"][link_kind(chip)]
+    return Device(
+        total_bytes=card.program_bytes,
+        free_bytes=card.room_bytes,
+        context_bytes=terms["context_mib"][context_kind(chip)] * MIB,
+        collectives_bytes=collectives * MIB,
+        graph_bytes=terms["graphs"]["graph_kib"] * KIB,
+        expert_graph_bytes=terms["graphs"]["expert_kib"] * KIB,
+        graph_base_bytes=engine.graph_base_mib * MIB,
+        graph_estimate=terms["graphs"]["estimated"],
+        base_bytes=own["base_mib"] * MIB,
+        libraries_bytes=float(alone * MIB),
+        joined_bytes=float(
+            (joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB
+        ),
+        reserve=own["reserve"],
+        slack_bytes=own["slack_mib"] * terms["slack_share"].get(context_kind(chip), 1.0) * MIB,
+        chip=chip.id,
+        capability=(chip.isa or "").partition(".")[0],
+        own=noted(own_runs(SERVING, engines={engine.id}), chips={chip.id, ""}),
+    )
+
+
+def engine_terms(engine: Engine) -> dict[str, float]:
+    """Fitted terms of an engine; what was not fitted for it alone is shared by all."""
+    tables = fitted(SERVING)["engines"]
+    return {**tables["default"], **tables.get(engine.id, {})}
+
+
+def context_kind(chip: Chip) -> str:
+    """Whose process context it carries."""
+    known = fitted(SERVING)["context_mib"]
+    makers = {"AMD": "soc" if chip.segment == "soc" else "rocm", "Apple": "metal"}
+    return makers.get(chip.vendor, chip.segment if chip.segment in known else "consumer")
+
+
+def link_kind(chip: Chip) -> str:
+    """How cards of this kind reach each other: through a switch, or over PCIe."""
+    return "switched" if chip.segment == "datacenter" and (chip.link_max_chips or 0) > 2 else "pcie"
+
+
+def band(kind: str, value: Numbers, *, parts: Parts, wider: float = 1.0) -> tuple[Numbers, Numbers]:
+    """80 % band of a value that is the sum of its parts; `wider`: where its like was not measured."""
+    edges = fitted(SERVING)["bands"][kind]
+    return summed_band(value, parts=parts, edges=edges, wider=1.0 if kind in SHARES else wider)
+
+
+def pool_band(memory: ServingMemory, *, wider: float = 1.0, mixed: float = 0.0) -> tuple[Numbers, Numbers]:
+    """Of what the engine gives to caches: what the parts beside it take more, it has less."""
+    parts = replace(
+        parts_of(memory, mixed=mixed),
+        counted=memory.weights_bytes,
+        graphs=0.0,
+        beside=0.0,
+        loading=LOADING_BYTES,
+    )
+    low, high = band("start", memory.pool_bytes, parts=parts, wider=wider)
+    return 2 * memory.pool_bytes - high, 2 * memory.pool_bytes - low
+
+
+def away(engine: Engine, chip: str) -> tuple[str, ...]:
+    """What of this was not measured: the "engine"; or its "version", the "chip"."""
+    known = fitted(SERVING)["known"].get(engine.id)
+    if known is None:
+        return ("engine",)
+    minor = ".".join(engine.version.split(".")[:2])
+    new = {
+        "version": bool(known["versions"]) and minor not in known["versions"],
+        "chip": bool(known["chips"]) and chip not in known["chips"],
+    }
+    return tuple(name for name, is_new in new.items() if is_new)
+
+
+def widened(missing: tuple[str, ...]) -> float:
+    """How much wider a band is for what was not measured; such doubts add as errors do."""
+    terms = fitted(SERVING)["wider"]
+    return 1 + float(np.hypot.reduce([terms[name] - 1 for name in missing], initial=0.0))

@@ -1,1 +1,0 @@
-"""Where a sweep runs, one file per place."""

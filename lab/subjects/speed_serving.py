@@ -17,9 +17,10 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.facts.classes import ChipClass
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.scores import source_name
-from rigright.verbs.validate.served_asks import ServedAsk, read_served
+from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import CaseGroup, best_of_rows, group_cases
 
 MODES = frozenset({"serve", "max"})
@@ -110,11 +111,11 @@ MANNER = {
 class Prepared:
     """Rows read, and sorted into arrays."""
 
-    asks: tuple[ServedAsk, ...]
+    asks: tuple[RunAsk, ...]
     groups: tuple[CaseGroup, ...]
 
 
-def _ask(row: Row) -> ServedAsk:
+def _ask(row: Row) -> RunAsk:
     """A row as `validate` reads it."""
     return read_served(enter("inference", row, raw={}).row)
 

@@ -15,8 +15,9 @@ from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import chain
 from rigright.terms.speed import stored
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is_encoding, read_encoder
-from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
+from rigright.verbs.validate.stream_asks import read_stream
 from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams
 
 MODES = frozenset({"single", "batch"})
@@ -182,7 +183,7 @@ def _place(row: Row, tables: Tables) -> _Place:
 
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by."""
-    ask: EncoderAsk | StreamAsk = read_encoder(row) if is_encoding(row) else read_stream(row)
+    ask: EncoderAsk | RunAsk = read_encoder(row) if is_encoding(row) else read_stream(row)
     return {
         "source": row.get("source") or "",
         "chip": ask.chip.id,
@@ -194,7 +195,7 @@ def keys(row: Row) -> Mapping[str, str]:
     }
 
 
-def _built(ask: StreamAsk) -> str:
+def _built(ask: RunAsk) -> str:
     """The engine with what it computed with: a backend that nobody ran is an engine that nobody ran."""
     return f"{ask.engine.id} {ask.engine.backend_on(ask.chip.vendor)}".strip()
 

@@ -150,7 +150,7 @@ def started(what, **cells):
 def test_columns_of_a_start_are_read():
     told = read_memory(row(**STARTED, tp=2, dp=2, max_num_batched_tokens=4096, max_num_seqs=64,
                           enforce_eager="True", note="A100 80GB; TP4, util 0.5"))  # fmt: skip
-    assert (told.engine.id, told.engine.version, told.notes) == ("vllm", "0.17.0", ())
+    assert (told.engine.id, told.engine.version, told.assumed) == ("vllm", "0.17.0", ())
     serving = told.serving
     assert (told.layout.tp, told.layout.dp, serving.budget_tok, serving.max_seqs) == (2, 2, 4096, 64)
     assert serving.utilisation == 0.95

@@ -69,7 +69,7 @@ def test_attention_as_one_kernel_decides_at_depth_and_not_without() -> None:
 
 def test_depth_and_passes_are_read_from_their_columns() -> None:
     deep = read_stream(row(context_depth=8192.0, ubatch_tok=128.0))
-    assert (deep.seen_tok, deep.ubatch_tok) == (8192.0, 128.0)
+    assert (deep.seen_tok, deep.serving.budget_tok) == (8192.0, 128.0)
     assert value(ubatch_tok=32.0) < value(ubatch_tok=512.0)
 
 

@@ -19,11 +19,12 @@ from rigright.demand import Layout, Traffic
 from rigright.predict.passes import law_of
 from rigright.sim.pace import pace_of
 from rigright.terms.speed import rates_of
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.record import Prediction
-from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
+from rigright.verbs.validate.stream_asks import read_stream
 from rigright.verbs.validate.stream_cases import figures, group_streams
 from sampled_tables import part, whole_when_thorough
 
@@ -192,7 +193,7 @@ def test_prompts_over_several_cards_come_as_soon_in_plans_and_plays(shared: Path
         assert median(map(abs, found)) < 0.16, how
 
 
-def _served_s(ask: StreamAsk) -> float:
+def _served_s(ask: RunAsk) -> float:
     """A server's time to the first token, without what comes before and after its passes."""
     rates = rates_of([ask.chip], ask.engine, weights=ask.weights)
     found = serve(
@@ -203,7 +204,7 @@ def _served_s(ask: StreamAsk) -> float:
     return float(np.ravel(found.ttft_s)[0])
 
 
-def _played_s(ask: StreamAsk) -> float:
+def _played_s(ask: RunAsk) -> float:
     rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.chips)
     pace = pace_of(
         law_of(ask.work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.chips,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rigright.arch.record import Arch, Cut
+from rigright.arch.record import Cut
 from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.base.units import GIB, MIB
@@ -18,12 +18,12 @@ from rigright.cost.memory_serving import ServingMemory, case_of, stage_memories
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_split import even_bounds
 from rigright.cost.weights import WeightBytes, has_experts
-from rigright.demand import Layout, Numbers, Serving
+from rigright.demand import Layout, Numbers, Serving, Traffic
 from rigright.facts.anchors import RunCase
-from rigright.facts.engines import Engine, find_engine
+from rigright.facts.engines import find_engine
 from rigright.facts.formats import Format, GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
-from rigright.facts.nodes import Card, find_node
+from rigright.facts.nodes import find_node
 from rigright.terms.memory import (
     LOADING_BYTES,
     away,
@@ -36,6 +36,7 @@ from rigright.terms.memory import (
 )
 from rigright.terms.stored import file_band, file_bytes, weigh
 from rigright.terms.unsaid import priors
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.validation import Basis
 
@@ -61,21 +62,7 @@ class MemoryFigure:
     basis: Basis | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryAsk:
-    """How a row was run."""
-
-    arch: Arch
-    engine: Engine
-    card: Card
-    serving: Serving
-    layout: Layout
-    said_context: bool  # by the row, in one way or another
-    on_device: bool  # the figure is the driver's, not the framework's
-    notes: tuple[Sentence, ...]
-
-
-def read_memory(row: Row) -> MemoryAsk:
+def read_memory(row: Row) -> RunAsk:
     """Read one row; what it leaves open is as the engine does it."""
     arch, notes = model_of(row)
     version = row.get("engine_version")
@@ -114,16 +101,20 @@ def read_memory(row: Row) -> MemoryAsk:
     # replicas of attention share the experts
     spread = tp * dp if dp > 1 and has_experts(arch) else 1
     dealt = Layout(pp=max(row.get("n_chips") or 1, tp * pp))
-    return MemoryAsk(
-        arch=arch, engine=engine, card=card, serving=serving, said_context=context is not None,
+    return RunAsk(
+        arch=arch, engine=engine, card=card, serving=serving, chips=dealt.pp, metric=row.get("what") or "",
+        traffic=Traffic(prompt_tok=prompt, output_tok=output),
+        # how long sequences grew decides what an engine took that makes room as they do
+        unsaid=(priors("memory")["context_tok"],) if engine.pool == "grow" and context is None else (),
         layout=dealt if engine.split == "layer" else Layout(tp=tp, pp=pp, dp=dp, ep=spread),
-        on_device=bool(row.get("on_device")), notes=notes,
+        on_device=bool(row.get("on_device")), assumed=notes,
     )  # fmt: skip
 
 
 def predict_memory_row(row: Row) -> MemoryFigure:
     """The figure of one row; raises a RigError that says what was missing."""
-    what, ask = row.get("what") or "", read_memory(row)
+    ask = read_memory(row)
+    what = ask.metric
     arch, engine, model = ask.arch, ask.engine, row.get("model") or ""
     if what.startswith("weights_file"):
         form = find_format(ask.serving.weights)
@@ -137,7 +128,7 @@ def predict_memory_row(row: Row) -> MemoryFigure:
     if measure is None:
         known = ", ".join(_MEASURES)
         raise AskError(say('unknown memory metric "{what}"; known: {known}', what=what, known=known))
-    case, assumed = _case(ask, model=model), ask.notes
+    case, assumed = _case(ask, model=model), ask.assumed
     found = measure(case)
     if found.value_bytes <= 0 and what.startswith("kv") and engine.pool == "share":
         # it ran, so it was given more than the row says
@@ -147,9 +138,8 @@ def predict_memory_row(row: Row) -> MemoryFigure:
             "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
         )
         assumed = (*assumed, why)
-    if engine.pool == "grow" and not ask.said_context:  # nobody says how long its sequences grew
-        lengths = priors("memory")["context_tok"].values
-        asks = [read_memory({**row, "context": tok}) for tok in (lengths[0], lengths[-1])]
+    for prior in ask.unsaid:
+        asks = [read_memory({**row, "context": tok}) for tok in (prior.values[0], prior.values[-1])]
         ends = [measure(_case(one, model=model)) for one in asks]
         moved = (ends[1].value_bytes - ends[0].value_bytes) / 2
         parts = replace(found.parts, mixed=float(np.hypot(found.parts.mixed, moved)))
@@ -167,7 +157,7 @@ def predict_memory_row(row: Row) -> MemoryFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    ask: MemoryAsk
+    ask: RunAsk
     model: str
     weights: WeightBytes
     device: Device
@@ -220,9 +210,9 @@ def mixed_share(form: Format | GgufMix, model: str) -> float:
     return max(form.spread, DYNAMIC_SPREAD) if is_dynamic else form.spread
 
 
-def _case(ask: MemoryAsk, *, model: str) -> _Case:
+def _case(ask: RunAsk, *, model: str) -> _Case:
     """What each rank of a run holds."""
-    arch, engine, serving, layout = ask.arch, ask.engine, ask.serving, ask.layout
+    arch, engine, serving, layout = ask.arch, ask.engine, ask.serving, ask.told_layout
     weights, device = weigh(arch, serving.weights), device_of(ask.card, engine)
     bounds = even_bounds(len(arch.trunk.layers), layout.pp, split=engine.split)
     places, start = [(device, bound) for bound in bounds], started(serving)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
 
-from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass, replace
+from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
 from rigright.choice.ways import as_published
 from rigright.choice.work import usual_context_tok
 from rigright.cost.unsaid import Prior
 from rigright.demand import Layout, Serving, Traffic
-from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
-from rigright.facts.nodes import Card, find_node
 from rigright.terms.unsaid import priors
+from rigright.verbs.validate.ask import RunAsk, first_card
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import drafts_of
 from rigright.verbs.validate.served_loads import ServedLoad, load_of
@@ -33,45 +30,7 @@ _WORKERS = re.compile(
 )  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedAsk:
-    """One served row."""
-
-    arch: Arch
-    engine: Engine
-    card: Card
-    chips: int
-    serving: Serving
-    traffic: (
-        Traffic  # with neither concurrency nor a rate, as many as fit, or what the limits of `traffic` bear
-    )
-    layout: Layout | None  # None: not told, the best there is
-    prefill: Layout | None  # where prompts have workers of their own; `layout` is then of the others
-    is_cut: bool  # the row tells how experts and attention share the chips
-    metric: str
-    median: bool  # its TPOT is that of the middle pass, not the mean
-    manner: str  # how such runs are tuned
-    samples: float  # that the tower for pictures works on, for a request
-    unsaid: tuple[Prior, ...]  # lengths that neither the row nor its benchmark tells, or that we estimate
-    assumed: tuple[Sentence, ...] = ()
-
-    @property
-    def chip(self) -> Chip:
-        """The accelerator."""
-        return self.card.chip
-
-    @property
-    def figure(self) -> str:
-        """What it measures."""
-        return "itl_ms" if self.metric == "tpot_ms" and self.median else self.metric
-
-    @property
-    def weights(self) -> str:
-        """The format of its weights."""
-        return self.serving.weights
-
-
-def read_served(row: Row) -> ServedAsk:
+def read_served(row: Row) -> RunAsk:
     """What a row asks; raises a RigError that says what is missing."""
     arch, notes = model_of(row)
     if arch.vocab == 0 or arch.task not in {"text", "image-text", "audio-text"}:
@@ -101,7 +60,7 @@ def read_served(row: Row) -> ServedAsk:
     drafted, accepted = drafts_of(row, arch, engine=engine.id)
     if drafted:
         assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafted:g}"))
-    return ServedAsk(
+    return RunAsk(
         arch=arch, engine=engine, card=card, chips=chips, layout=layout, prefill=prefill,
         serving=Serving(
             engine=engine.asked,
@@ -157,12 +116,6 @@ def _engine(row: Row, assumed: list[Sentence]) -> Engine:
         return at_date(newest, day)
     assumed.append(say("{engine} version not stated: assuming the newest", engine=newest.label))
     return newest
-
-
-@cache
-def first_card(chip: str) -> Card:
-    """A file of runs names few chips, many times."""
-    return find_node(chip).cards[0]
 
 
 def _kv(row: Row, *, weights: str, engine: Engine, assumed: list[Sentence]) -> str:

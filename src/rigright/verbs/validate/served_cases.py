@@ -28,7 +28,7 @@ from rigright.predict.told import STREAMS
 from rigright.terms.memory import device_of
 from rigright.terms.power import power_terms
 from rigright.terms.stored import weigh, work_of
-from rigright.verbs.validate.served_asks import ServedAsk
+from rigright.verbs.validate.ask import RunAsk
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says
 ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
@@ -56,16 +56,16 @@ class CaseGroup:
     fits: np.ndarray  # whether one sequence has room
 
 
-def group_cases(asks: Sequence[ServedAsk]) -> tuple[CaseGroup, ...]:
+def group_cases(asks: Sequence[RunAsk]) -> tuple[CaseGroup, ...]:
     """All cases of rows: one a row, or one a layout where the row tells none."""
     cases = [(index, ask, cut) for index, ask in enumerate(asks) for cut in _layouts(ask)]
-    groups: dict[Any, list[tuple[int, ServedAsk, Layout]]] = {}
+    groups: dict[Any, list[tuple[int, RunAsk, Layout]]] = {}
     for case in cases:
         groups.setdefault(_shared(case[1], case[2]), []).append(case)
     return tuple(_group(members) for members in groups.values())
 
 
-def _shared(ask: ServedAsk, cut: Layout) -> tuple[object, ...]:
+def _shared(ask: RunAsk, cut: Layout) -> tuple[object, ...]:
     """What cases of one call of the law of time have in common."""
     sent, engine, chip = ask.traffic, ask.engine, ask.chip
     return (
@@ -77,7 +77,7 @@ def _shared(ask: ServedAsk, cut: Layout) -> tuple[object, ...]:
     )
 
 
-def _started(ask: ServedAsk) -> tuple[object, ...]:
+def _started(ask: RunAsk) -> tuple[object, ...]:
     """What cases of one call of the law of memory have in common beside that: how their engine is started."""
     engine, card = ask.engine, ask.card
     steps = (engine.budget_tok, engine.max_seqs, engine.graph_sizes)
@@ -89,12 +89,12 @@ def _started(ask: ServedAsk) -> tuple[object, ...]:
     )
 
 
-def _sets_aside(ask: ServedAsk) -> bool:
+def _sets_aside(ask: RunAsk) -> bool:
     """Whether the engine sets its cache aside, for as many as nobody said."""
     return ask.engine.pool != "share" and ask.serving.max_seqs is None
 
 
-def _layouts(ask: ServedAsk) -> tuple[Layout, ...]:
+def _layouts(ask: RunAsk) -> tuple[Layout, ...]:
     """The layout told, or all that may be meant: the one that serves most is."""
     if ask.layout is not None:
         told = [ask.layout]
@@ -108,14 +108,14 @@ def _layouts(ask: ServedAsk) -> tuple[Layout, ...]:
     return (*told, *apart)
 
 
-def _alone(ask: ServedAsk) -> bool:
+def _alone(ask: RunAsk) -> bool:
     """Whether a row means one request that nothing holds up."""
     sent = ask.traffic
     told = (sent.concurrency, sent.rate_per_s, sent.tpot_p99_s)
     return ask.metric == "latency_ms" and all(one is None for one in told)
 
 
-def _group(members: Sequence[tuple[int, ServedAsk, Layout]]) -> CaseGroup:
+def _group(members: Sequence[tuple[int, RunAsk, Layout]]) -> CaseGroup:
     asks = [ask for _, ask, _ in members]
     layout = layout_of([cut for _, _, cut in members])
     cards = tuple(dict.fromkeys(ask.card for ask in asks))
@@ -161,7 +161,7 @@ def layout_of(told: Sequence[Layout]) -> Layout:
     return replace(told[0], **columns)
 
 
-def _rooms(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dict[str, np.ndarray]:
+def _rooms(asks: Sequence[RunAsk], *, layout: Layout, traffic: Traffic) -> dict[str, np.ndarray]:
     """What each replica has room for and is started with: engines started alike in one call."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for place, ask in enumerate(asks):
@@ -175,7 +175,7 @@ def _rooms(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> di
     return columns
 
 
-def _room(asks: Sequence[ServedAsk], *, layout: Layout, traffic: Traffic) -> dict[str, Numbers]:
+def _room(asks: Sequence[RunAsk], *, layout: Layout, traffic: Traffic) -> dict[str, Numbers]:
     """The same of engines started alike."""
     first = asks[0]
     cards = tuple(dict.fromkeys(ask.card for ask in asks))
@@ -265,7 +265,7 @@ def from_s(seconds: np.ndarray) -> np.ndarray:
 
 
 def best_of_rows(
-    groups: Sequence[CaseGroup], asks: Sequence[ServedAsk], *, tables: Mapping[str, Any] | None = None
+    groups: Sequence[CaseGroup], asks: Sequence[RunAsk], *, tables: Mapping[str, Any] | None = None
 ) -> np.ndarray:
     """One figure a row: that of its layout, or of the layout that serves most."""
     best = _best(groups, len(asks), tables=tables)
@@ -278,7 +278,7 @@ def best_of_rows(
     )
 
 
-def figures_of(asks: Sequence[ServedAsk]) -> np.ndarray:
+def figures_of(asks: Sequence[RunAsk]) -> np.ndarray:
     """The same at once, each of its own group; what one run tells in several rows is worked out once."""
     runs = [replace(ask, metric="latency_ms" if _alone(ask) else "", assumed=()) for ask in asks]
     unlike = tuple(dict.fromkeys(runs))
@@ -287,7 +287,7 @@ def figures_of(asks: Sequence[ServedAsk]) -> np.ndarray:
 
 
 @unmoved
-def _every_figure(runs: tuple[ServedAsk, ...]) -> tuple[Mapping[str, float], ...]:
+def _every_figure(runs: tuple[RunAsk, ...]) -> tuple[Mapping[str, float], ...]:
     best = _best(group_cases(runs), len(runs))
     return tuple({name: column[place] for name, column in found.items()} for found, place in best)
 

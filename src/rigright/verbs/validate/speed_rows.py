@@ -13,22 +13,19 @@ from rigright.base.units import KILO, MIB, show_bytes
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
-from rigright.cost.speed.reach import KERNEL
-from rigright.cost.unsaid import Prior, trials, weighed
+from rigright.cost.unsaid import trials, weighed
 from rigright.facts.anchors import FULL, RunCase
 from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
 from rigright.terms.known import known_of_one
 from rigright.terms.stored import weights_bytes
-from rigright.terms.unsaid import priors
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.encoder_rows import is_encoding
 from rigright.verbs.validate.record import Answer, Basis, Prediction, caught, each_caught
-from rigright.verbs.validate.served_asks import ServedAsk, read_served
+from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import figures_of
-from rigright.verbs.validate.stream_asks import StreamAsk, read_stream
+from rigright.verbs.validate.stream_asks import read_stream
 from rigright.verbs.validate.stream_cases import figures as stream_figures
 from rigright.verbs.validate.stream_cases import group_streams
-
-Ask = ServedAsk | StreamAsk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +33,18 @@ class SpeedRow:
     """A row as it was read."""
 
     row: Row
-    unsaid: tuple[Prior, ...]
-    asks: tuple[Ask, ...]  # as asked, and with each thing that nobody said moved
+    asks: tuple[RunAsk, ...]  # as asked, and with each thing that nobody said moved
 
 
 def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
     """What a row asks; raises a RigError that says what is missing."""
+    ask = read_served(row) if is_served else read_stream(row)
     if is_served:
-        served = read_served(row)
-        sent = [replace(served.traffic, **one) for one in trials(served.unsaid)]
-        asks = tuple(replace(served, traffic=one) for one in sent)
-        return SpeedRow(row=row, unsaid=served.unsaid, asks=asks)
-    stream = read_stream(row)
-    _check_room(stream)
-    habits = _habits(row, stream)
-    moved = [read_stream({**row, **one}) for one in trials(habits)] if habits else []
-    return SpeedRow(row=row, unsaid=habits, asks=(stream, *moved))
+        asks = [replace(ask, traffic=replace(ask.traffic, **one)) for one in trials(ask.unsaid)]
+        return SpeedRow(row=row, asks=tuple(asks))
+    _check_room(ask)
+    moved = [read_stream({**row, **one}) for one in trials(ask.unsaid)] if ask.unsaid else []
+    return SpeedRow(row=row, asks=(ask, *moved))
 
 
 def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
@@ -69,9 +62,9 @@ def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
     """The figure of every ask of every row."""
     asks = [ask for one in read for ask in one.asks]
     found = np.empty(len(asks))
-    alone = np.array([isinstance(ask, StreamAsk) for ask in asks], dtype=bool)
-    found[~alone] = figures_of([ask for ask in asks if isinstance(ask, ServedAsk)])
-    found[alone] = stream_figures(group_streams([ask for ask in asks if isinstance(ask, StreamAsk)]))
+    alone = np.array([ask.is_alone for ask in asks], dtype=bool)
+    found[~alone] = figures_of([ask for ask in asks if not ask.is_alone])
+    found[alone] = stream_figures(group_streams([ask for ask in asks if ask.is_alone]))
     ends = np.cumsum([len(one.asks) for one in read])[:-1]
     return [part.tolist() for part in np.split(found, ends)]
 
@@ -79,27 +72,26 @@ def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
 def _told(asked: SpeedRow, values: Sequence[float]) -> tuple[Prediction, ...]:
     """What a row measures, from the figures of its asks."""
     row, ask, value = asked.row, asked.asks[0], values[0]
-    sent = ask.traffic
-    metric, is_alone = ask.metric, isinstance(ask, StreamAsk)
+    sent, metric = ask.traffic, ask.metric
     if not np.isfinite(value) or value <= 0:
         raise AskError(_why_none(ask, value))
     case = RunCase(
-        weights=ask.weights.partition(KERNEL)[0],
+        weights=ask.serving.weights,
         chips=ask.chips,
         load=sent.concurrency or FULL,
         prompt_tok=float(sent.prompt_tok),
         output_tok=float(sent.output_tok),
-        apart=bool(row.get("disagg")) and not is_alone,
+        apart=bool(row.get("disagg")) and not ask.is_alone,
     )
-    subject = subject_of(ask.engine, ask.chip, alone=is_alone)
+    subject = subject_of(ask.engine, ask.chip, alone=ask.is_alone)
     known = known_of_one(
         subject, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
     )
     said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
-    if known.shift and isinstance(ask, ServedAsk):
+    if known.shift and not ask.is_alone:
         said = at(said, _together(ask, said.value, known=known))
-    tried = values[-len(trials(asked.unsaid)) :]
-    found = weighed(tried, asked.unsaid, band=(said.low / said.value, said.high / said.value))
+    tried = values[-len(trials(ask.unsaid)) :]
+    found = weighed(tried, ask.unsaid, band=(said.low / said.value, said.high / said.value))
     moved = said.value / value  # by the user's own runs
     figure, is_inverse = measured_as(subject, metric)
     return (
@@ -118,9 +110,9 @@ def _told(asked: SpeedRow, values: Sequence[float]) -> tuple[Prediction, ...]:
     )  # fmt: skip
 
 
-def _why_none(ask: Ask, value: float) -> Sentence:
+def _why_none(ask: RunAsk, value: float) -> Sentence:
     """Why a row has no figure."""
-    if isinstance(ask, StreamAsk):
+    if ask.is_alone:
         why = 'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown'
         return say(why, metric=ask.metric, chip=ask.chip.name)
     if np.isnan(value):
@@ -130,7 +122,7 @@ def _why_none(ask: Ask, value: float) -> Sentence:
     return say("a single request does not fit in the memory of these GPUs")
 
 
-def _together(ask: ServedAsk, value: float, *, known: Known) -> float:
+def _together(ask: RunAsk, value: float, *, known: Known) -> float:
     """A figure that own runs moved, beside the others that they moved: they hang together still.
 
     Output is never above concurrency over TPOT; a latency that nobody measured is TTFT and TPOT together.
@@ -148,27 +140,18 @@ def _together(ask: ServedAsk, value: float, *, known: Known) -> float:
     return value if measured else ttft_ms + max(sent.output_tok - 1, 0) * tpot_ms
 
 
-def _habits(row: Row, ask: StreamAsk) -> tuple[Prior, ...]:
-    """What a row of a stream leaves open, with how people run: lengths, the format, the backend."""
-    tables = ["streams", ask.engine.unsaid_weights]
-    if not ask.engine.backend and ask.engine.backends:
-        tables.append(ask.chip.vendor)
-    found = {name: prior for table in tables for name, prior in priors(table).items()}
-    return tuple(prior for name, prior in found.items() if row.get(name) is None)
-
-
 def spills(row: Row) -> bool:
     """Whether an engine that can would leave a part of the model in main memory: no card has room for all."""
     ask = None if is_encoding(row) else read_stream(row)
     if ask is None or ask.engine.ram_tok is None or ask.chip.unified_memory:
         return False
-    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
+    size = weights_bytes(ask.arch, ask.serving.weights)
     return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.chips
 
 
-def _check_room(ask: StreamAsk) -> None:
+def _check_room(ask: RunAsk) -> None:
     """Refuse weights that no memory of these cards could hold."""
-    size = weights_bytes(ask.arch, ask.weights.partition(KERNEL)[0])
+    size = weights_bytes(ask.arch, ask.serving.weights)
     room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0) * ask.chips
     if size > room:
         raise AskError(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.tables import Row
-from rigright.base.units import from_gib
 from rigright.base.words import Sentence, say
 from rigright.cost.speed.eras import is_dated
 from rigright.cost.speed.reach import KERNEL
-from rigright.cost.speed.work import Work
-from rigright.demand import Layout, Traffic
+from rigright.cost.unsaid import Prior
+from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.backends import backend_in
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
@@ -23,37 +21,18 @@ from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.formats import GGUF, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
-from rigright.terms.stored import weights_bytes, work_of
+from rigright.terms.unsaid import priors
+from rigright.verbs.validate.ask import RunAsk, first_card
 from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.served_asks import first_card, layouts_of
+from rigright.verbs.validate.served_asks import layouts_of
 
 SUBJECT = "speed_streams"
 MXFP4 = "mxfp4"
 WIDE_TOK, WIDE_ON = 2048, {"cuda", "rocm"}  # llama-bench -p 2048 -ub 2048, where a pass has room for it
 USUAL = {"prompt_tok": 128, "output_tok": 256}
-_LEAST, _MOST = 0.5, 2.0  # of the size a format makes of a model: beyond, a file is of another
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamAsk:
-    """What a row asks."""
-
-    metric: str
-    engine: Engine
-    chip: Chip
-    arch: Arch
-    work: Work
-    weights: str  # id of the format, and after a slash the kernel that reads it
-    chips: int
-    layout: Layout  # replicas, each with its part of the sequences, and how one shares its cards
-    traffic: Traffic  # so many sequences at once
-    seen_tok: float  # in the cache before the prompt
-    ubatch_tok: float  # tokens of a prompt worked on at once, where a row says so; nan: the engine's own
-    alone: bool  # the time of the prompt is left out
-    assumed: tuple[Sentence, ...]
-
-
-def read_stream(row: Row) -> StreamAsk:
+def read_stream(row: Row) -> RunAsk:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
     assumed = [*notes]
@@ -70,18 +49,18 @@ def read_stream(row: Row) -> StreamAsk:
         usual = engine.backend_on(chip.vendor)
         assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
-    return StreamAsk(
+    form, _, kernel = weights.partition(KERNEL)
+    return RunAsk(
         metric=row["metric"],
         engine=engine,
-        chip=chip,
+        card=card,
         arch=arch,
-        work=_work(
-            arch,
-            weights=weights.partition(KERNEL)[0],
+        serving=Serving(
+            engine=engine.asked,
+            weights=form,
             kv=find_kv_format(row.get("kv") or "16bit").id,
-            file_gib=row.get("file_gib"),
+            budget_tok=_ubatch_tok(row, engine, card=card),
         ),
-        weights=weights,
         chips=cards,
         layout=_layout(row, engine, cards=cards),
         traffic=Traffic(
@@ -89,11 +68,23 @@ def read_stream(row: Row) -> StreamAsk:
             output_tok=_tok(row, "output_tok", assumed=assumed),
             concurrency=int(row.get("load") or 1),
         ),
+        unsaid=_unsaid(row, engine, chip=chip),
+        is_alone=True,
+        kernel=kernel,
+        file_gib=row.get("file_gib"),
         seen_tok=float(row.get("context_depth") or 0.0),
-        ubatch_tok=_ubatch_tok(row, engine, card=card),
-        alone=bool(row.get("prompt_left_out")),
+        prompt_left_out=bool(row.get("prompt_left_out")),
         assumed=tuple(assumed),
     )
+
+
+def _unsaid(row: Row, engine: Engine, *, chip: Chip) -> tuple[Prior, ...]:
+    """What a row leaves open, with how people run: lengths, the format, the backend."""
+    tables = ["streams", engine.unsaid_weights]
+    if not engine.backend and engine.backends:
+        tables.append(chip.vendor)
+    found = {name: prior for table in tables for name, prior in priors(table).items()}
+    return tuple(prior for name, prior in found.items() if row.get(name) is None)
 
 
 def _tok(row: Row, column: str, *, assumed: list[Sentence]) -> float:
@@ -110,18 +101,6 @@ def _layout(row: Row, engine: Engine, *, cards: int) -> Layout:
         return Layout(pp=cards)
     _, told = layouts_of(row, chips=cards, assumed=[])
     return told or Layout(tp=cards)
-
-
-@cache
-def _work(arch: Arch, *, weights: str, kv: str, file_gib: float | None) -> Work:
-    """The work of a model in a format, its weights as large as the very file."""
-    work = work_of(arch, weights=weights, kv=kv)
-    if file_gib is None:
-        return work
-    share = min(max(from_gib(file_gib) / weights_bytes(arch, weights), _LEAST), _MOST)
-    return replace(
-        work, gemms=tuple(replace(gemm, size_bytes=gemm.size_bytes * share) for gemm in work.gemms)
-    )
 
 
 def engine_of(row: Row) -> Engine:
@@ -173,7 +152,7 @@ def _ubatch_tok(row: Row, engine: Engine, *, card: Card) -> float:
     return float(WIDE_TOK) if wide else math.nan
 
 
-def _unsaid(engine: Engine, arch: Arch) -> str:
+def _usual_form(engine: Engine, arch: Arch) -> str:
     """The format people run where a row names none: experts of 4 bit stay as they are published."""
     if arch.stored == MXFP4:
         return f"{GGUF}{MXFP4}" if engine.unsaid_weights.startswith(GGUF) else MXFP4
@@ -182,7 +161,7 @@ def _unsaid(engine: Engine, arch: Arch) -> str:
 
 def weights_of(row: Row, engine: Engine, *, arch: Arch) -> str:
     """The format of the weights: as told, as the engine means it, or as the model is published."""
-    told = (row.get("weights") or _unsaid(engine, arch)).strip().lower()
+    told = (row.get("weights") or _usual_form(engine, arch)).strip().lower()
     spoken = corrections(SUBJECT)["spoken"].get(told)
     if spoken is not None:
         return f"{spoken['format']}{KERNEL}{spoken['kernel']}"

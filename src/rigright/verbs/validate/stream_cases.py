@@ -10,8 +10,8 @@ import numpy as np
 
 from rigright.base.units import KILO
 from rigright.predict.streams import StreamCases, stream_figures
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.served_cases import layout_of
-from rigright.verbs.validate.stream_asks import StreamAsk
 
 METRICS = {  # of the file -> as plans name it, and how many of ours one is
     "decode_tok_s_per_user": ("user_tok_per_s", 1),
@@ -29,25 +29,24 @@ class StreamCase:
     """Asks alike but for chips, cards and lengths, and where they stood."""
 
     places: tuple[int, ...]
-    asks: tuple[StreamAsk, ...]
+    asks: tuple[RunAsk, ...]
     cases: StreamCases
 
 
-def group_streams(asks: Sequence[StreamAsk]) -> tuple[StreamCase, ...]:
+def group_streams(asks: Sequence[RunAsk]) -> tuple[StreamCase, ...]:
     """Asks by what they share."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, ask in enumerate(asks):
         engine = ask.engine
         kind = (engine.id, engine.version, engine.backend, engine.options)
-        key = (*kind, ask.weights, id(ask.work), ask.layout.attention_dp)
+        key = (*kind, ask.weights, id(ask.work), ask.told_layout.attention_dp)
         groups.setdefault(key, []).append(place)
     return tuple(_case([asks[place] for place in places], tuple(places)) for places in groups.values())
 
 
-def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
+def _case(asks: list[RunAsk], places: tuple[int, ...]) -> StreamCase:
     first, chips = asks[0], tuple({ask.chip.id: ask.chip for ask in asks}.values())
     order = {chip.id: place for place, chip in enumerate(chips)}
-    names = ("seen_tok", "ubatch_tok")
     cases = StreamCases(
         arch=first.arch,
         work=first.work,
@@ -55,13 +54,14 @@ def _case(asks: list[StreamAsk], places: tuple[int, ...]) -> StreamCase:
         engine=first.engine,
         chips=chips,
         chip_of=np.array([order[ask.chip.id] for ask in asks]),
-        layout=layout_of([ask.layout for ask in asks]),
-        cards=np.array([ask.chips / ask.layout.dp for ask in asks]),
+        layout=layout_of([ask.told_layout for ask in asks]),
+        cards=np.array([ask.chips / ask.told_layout.dp for ask in asks]),
         seqs=np.array([ask.traffic.concurrency for ask in asks], dtype=float),
         prompt_tok=np.array([ask.traffic.prompt_tok for ask in asks], dtype=float),
         output_tok=np.array([ask.traffic.output_tok for ask in asks], dtype=float),
-        alone=np.array([ask.alone for ask in asks]),
-        **{name: np.array([getattr(ask, name) for ask in asks], dtype=float) for name in names},
+        seen_tok=np.array([ask.seen_tok for ask in asks], dtype=float),
+        ubatch_tok=np.array([ask.serving.budget_tok for ask in asks], dtype=float),
+        alone=np.array([ask.prompt_left_out for ask in asks]),
     )
     return StreamCase(places=places, asks=tuple(asks), cases=cases)
 

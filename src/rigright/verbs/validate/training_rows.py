@@ -15,8 +15,8 @@ from rigright.predict.trained import TrainingCase
 from rigright.predict.trained_unsaid import Open
 from rigright.search.training_settled import fastest
 from rigright.verbs.validate import training_words as words
+from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.models import model_of
-from rigright.verbs.validate.served_asks import first_card
 
 WORDED = ("method", "optimizer", "precision", "sharding", "recompute")
 

@@ -14,8 +14,7 @@ from rigright.facts.anchors import Anchor
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.classes import kin_of
 from rigright.facts.hosts import CPU
-from rigright.terms.fitted import fitted
-from rigright.terms.own import noted, own_runs
+from rigright.terms.fitted import fitted, noted, own_runs
 
 
 def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:

@@ -18,8 +18,7 @@ from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
-from rigright.terms.fitted import fitted
-from rigright.terms.own import noted, own_runs
+from rigright.terms.fitted import fitted, noted, own_runs
 
 MANY = 1024  # cards, each under an engine
 SHARES = frozenset({"preallocated"})  # of a card: as sure on one that was not measured

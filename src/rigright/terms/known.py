@@ -22,7 +22,6 @@ def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
     tested = bands_of(subject)
     seen = tested.get("seen", {})
     own = own_runs(subject, engines={"", what.engine})
-    noted(own, chips={chip.id for chip in chips})
     placed = _placed(own, chips, what=what) if own else {}
     return Known(
         chip=np.array([_chip_level(chip, seen) for chip in chips]),
@@ -42,6 +41,7 @@ def _placed(
     """By figure: where the user's own runs put each chip, and what they leave of its band."""
     from rigright.cost.anchored import moved
 
+    noted(own, chips={chip.id for chip in chips})
     return {
         figure: [
             moved(

@@ -144,8 +144,8 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     way = question.ways[place]
     kinds = [question.kinds[kind] for kind in way.kinds]
     whole = question.wish.global_batch
-    shared = whole is not None and not way.trains  # each card takes its share of a batch, no other
-    batches = np.array(_shares(whole, kinds) if shared else BATCHES)
+    shares = None if whole is None or way.trains else _shares(whole, kinds)  # what a card takes, no other
+    batches = np.array(shares or BATCHES)
     need, able = memory_of(network, way, kinds=kinds, batches=batches)
     chips = [kind.chip for kind in kinds]
     rates = network_rates(network, chips, run=way.run)
@@ -157,7 +157,7 @@ def _score_way(question: Question, network: Network, *, place: int) -> SampleSco
     worth = np.concatenate(
         [np.ones((len(rate), 1), dtype=bool), np.logical_and.accumulate(gains, axis=1)], axis=1
     )
-    row, column, n_chips = _grown(kinds, fits & (worth | shared))
+    row, column, n_chips = _grown(kinds, fits & (worth | (shares is not None)))
     batch = batches[column]
     if whole is not None:
         exact = whole % (n_chips * batch) == 0 if way.trains else batch == -(-whole // n_chips)

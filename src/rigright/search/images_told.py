@@ -35,11 +35,6 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
     n_chips, batch = int(points.n_chips[point]), int(points.batch[point])
     replica = n_chips if way.trains else 1
     supply = supply_of(question, kind, how=int(table.options.how[place]), n_chips=n_chips, replica=replica)
-    memory = (
-        ()
-        if way.trains
-        else (network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine)),)
-    )
     # how long one picture alone takes, and what a compiled plan gives without its compiler
     if not way.compiled or way.trains or not compiles(kind):
         uncompiled: tuple[Sentence, ...] = ()
@@ -49,13 +44,8 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         uncompiled = (
             say("without torch.compile: {rate} images/s per GPU", rate=show_short(batch / plain_s)),
         )
-    layout, room = Layout(dp=n_chips), float(kind.card.room_bytes)
+    layout = Layout(dp=n_chips)
     work = _work(table, way, network=network, n_chips=n_chips, batch=batch)
-    trained: dict[str, Any] = {}
-    if isinstance(work, Training):
-        rank, parts = shown(network.arch, work, layout=layout, room_bytes=room)
-        needed = least(network.arch, work, layout=layout)
-        trained = {"rank_bytes": rank, "parts": parts, "least_bytes": needed}
     plain: tuple[Sentence, ...] = (*_single(network, way, kind=kind), *uncompiled)
     return Plan(
         chip=kind.chip,
@@ -64,15 +54,26 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         layout=layout,
         work=work,
         concurrency=None if way.trains else float(batch * n_chips),
-        memory=memory,
-        room_bytes=room,
+        room_bytes=float(kind.card.room_bytes),
         figures=_told(table, place, kind=kind, supply=supply, network=network),
         supply=supply,
         bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
         reasons=reasons_of([_named(network, name) for name in best_at]),
         notes=(*notes_of(supply, kind, n_chips=n_chips), *plain),
-        **trained or {"rank_bytes": rank_bytes_of(memory[0])},
+        **_sizes(network, way, kind=kind, work=work, layout=layout, batch=batch),
     )
+
+
+def _sizes(
+    network: Network, way: SampleWay, *, kind: Kind, work: Serving | Training, layout: Layout, batch: int
+) -> dict[str, Any]:
+    """Memory of one card: of a training by part, as the driver shows it, and the least it runs in."""
+    if isinstance(work, Training):
+        rank, parts = shown(network.arch, work, layout=layout, room_bytes=float(kind.card.room_bytes))
+        needed = least(network.arch, work, layout=layout)
+        return {"memory": (), "rank_bytes": rank, "parts": parts, "least_bytes": needed}
+    memory = network_memory(network, way.form, batch=batch, device=device_of(kind.card, way.engine))
+    return {"memory": (memory,), "rank_bytes": rank_bytes_of(memory)}
 
 
 def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch: int) -> Serving | Training:

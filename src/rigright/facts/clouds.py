@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from rigright.base.loader import rows
 from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, Row, number, read_rows, scaled, text, whole
-from rigright.base.units import GIB, GIGA, TERA
 from rigright.base.words import Bilingual
 from rigright.facts.chips import by_id
-
-BITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,53 +55,15 @@ class Offer:
         return self.usd_per_h / self.n_chips if self.usd_per_h is not None and self.n_chips >= 1 else None
 
 
-_COLUMNS = {
-    "provider": ("provider", text),
-    "instance": ("instance", text),
-    "chip": ("chip", text),
-    "said": ("said", text),
-    "n_chips": ("n_chips", number),
-    "most_chips": ("most_chips", whole),
-    "mem_gib": ("mem_bytes", scaled(GIB)),
-    "vcpus": ("vcpus", number),
-    "ram_gib": ("ram_bytes", scaled(GIB)),
-    "nvme_tb": ("nvme_bytes", scaled(TERA)),
-    "link": ("link", text),
-    "network_gbit_per_s": ("network_bytes_per_s", scaled(GIGA / BITS)),
-    "usd_per_h": ("usd_per_h", number),
-    "spot_usd_per_h": ("spot_usd_per_h", number),
-    "region": ("region", text),
-    "currency": ("currency", text),
-    "native_per_h": ("native_per_h", number),
-    "spot_native_per_h": ("spot_native_per_h", number),
-    "as_of": ("as_of", text),
-    "source": ("source", text),
-    "confidence": ("confidence", text),
-    "notes": ("notes", text),
-}
-_REQUIRED = (
-    "provider",
-    "instance",
-    "n_chips",
-    "mem_gib",
-    "currency",
-    "source",
-    "confidence",
-)
-
-
 @cache
 def offers() -> tuple[Offer, ...]:
     """Every offer of the table, in its order."""
-    readers = {column: reader for column, (_, reader) in _COLUMNS.items()}
-    rows = read_facts("clouds.csv", readers, required=_REQUIRED, chips=by_id)
-    return tuple(Offer(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
+    return read_facts("clouds.csv", Offer, chips=by_id)
 
 
 @cache
-def _cloud_names() -> list[Row]:
-    readers = {"provider": text, "zh": text, "names": text}
-    return read_rows(DATA / "cloud_names.csv", readers, required=tuple(readers))
+def _cloud_names() -> list[tuple[str, ...]]:
+    return rows("cloud_names.csv", "provider", "zh", "names")
 
 
 @cache
@@ -113,15 +72,15 @@ def _called() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for offer in offers():
         found.setdefault(_joined(offer.provider), set()).add(offer.provider)
-    for row in _cloud_names():
-        for name in row["names"].split("|"):
-            found.setdefault(_joined(name), set()).add(row["provider"])
+    for cloud, _, names in _cloud_names():
+        for name in names.split("|"):
+            found.setdefault(_joined(name), set()).add(cloud)
     return {name: frozenset(providers) for name, providers in found.items()}
 
 
 def cloud_shown(provider: str) -> Bilingual:
     """A cloud for people: as we call it, in Chinese by its own name."""
-    chinese = (row["zh"] for row in _cloud_names() if row["provider"] == provider)
+    chinese = (zh for cloud, zh, _ in _cloud_names() if cloud == provider)
     return Bilingual(provider, next(chinese, provider))
 
 

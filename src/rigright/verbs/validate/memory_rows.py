@@ -20,8 +20,7 @@ from rigright.cost.memory_split import even_bounds
 from rigright.cost.weights import WeightBytes, has_experts
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import RunCase
-from rigright.facts.formats import Format, GgufMix, find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import Format, GgufMix, find_format, find_kv_format
 from rigright.terms.memory import (
     LOADING_BYTES,
     away,

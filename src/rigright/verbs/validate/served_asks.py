@@ -15,8 +15,7 @@ from rigright.choice.ways import as_published
 from rigright.choice.work import usual_context_tok
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, at_date, find_engine
-from rigright.facts.formats import find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import Card, find_node
 from rigright.terms.unsaid import priors
 from rigright.verbs.validate.models import model_of

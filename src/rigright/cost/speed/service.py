@@ -209,6 +209,7 @@ def _load(
     shared_s = np.maximum(mixed.fixed_s - decode.fixed_s, 0) * (1 - full) / prompts
     # others' prompts hold up one of a pipeline's micro-batches, or all as far as cards do not overlap
     apart = 1 + (layout.pp - 1) * overlap_of(work, rates)
+    lined = np.maximum(gain, apart)  # prompts of several requests follow each other through its stages
     others = np.maximum(running - 1, 0) / apart
     token_s = decode_s / (1 + traffic.accepted_tok)
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
@@ -229,8 +230,8 @@ def _load(
         for once, whole in ((decode.compute_s, mixed.compute_s), (decode.work_s, mixed.work_s))
     )
     return _Load(
-        decode=decode, decode_s=decode_s, prompt_s=added_s / gain, alone_s=alone,
-        next_s=np.maximum(added_s - shared_s, 0) / gain, met_s=added_s * np.maximum(prompts, 1) / gain,
+        decode=decode, decode_s=decode_s, prompt_s=added_s / lined, alone_s=alone,
+        next_s=np.maximum(added_s - shared_s, 0) / lined, met_s=added_s * np.maximum(prompts, 1) / lined,
         tpot_s=tpot, itl_s=decode_s + usual * added_s, life_s=alone + rest,
         compute_s=compute_s, work_s=work_s,
     )  # fmt: skip

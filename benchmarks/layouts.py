@@ -8,12 +8,12 @@ import time
 import numpy as np
 
 from rigright.arch.sources.open import open_model
-from rigright.cost.memory_device import device_of
 from rigright.cost.memory_serving import serving_memory
-from rigright.cost.weights import weigh
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
+from rigright.terms.memory import device_of, started
+from rigright.terms.stored import weigh
 
 
 def main(model: str = "llama-3.1-70b", layouts: int = 1_000_000) -> None:
@@ -26,7 +26,7 @@ def main(model: str = "llama-3.1-70b", layouts: int = 1_000_000) -> None:
     took_s = []
     for _ in range(3):
         start = time.perf_counter()
-        found = serving_memory(arch, weights, serving=serving, layout=layout, device=device)
+        found = serving_memory(arch, weights, start=started(serving), layout=layout, device=device)
         took_s.append(time.perf_counter() - start)
     print(f"{model}: {layouts:,} layouts in {min(took_s):.2f} s, {np.mean(found.fits):.1%} of them fit")
 

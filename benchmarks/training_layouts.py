@@ -8,8 +8,8 @@ import time
 import numpy as np
 
 from rigright.arch.sources.open import open_model
-from rigright.cost.training_memory import training_memory
 from rigright.demand import Layout, Training
+from rigright.predict.trained_memory import training_memory
 
 
 def main(model: str = "llama-3.1-70b", layouts: int = 1_000_000) -> None:

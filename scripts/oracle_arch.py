@@ -7,6 +7,7 @@ Run where torch and transformers are installed:
     python scripts/oracle_arch.py --tries 40 mistral
     python scripts/oracle_arch.py --cache mistral             # the cache of a forward pass too
     python scripts/oracle_arch.py                             # every causal language model there is
+    python scripts/oracle_arch.py --classes                   # every class, as its config comes
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import torch
 import transformers
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 from transformers.configuration_utils import PreTrainedConfig
+from transformers.models.auto import modeling_auto
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from rigright.arch import cache, count
@@ -113,7 +115,11 @@ def main() -> int:
     parser.add_argument("--tries", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", action="store_true", help="run a forward pass and compare the cache")
+    parser.add_argument("--classes", action="store_true", help="every class that an auto class can make")
     options = parser.parse_args()
+    if options.classes:
+        wrong = sum(not agrees(kind, name) for kind, name in classes(options.kinds))
+        return min(wrong, 1)
     kinds = options.kinds or sorted(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
     agreed = [report(kind, options) for kind in kinds]
     return int(not all(agreed))
@@ -131,6 +137,31 @@ def report(kind: str, options: argparse.Namespace) -> bool:
     for verdict in wrong[:2]:
         print("   ", verdict.said, json.dumps(verdict.raw, default=str)[:1500])
     return not wrong
+
+
+def classes(kinds: list[str]) -> list[tuple[str, str]]:
+    """Every kind of config with each class that an auto class makes of it; or of these kinds only."""
+    found: dict[tuple[str, str], None] = {}
+    for key, mapping in vars(modeling_auto).items():
+        if key.startswith("MODEL_") and key.endswith("_MAPPING_NAMES"):
+            for kind, names in mapping.items():
+                every = (names,) if isinstance(names, str) else names
+                found |= dict.fromkeys((kind, name) for name in every if not kinds or kind in kinds)
+    return sorted(found)
+
+
+def agrees(kind: str, name: str) -> bool:
+    """One line for a class made of its config's own defaults."""
+    try:
+        config = CONFIG_MAPPING[kind]()
+        with torch.device("meta"):
+            model = getattr(transformers, name)(config)
+    except Exception as error:  # noqa: BLE001 - whatever the other program refuses
+        print(f"untried {kind} {name}: {error!r}"[:160], flush=True)
+        return True
+    said = difference({"model_type": kind, "architectures": [name]}, model, with_cache=False)
+    print(f"{'WRONG' if said else 'ok'} {kind} {name}{said and ': '}{said}", flush=True)
+    return not said
 
 
 def compare(kind: str, *, tries: int, seed: int = 0, with_cache: bool = False) -> Iterator[Verdict]:
@@ -179,8 +210,11 @@ def difference(raw: dict[str, Any], model: Any, *, with_cache: bool) -> str:
     ours = count.params(arch)
     if ours != theirs:
         return f"{ours} parameters, not {theirs} ({ours - theirs:+d})"
-    table = model.get_input_embeddings()
-    if table is not None and table.weight.numel() != count.embedding_params(arch):
+    try:
+        table = model.get_input_embeddings()
+    except NotImplementedError:
+        table = None
+    if isinstance(table, torch.nn.Embedding) and table.weight.numel() != count.embedding_params(arch):
         return f"{count.embedding_params(arch)} in the token table, not {table.weight.numel()}"
     return cache_difference(arch, model) if with_cache else ""
 

@@ -15,7 +15,6 @@ from rigright.build.proposals.propose import propose
 from rigright.build.proposals.record import BuildWish, recommended
 from rigright.facts.chips import Chip, chips
 from rigright.facts.hosts import CPU
-from rigright.facts.prices import host_around
 from rigright.facts.units import units_of
 
 DISKS = frozenset({"system", "data", "scratch"})
@@ -41,7 +40,7 @@ def main() -> None:
     """Each order once, with all cards it is for."""
     found: dict[str, dict[str, list[int]]] = {}
     for chip in chips():
-        if chip.vendor == CPU or host_around(chip) is None:
+        if chip.vendor == CPU or chip.around is None:
             continue
         for count in counts_of(chip):
             order = order_of(chip, count)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from rigright.arch import cache, count
+from rigright.arch import cache, count, families, kin
 from rigright.arch.read import read_config
 from rigright.arch.record import Mix
-from rigright.base import shelf
-
-FAMILIES = "rigright.arch.families"
 
 # totals of the publishers' own weight files, and the configs beside them
 PUBLISHED = {
@@ -223,17 +223,36 @@ def test_mimo_keeps_its_prediction_layer_apart():
     assert count.params(arch) == count.params(read_config({**raw, "num_nextn_predict_layers": 0}, "x"))
 
 
-@pytest.mark.parametrize("file", shelf.names(FAMILIES))
-def test_every_family_bears_what_it_must(file):
-    assert callable(shelf.take(FAMILIES, file, bears="read"))
-    assert all(isinstance(word, str) and word for word in shelf.take(FAMILIES, file, bears="MATCHES"))
+@pytest.mark.parametrize("family", families.table())
+def test_every_family_has_a_reader(family):
+    assert callable(families.reader(family))
 
 
 def test_no_two_families_claim_one_name():
-    claims = [
-        (word, file)
-        for file, words in shelf.load(FAMILIES, "MATCHES").items()
-        for word in dict.fromkeys(words)
-    ]
-    words = [word for word, _ in claims]
-    assert sorted(claim for claim in claims if words.count(claim[0]) > 1) == []
+    claims = [word for family, row in families.table().items() for word in (family, *row.get("names", ()))]
+    assert sorted(claim for claim in claims if claims.count(claim) > 1) == []
+
+
+def test_every_reader_of_a_kin_has_its_row():
+    rows = [families.row(family) for family in families.table()]
+    assert {(row["kin"], f"read_{row['reads']}") for row in rows if "kin" in row} == {
+        (path.stem, name)
+        for path in Path(kin.__file__).parent.glob("*.py")
+        for name in re.findall(
+            r"^def (read_\w+)\(config: Config, name: str\)", path.read_text("utf-8"), re.MULTILINE
+        )
+    }
+
+
+def test_a_new_family_is_one_row(monkeypatch):
+    row = {"like": "qwen3", "names": ["ZorbForCausalLM"], "norms": 4, "bias": "has_biases | true"}
+    whole = {**families.table(), "zorb": row}
+    monkeypatch.setattr(families, "table", lambda: whole)
+    monkeypatch.setattr(families, "names", families.names.__wrapped__)
+    sizes = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 100}
+    sizes |= {"num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96}
+    arch = read_config({**sizes, "architectures": ["ZorbForCausalLM"]}, "x")
+    plain = read_config({**sizes, "model_type": "qwen3"}, "x")
+    assert arch.family == "zorb"
+    two_norms, biases = 2 * 64, 64 + 32 + 32 + 64  # of q, k, v and o
+    assert count.params(arch) - count.params(plain) == 3 * (two_norms + biases)

@@ -9,11 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from totals_explained import explain_total
 
-from rigright.arch import cache, count
+from rigright.arch import cache, count, families
 from rigright.arch.config import MAX_LAYERS
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
-from rigright.base import shelf
 from rigright.base.errors import RigError
 from spoken import values
 
@@ -52,7 +51,7 @@ MORE_KEYS = (
     "sliding_window_pattern",
     "attn_config",
 )
-TYPES = [None, *(file for file in shelf.names("rigright.arch.families"))]
+TYPES = [None, *families.table()]
 
 odd = st.one_of(
     st.none(),

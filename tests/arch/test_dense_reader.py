@@ -48,14 +48,14 @@ def test_a_config_goes_to_the_family_it_names(told, family):
     assert pick.known(Config(told, "x")) == family
 
 
-def test_the_usual_case_imports_one_family_alone():
+def test_the_usual_case_imports_no_kin():
     code = (
         "import sys; from rigright.arch.read import read_config; "
         f"read_config({LLAMA!r}, 'x'); "
-        "print(sum(name.startswith('rigright.arch.families.') for name in sys.modules))"
+        "print(sum(name.startswith('rigright.arch.kin.') for name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "1"
+    assert done.stdout.strip() == "0"
 
 
 def test_a_stranger_is_read_by_its_keys_and_told_of():

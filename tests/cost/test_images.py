@@ -23,7 +23,7 @@ from rigright.facts.corrections import corrections
 from rigright.facts.cpu_rates import find_cpu
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted
-from rigright.terms.stored import work_of_arch
+from rigright.terms.samples import work_of_arch
 from rigright.terms.wires import wire_of
 
 SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"

@@ -35,7 +35,7 @@ from rigright.predict.images import Learning
 from rigright.predict.samples import batch_time, network_rates, network_speed, train_time
 from rigright.terms.fitted import fitted
 from rigright.terms.memory import device_of
-from rigright.terms.stored import work_of_arch
+from rigright.terms.samples import work_of_arch
 from rigright.terms.wires import wire_of
 from rigright.verbs.validate.kinds.diffusion import predict
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rigright.arch import blocks, count
 from rigright.arch.config import Config
-from rigright.arch.families import llama
+from rigright.arch.families import reader
 from rigright.arch.record import Arch, Cut, Weight
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
@@ -43,7 +43,7 @@ LLAMA_70B = LLAMA_8B | {
 
 
 def arch(raw: dict = LLAMA_8B, **changes) -> Arch:
-    return llama.read(Config({**raw, **changes}, "test"), "test")
+    return reader("llama")(Config({**raw, **changes}, "test"), "test")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_every_published_file_of_a_llama_is_within_rounding(shared):
         )
         if config.get("model_type") != "llama" or "decimal" in row["note"]:
             continue
-        predicted = file_bytes(llama.read(Config(config, row["arch"]), row["arch"]), row["format"]) / GIB
+        predicted = file_bytes(reader("llama")(Config(config, row["arch"]), row["arch"]), row["format"]) / GIB
         error = abs(predicted / float(row["value_gib"]) - 1)
         if error > 0.006:  # two decimals of a 2 GiB file, with or without its vocabulary
             misses[row["id"]] = (row["format"], error)

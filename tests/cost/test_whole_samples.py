@@ -25,8 +25,8 @@ from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted
+from rigright.terms.samples import work_of_arch
 from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of_arch
 from rigright.terms.training import set_up, training_rates
 from rigright.terms.wires import wire_of
 

@@ -17,9 +17,7 @@ from rigright.base.errors import AskError
 from rigright.base.units import GIB, GIGA, MEGA, TERA
 from rigright.base.words import Sentence, sentences, tell
 from rigright.cost.training_acts import activations
-from rigright.cost.training_setup import set_up
 from rigright.cost.training_stages import stage_of
-from rigright.cost.weights import weights_bytes
 from rigright.demand import Layout, Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance
@@ -29,6 +27,8 @@ from rigright.facts.links import pcie_bytes_per_s, pcie_raw_bytes_per_s
 from rigright.facts.myths import Figure, find_myth, myths
 from rigright.facts.platforms import platforms
 from rigright.facts.software import tensorflow_releases, torch_builds, version_of
+from rigright.terms.stored import weights_bytes
+from rigright.terms.training import set_up
 from rigright.verbs.look_up.kinds.myths import right
 
 UNITS = (  # how a field's name ends -> base units in one of the table

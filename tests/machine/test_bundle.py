@@ -238,6 +238,13 @@ def test_serials_in_the_firmwares_table_are_renamed_in_place():
     assert dict(marks.counts) == {"serial": 1, "guid": 1}
 
 
+def test_what_a_firmwares_table_holds_behind_its_last_whole_structure_is_blank():
+    raw = bytes([1, 8, 0, 0, 0, 0, 0, 1]) + b"ABC1234\0"  # cut off before its end
+    assert not any(hide_firmware(Marks(), raw))
+    behind = bytes([127, 4, 1, 0]) + b"\0\0" + b"ABC1234"
+    assert b"ABC1234" not in hide_firmware(Marks(), behind)
+
+
 @given(st.binary(max_size=600))
 def test_tables_of_any_bytes_keep_their_length(raw):
     assert len(hide_firmware(Marks(), raw)) == len(raw)

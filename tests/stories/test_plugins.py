@@ -58,6 +58,7 @@ def started(*line, path):
 
 SAME = (
     "rigright.arch.families",
+    "rigright.arch.kin",
     "rigright.base.telling",
     "rigright.base.words",
     "rigright.report",

@@ -53,6 +53,11 @@ def asked(shell, script):
         (("look-up", "xi"), ["xids"]),
         (("completion", "fi"), ["fish"]),
         (("plan", "q", "--prices", ""), []),  # files
+        (("plan", "q", "--engine", "llam"), ["llama.cpp"]),
+        (("explain", "q", "--weights", "nf4-"), ["nf4-single"]),
+        (("simulate", "q", "--kv", "q8"), ["q8_0"]),
+        (("fit", "--on", "rtx-4090-4"), ["rtx-4090-48gb"]),
+        (("explain", "Qwen/Qwen3-32"), ["Qwen/Qwen3-32B", "Qwen/Qwen3-32B-FP8-Static-PerTensor"]),
     ],
 )
 def test_bash_completes(scripts, typed, found):

@@ -84,9 +84,11 @@ class Style:
     outer: tuple[Weight, ...] = ()  # more weights outside the layers
 
 
-def read_decoder(config: Config, name: str, *, style: Style, **sizes: int | bool) -> Arch:
+def read_decoder(
+    config: Config, name: str, *, style: Style, size: Sizes | None = None, **sizes: int | bool
+) -> Arch:
     """A decoder whose layers differ at most in their windows."""
-    size = read_sizes(config, **sizes)
+    size = size or read_sizes(config, **sizes)
     windows = style.windows or (None,) * size.layers
     layers = tuple(_layer(size, style, window_tok=window) for window in windows)
     return text_arch(config, name, style=style, size=size, layers=layers)

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
+from rigright.arch import families
 from rigright.arch.config import Config
 from rigright.arch.decoder import HEADS, HIDDEN, LAYERS
 from rigright.arch.defaults import full, kind_of_class
+from rigright.arch.families import GENERIC
 from rigright.arch.record import Arch
-from rigright.base import shelf
 from rigright.base.errors import DataError
 from rigright.base.words import Sentence, say
 
-FAMILIES = "rigright.arch.families"
-GENERIC = "generic"
 NESTED = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
-
-_MATCHES = re.compile(r"^MATCHES = (\(.*?\))$", re.DOTALL | re.MULTILINE)
 
 
 def read_family(config: Config, name: str) -> Arch:
-    """Read a config, or a language part inside one, with the family file that fits it best."""
+    """Read a config, or a language part inside one, with the family that fits it best."""
     file = known(config)
     if file is not None:
         return _read(file, config, name=name)
@@ -43,8 +36,8 @@ def read_family(config: Config, name: str) -> Arch:
     from rigright.arch import strangers
 
     told = _told(config)
-    near = strangers.by_keys(config, shelf.names(FAMILIES))
-    near = near or (strangers.by_name(told[0], config, matches=_matches()) if told else None)
+    near = strangers.by_keys(config, families.table())
+    near = near or (strangers.by_name(told[0], config, matches=families.names()) if told else None)
     if near is not None:
         try:
             return _warned(_read(near, config, name=name), _assumed(config, near))
@@ -57,35 +50,8 @@ def read_family(config: Config, name: str) -> Arch:
 
 
 def known(config: Config) -> str | None:
-    """The family file that knows the model type or the class the config names; None: a stranger."""
-    files = shelf.names(FAMILIES)
-    told = _told(config)
-    for word in told[:1]:
-        file = word.replace("-", "_").replace(".", "_")
-        if file in files and file != GENERIC:
-            return file
-    by_match = _matches()
-    return next((by_match[word] for word in told if word in by_match), None)
-
-
-@cache
-def _matches() -> dict[str, str]:
-    """Every name a family answers to -> its file; read from the text, as importing them all is slow."""
-    found: dict[str, str] = {}
-    for file in shelf.names(FAMILIES):
-        for word in _words_of(file):
-            found.setdefault(word, file)
-    return found
-
-
-def _words_of(file: str) -> tuple[str, ...]:
-    """What one family file matches."""
-    try:
-        text = (Path(__file__).parent / "families" / f"{file}.py").read_text(encoding="utf-8")
-        found = _MATCHES.search(text)
-        return tuple(ast.literal_eval(found.group(1))) if found else ()
-    except (OSError, ValueError):  # no source beside us, or a list that is computed
-        return tuple(shelf.take(FAMILIES, file, bears="MATCHES"))
+    """The family that knows the model type or the class the config names; None: a stranger."""
+    return next(filter(None, map(families.family_of, _told(config))), None)
 
 
 def _told(config: Config) -> list[str]:
@@ -109,7 +75,7 @@ def _read(file: str, config: Config, *, name: str) -> Arch:
     if not isinstance(kind, str):
         kind = next(filter(None, map(kind_of_class, _told(config))), file)
     whole = full(config.over(model_type=kind), kind)
-    arch: Arch = shelf.take(FAMILIES, file, bears="read")(whole, name)
+    arch = families.reader(file)(whole, name)
     unsaid = _unsaid(config, whole)
     return _warned(arch, unsaid) if unsaid else arch
 

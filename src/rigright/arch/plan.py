@@ -113,9 +113,3 @@ def _whole(config: Config, key: str) -> int | None:
     if isinstance(value, list) and value:
         value = value[0]
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def kind_of(config: Config, matches: tuple[str, ...]) -> str:
-    """The model type where the family knows it, else the family's own."""
-    told = config.raw.get("model_type")
-    return told if isinstance(told, str) and told in matches else matches[0]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from rigright.base.errors import AskError
 from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, Row, number, read_rows, scaled, text, whole
 from rigright.base.units import GIB, GIGA, TERA
-from rigright.base.words import Bilingual
+from rigright.base.words import Bilingual, say
 from rigright.facts.chips import by_id
 
 BITS = 8
@@ -107,16 +108,32 @@ def _cloud_names() -> list[Row]:
     return read_rows(DATA / "cloud_names.csv", readers, required=tuple(readers))
 
 
+def _names_in(row: Row) -> set[str]:
+    return {_joined(name) for name in (row["provider"], *row["names"].split("|"))}
+
+
 @cache
 def _called() -> dict[str, frozenset[str]]:
     """What clouds are called, and which of them bear the name."""
     found: dict[str, set[str]] = {}
     for offer in offers():
         found.setdefault(_joined(offer.provider), set()).add(offer.provider)
+    priced = {offer.provider for offer in offers()}
     for row in _cloud_names():
-        for name in row["names"].split("|"):
-            found.setdefault(_joined(name), set()).add(row["provider"])
+        for name in _names_in(row) if row["provider"] in priced else ():
+            found.setdefault(name, set()).add(row["provider"])
     return {name: frozenset(providers) for name, providers in found.items()}
+
+
+def no_prices(name: str) -> AskError | None:
+    """Why nothing is rented from a cloud that is known by name alone; None of any other name."""
+    cloud = next((row["provider"] for row in _cloud_names() if _joined(name) in _names_in(row)), None)
+    if cloud is None or providers_of(name):
+        return None
+    return AskError(
+        say("no prices known for {cloud}", cloud=cloud_shown(cloud)),
+        hint=say("give yours: {option}", option="--prices FILE.csv (chip, usd_per_h, provider)"),
+    )
 
 
 def cloud_shown(provider: str) -> Bilingual:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
 from typing import Any
@@ -134,12 +135,18 @@ def find_engine(asked: str) -> Engine:
         engine = find_engine(bare)
         return replace(engine, backend=backend, options=options) if engine.backends else engine
     if name not in known:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, known, n=2, cutoff=0.6)
-        raise unknown(say("engine"), asked, near=(known[word].id for word in near), known=engines())
+        raise unknown(say("engine"), asked, near=_near(name, known), known=engines())
     version = match["version"] if match else None
     return known[name] if version is None else at_version(known[name], version)
+
+
+def _near(name: str, known: Mapping[str, Engine]) -> list[str]:
+    """Engines whose name is spelt nearly so; else what is nearest to an engine that is not known."""
+    from difflib import get_close_matches
+
+    spelt = [known[word].id for word in get_close_matches(name, known, n=2, cutoff=0.6)]
+    rows = read_toml(DATA / "foreign.toml")["nearest"]
+    return spelt or next((row["engines"] for row in rows if re.search(row["pattern"], name)), [])
 
 
 def at_date(engine: Engine, date: str) -> Engine:

@@ -17,6 +17,7 @@ from rigright.facts.counting import Counted, read_counts
 from rigright.facts.find import Match, match_tokens
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
+from rigright.facts.instances import is_instance, machine_of
 from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
 from rigright.facts.units import boxes_of
 
@@ -123,9 +124,20 @@ def host_card(host: Host) -> Card:
 def _find_cards(text: str, *, host: Host | None = None) -> Node:
     text = _in_boxes(_OF_A_NAME.sub("", text))
     _refuse_odd_counts(text)
-    rented = find_instance(text) if "-" in text or "." in text or "_" in text else None
+    joined = "-" in text or "." in text or "_" in text  # as names of instances are
+    rented = find_instance(text) if joined else None
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return _in_one_box(find_node(f"{rented.n_chips:g}x {rented.chip}"))
+    unpriced = machine_of(text) if joined else None
+    if unpriced is not None:
+        return find_node(unpriced)
+    if joined and is_instance(text):
+        raise AskError(
+            say('unknown instance "{text}"', text=text),
+            hint=say(
+                "give its GPUs: {example}; `rigright look-up clouds` lists instances", example='"8x h100"'
+            ),
+        )
     text, stated = take_cabling(text)
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
     matches = [

@@ -32,10 +32,11 @@ STDIN = "-"
 MOST_BYTES, MOST_ROWS = 4 * MIB, 20_000
 MOST_USD, MOST_USD_PER_H, MOST_CHARS = 1e7, 1e3, 200
 COLUMNS = ("chip", "condition", "low", "price", "high", "currency", "as_of", "source", "provider")
+HOURLY = "usd_per_h"  # a column of prices that rent a card
 NAMES = {  # what people write over a column
     "gpu": "chip", "name": "chip", "型号": "chip", "显卡": "chip", "typical": "price", "价格": "price",
     "date": "as_of", "日期": "as_of", "货币": "currency", "成色": "condition", "来源": "source",
-    "cloud": "provider", "厂商": "provider", "usd_per_h": "usd",
+    "cloud": "provider", "厂商": "provider",
 }  # fmt: skip
 CONDITIONS = {
     "": OWN, "new": OWN, "全新": OWN, "used": OWN_USED, "二手": OWN_USED, "refurbished": OWN_USED,
@@ -104,6 +105,12 @@ def in_force() -> Mapping[str, tuple[Price, ...]]:
         elif is_file(Path(name)):
             found |= _kept(Path(name), Path(name).stat().st_mtime_ns)
     return found
+
+
+def own_clouds() -> frozenset[str]:
+    """Clouds of which the user's own prices rent."""
+    rows = (row for rows in in_force().values() for row in rows if row.kind == OWN_RENT)
+    return frozenset(row.provider for row in rows if row.provider)
 
 
 @cache
@@ -227,8 +234,8 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
         raise DataError(say("no chip given"))
     chip = find_chip(row["chip"])
     currency = currency_of(row.get("currency") or USD).code
-    column = "usd" if row.get("usd") else "price"
-    if column == "usd":
+    column = next((one for one in (HOURLY, "usd") if row.get(one)), "price")
+    if column != "price":
         currency = USD
     typical = _amount(row, column)
     if typical is None:
@@ -236,7 +243,8 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
     low, high = _amount(row, "low"), _amount(row, "high")
     if not (low or typical) <= typical <= (high or typical):
         raise DataError(say("low, price and high are not in order"))
-    kind = CONDITIONS.get((row.get("condition") or "").casefold())
+    condition = row.get("condition") or ("rent" if column == HOURLY else "")
+    kind = CONDITIONS.get(condition.casefold())
     most = MOST_USD_PER_H if kind == OWN_RENT else MOST_USD
     if from_currency(high or typical, currency) > most:
         raise DataError(
@@ -244,7 +252,7 @@ def _price(row: Mapping[str, str], *, source: str, today: date) -> Price:
         )
     if kind is None:
         raise DataError(
-            say('unknown condition "{text}"', text=row["condition"]),
+            say('unknown condition "{text}"', text=condition),
             hint=say("use new, used or rent (per card and hour)"),
         )
     as_of = _day(row.get("as_of") or today.isoformat(), today=today)

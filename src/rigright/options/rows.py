@@ -104,10 +104,11 @@ def _row(
 MACHINE = (
     _row("on", "MACHINE", read=str,
          text=say('the machine: "8x h100", "rtx 4090 + 64gb", "p5.48xlarge", or a file from `probe --save`'),
-         verbs=f"plan cost {ONE} fit {RUNS}", bars="own chips vendor plan"),
+         verbs=f"plan cost {ONE} fit {RUNS}", bars="own chips vendor plan", offered="chips"),
     _row("own", "MACHINE", read=str, text=say("GPUs you own: only power is paid for"), verbs="plan cost",
-         fields="owned"),
-    _row("chips", "NAMES", read=names, text=say('only these GPUs: "h100, mi300x"'), verbs="plan cost"),
+         fields="owned", offered="chips"),
+    _row("chips", "NAMES", read=names, text=say('only these GPUs: "h100, mi300x"'), verbs="plan cost",
+         offered="chips"),
     _row("vendor", "NAMES", read=names, text=say("only these vendors: nvidia, amd, apple ..."),
          verbs="plan cost", fields="vendors"),
     _row("cloud", "NAMES", read=names, text=say("only these clouds: aws, gcp ..."), verbs="plan cost",
@@ -151,12 +152,13 @@ WORK = (
 )  # fmt: skip
 ENGINE = (
     _row("engine", "NAME", read=names, text=say('inference engine: "vllm", "llama.cpp" ...'),
-         fields="engines engine", verbs=f"{PLANS} {ONE} fit {RUNS}", works=TEXT | SAMPLES),
+         fields="engines engine", verbs=f"{PLANS} {ONE} fit {RUNS}", works=TEXT | SAMPLES, offered="engines"),
     _row("weights", "NAME", read=names, text=say('weight format: "bf16", "fp8", "Q4_K_M"'),
-         aliases="format", verbs=f"{PLANS} {ONE} {RUNS}", works=TEXT | SAMPLES),
+         aliases="format", verbs=f"{PLANS} {ONE} {RUNS}", works=TEXT | SAMPLES, offered="formats"),
     _row("kv", "NAME", read=names, text=say('KV cache format: "16bit", "fp8", "q8_0"'),
-         verbs=f"{PLANS} {ONE} {RUNS}", works=TEXT),
-    _row("quality", "FORMAT", read=str, text=say('no lower quality than this format: "fp8"'), works=TEXT),
+         verbs=f"{PLANS} {ONE} {RUNS}", works=TEXT, offered="kv formats"),
+    _row("quality", "FORMAT", read=str, text=say('no lower quality than this format: "fp8"'), works=TEXT,
+         offered="formats"),
     _row("step-tokens", "N", read=parse_count, text=say("tokens an engine processes in one step"),
          fields="budget_tok", verbs=f"{ONE} {RUNS}", works=TEXT),
     _row("max-seqs", "N", read=parse_count, text=say("maximum number of sequences in the engine"),
@@ -398,20 +400,20 @@ ROWS: dict[str, Rows] = {
         row("for", "MODEL", fields="model", text=MODEL),
         row("from", "FILE", fields="from_file", text=say("a plan: output of `plan --json`; - is stdin")),
     ),
-    "explain": lambda: (row("model", "", placed=True, text=MODEL), ANCHORS),
+    "explain": lambda: (row("model", "", placed=True, offered="models", text=MODEL), ANCHORS),
     "fit": lambda: (
         row("machine", "MACHINE", placed=True, count="?",
             text=say('a GPU, a machine or a memory size: 4090, "2x 3090", 24gb, here; default: this '
                      'machine')),
         ANCHORS,
     ),
-    "plan": lambda: (row("model", "", placed=True, text=MODEL), ANCHORS),
+    "plan": lambda: (row("model", "", placed=True, offered="models", text=MODEL), ANCHORS),
     "report": lambda: (
         row("what", "PLAN.json|MODEL", placed=True,
             text=say("output of `plan --json`, or a model to plan with the options below")),
         row("out", "FILE", text=say("output file: .html, or .pdf (needs Chromium); default: print")),
     ),
-    "simulate": lambda: (row("model", "", placed=True, count="?", text=MODEL),),
+    "simulate": lambda: (row("model", "", placed=True, count="?", offered="models", text=MODEL),),
     "sweep": lambda: (
         row("grid", "GRID.csv", placed=True,
             text=say('columns: "model", any option of plan, "play" (requests to simulate), "seed"; "a | '

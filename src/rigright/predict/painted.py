@@ -26,7 +26,7 @@ from rigright.facts.chips import Chip
 from rigright.predict.images import BatchTime, image_time, reached
 from rigright.terms.fitted import fitted
 from rigright.terms.known import known_of_one
-from rigright.terms.stored import work_of_arch
+from rigright.terms.samples import work_of_arch
 from rigright.terms.wires import wire_of
 
 NEVER_TRIED = (0.4, 2.5)  # measured over predicted, of what no run ever tried

@@ -24,7 +24,7 @@ from rigright.predict.painted import (
     stepped_time,
     stepped_told,
 )
-from rigright.terms.stored import work_of_arch
+from rigright.terms.samples import work_of_arch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

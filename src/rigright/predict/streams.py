@@ -12,13 +12,13 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.cost.memory_kv import entry_bytes, state_bytes
 from rigright.cost.speed.step import Pass
-from rigright.cost.speed.stream import prompt_s, token_s
+from rigright.cost.speed.stream import prompt_s, stream_of, token_s
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.predict.served import piped
-from rigright.terms.speed import stream_of
+from rigright.terms.speed import speed_terms
 
 ONE = Layout()
 USUAL_SHARE = 0.9  # of a card's memory, of engines whose share follows from other things
@@ -64,8 +64,8 @@ class StreamCases:
 
 def stream_figures(case: StreamCases, tables: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
     """What is seen of each; `tables`: other terms than ours."""
-    known = stream_of(case.chips, case.engine, weights=case.weights, tables=tables)
-    stream = known.at(case.chip_of)
+    terms = speed_terms(case.chips, case.engine, weights=case.weights, streams=tables)
+    stream = stream_of(terms).at(case.chip_of)
     told = np.isfinite(case.ubatch_tok)
     stream = replace(stream, ubatch_tok=np.where(told, case.ubatch_tok, stream.ubatch_tok))
     gain = piped(case.arch, case.engine, work=case.work, stages=case.layout.pp)

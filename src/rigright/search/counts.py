@@ -19,7 +19,7 @@ def offers_of(market: Market, chip: str, *, wish: PlanWish) -> tuple[Offer, ...]
     What the user pays by a price of their own goes before all. Clouds that bill in yuan rent to those who
     pay in yuan, and the others hardly do.
     """
-    clouds = {provider for cloud in wish.clouds for provider in providers_of(cloud)}
+    clouds = {provider for cloud in wish.clouds for provider in (*providers_of(cloud), cloud)}
     at_home = wish.currency == CNY
     known = [offer for offer in market.offers.get(chip, ()) if price_of(offer, spot=wish.spot)]
     own = tuple(offer for offer in known if offer.is_own)

@@ -14,8 +14,7 @@ from rigright.facts.anchors import Anchor
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.classes import kin_of
 from rigright.facts.hosts import CPU
-from rigright.terms.fitted import fitted
-from rigright.terms.own import noted, own_runs
+from rigright.terms.fitted import fitted, noted, own_runs
 
 
 def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
@@ -23,7 +22,6 @@ def known_of(subject: str, chips: Sequence[Chip], *, what: Ran) -> Known:
     tested = bands_of(subject)
     seen = tested.get("seen", {})
     own = own_runs(subject, engines={"", what.engine})
-    noted(own, chips={chip.id for chip in chips})
     placed = _placed(own, chips, what=what) if own else {}
     return Known(
         chip=np.array([_chip_level(chip, seen) for chip in chips]),
@@ -43,6 +41,7 @@ def _placed(
     """By figure: where the user's own runs put each chip, and what they leave of its band."""
     from rigright.cost.anchored import moved
 
+    noted(own, chips={chip.id for chip in chips})
     return {
         figure: [
             moved(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
+from rigright.base.record import replace
 from rigright.base.units import KIB, MIB
 from rigright.cost.memory_anchors import SERVING
 from rigright.cost.memory_bands import Parts, parts_of, summed_band
@@ -17,9 +18,9 @@ from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import GgufMix, find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
-from rigright.terms.fitted import fitted
-from rigright.terms.own import noted, own_runs
+from rigright.terms.fitted import fitted, noted, own_runs
 
+MANY = 1024  # cards, each under an engine
 SHARES = frozenset({"preallocated"})  # of a card: as sure on one that was not measured
 LOADING_BYTES = (
     100 * MIB
@@ -39,6 +40,13 @@ def started(serving: Serving) -> Start:
 
 def device_of(card: Card, engine: Engine) -> Device:
     """What one engine finds on a card."""
+    found = _device_of(card, engine)
+    runs = own_runs(SERVING, engines={engine.id})
+    return replace(found, own=noted(runs, chips={card.chip.id, ""})) if runs else found
+
+
+@lru_cache(maxsize=MANY)
+def _device_of(card: Card, engine: Engine) -> Device:
     terms = fitted(SERVING)
     chip = card.chip
     own = engine_terms(engine)
@@ -62,7 +70,6 @@ def device_of(card: Card, engine: Engine) -> Device:
         slack_bytes=own["slack_mib"] * terms["slack_share"].get(context_kind(chip), 1.0) * MIB,
         chip=chip.id,
         capability=(chip.isa or "").partition(".")[0],
-        own=noted(own_runs(SERVING, engines={engine.id}), chips={chip.id, ""}),
     )
 
 

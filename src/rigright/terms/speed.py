@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from rigright.cost.speed import rates, stream
+from rigright.cost.speed import rates
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, SpeedTerms
 from rigright.cost.speed.reach import KERNEL, ElementForm, stored_in
 from rigright.cost.speed.reach import stream_terms as terms_in
-from rigright.cost.speed.stream import Stream
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format
@@ -37,27 +36,9 @@ def speed_terms(
     streams: Mapping[str, Any] | None = None,
 ) -> SpeedTerms:
     """What is fitted and tabulated of chips; `tables`, `streams`: other terms than ours."""
-    if tables is None and streams is None:
-        return _usual_terms(tuple(chips), engine, weights=weights)
-    return _terms(tuple(chips), engine, weights=weights, tables=tables, streams=streams)
-
-
-@lru_cache(MANY)
-def _usual_terms(chips: tuple[Chip, ...], engine: Engine, *, weights: str) -> SpeedTerms:
-    return _terms(chips, engine, weights=weights, tables=None, streams=None)
-
-
-def _terms(
-    chips: tuple[Chip, ...],
-    engine: Engine,
-    *,
-    weights: str,
-    tables: Mapping[str, Any] | None,
-    streams: Mapping[str, Any] | None,
-) -> SpeedTerms:
     serving = fitted(SUBJECT, tables)
     return SpeedTerms(
-        chips=chips,
+        chips=tuple(chips),
         engine=engine,
         stored=stored(weights),
         wire=wire_of(chips, engine=engine.id),
@@ -83,13 +64,6 @@ def rates_of(
 @lru_cache(MANY)
 def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str) -> Rates:
     return rates.rates_of(speed_terms(chips, engine, weights=weights))
-
-
-def stream_of(
-    chips: Sequence[Chip], engine: Engine, *, weights: str, tables: Mapping[str, Any] | None = None
-) -> Stream:
-    """What chips reach for a lone stream; `tables`: other terms of streams than ours."""
-    return stream.stream_of(speed_terms(chips, engine, weights=weights, streams=tables))
 
 
 def stream_terms(

@@ -1,11 +1,9 @@
-"""A model and its formats by their names: bytes, files, the work of a pass and of a sample."""
+"""A model in formats by their names: bytes, files, and the work of a pass."""
 
 from __future__ import annotations
 
-from rigright.arch.image_kinds import arch_kind
 from rigright.arch.record import Arch
 from rigright.base.record import kept
-from rigright.cost.images.work import ImageWork, work_of_sample
 from rigright.cost.speed.work import Work, work_in
 from rigright.cost.weights import WeightBytes, stored
 from rigright.facts.formats import GgufMix, find_format
@@ -41,8 +39,3 @@ def file_band(arch: Arch, weights: str, *, least_spread: float = 0.0) -> tuple[f
 def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
     """What a forward pass does, with weights and caches of such formats."""
     return work_in(arch, find_format(weights), kv=find_kv_format(kv))
-
-
-def work_of_arch(arch: Arch, *, tok: int = 1) -> ImageWork:
-    """What a sample goes through; `tok`: of a text, where towers have no length of their own."""
-    return work_of_sample(arch, arch_kind(arch), tok=tok)

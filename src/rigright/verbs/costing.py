@@ -13,7 +13,7 @@ from rigright.base.units import GIGA, TERA
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
-from rigright.facts.clouds import offers, providers_of
+from rigright.facts.clouds import no_prices, offers, providers_of
 from rigright.facts.counting import read_counts
 from rigright.facts.hosts import CPU_ID
 from rigright.facts.naming import read_tokens
@@ -84,6 +84,9 @@ def _named(what: str, *, wish: PlanWish) -> Asset:
             say("{cloud} is a cloud, not a machine", cloud=what),
             hint=say("give one of its instances: {example}", example="aws:p5.48xlarge"),
         )
+    unpriced = no_prices(what.partition(":")[0])
+    if unpriced is not None:
+        raise unpriced
     provider, _, instance = what.strip().partition(":")
     named = [one for one in offers() if instance.strip().casefold() == one.instance.casefold()]
     named = [one for one in named if one.provider in providers_of(provider)]

@@ -81,9 +81,9 @@ def _searched(
     from rigright.verbs.planning.checks import check
 
     arch = arch_of(model, wish)
-    check(arch, wish)
     day = today()
     with own_prices.use(*own_prices.listed(wish.prices_file, today=day)):
+        check(arch, wish)
         market = market_of(wish, day=day)
         found = find(arch, wish, market=market, alone=alone, beside=beside)
     planned = Planned(

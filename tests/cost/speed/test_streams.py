@@ -14,14 +14,14 @@ from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import chain, cores_per_s, reached
 from rigright.cost.speed.service import Limits, micro_seqs, serve
 from rigright.cost.speed.step import Pass
-from rigright.cost.speed.stream import Stream, prompt_s, token_s
+from rigright.cost.speed.stream import Stream, prompt_s, stream_of, token_s
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Traffic
 from rigright.facts.chips import Chip, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.find import find_chip
-from rigright.terms.speed import stored, stream_of, stream_terms
+from rigright.terms.speed import speed_terms, stored, stream_terms
 from rigright.terms.stored import work_of
 
 LLAMA = "meta-llama/Llama-3.1-8B"
@@ -40,7 +40,8 @@ def work(model: str = LLAMA, weights: str = "gguf:Q4_K_M") -> Work:
 def stream(
     *names: str, name: str = "llama.cpp", version: str = "2024-05", weights: str = "gguf:Q4_K_M"
 ) -> Stream:
-    return stream_of([find_chip(chip) for chip in names], engine(name, version), weights=weights)
+    found = [find_chip(chip) for chip in names]
+    return stream_of(speed_terms(found, engine(name, version), weights=weights))
 
 
 def token(on: Stream, *, context_tok: float = 512, cards: int = 1, of: Work | None = None) -> np.ndarray:

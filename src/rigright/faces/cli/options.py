@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 from rigright import __version__
@@ -138,31 +139,22 @@ def words(one: Option) -> tuple[str, ...]:
     """The words that may stand there, or stand there mostly."""
     if one.choices is not None:
         return one.choices()
-    return _LISTS[one.offered]() if one.offered else ()
+    if not one.offered:
+        return ()
+    room, name = _LISTS[one.offered]
+    found = getattr(import_module(room), name)
+    return tuple(found() if callable(found) else found)
 
 
-def _targets() -> tuple[str, ...]:
-    from rigright.verbs.export import known
-
-    return known()
-
-
-def _kinds() -> tuple[str, ...]:
-    from rigright.verbs.look_up.frame import kind_names
-
-    return kind_names()
-
-
-def _shells() -> tuple[str, ...]:
-    from rigright.verbs.completion import SHELLS
-
-    return tuple(SHELLS)
-
-
-_LISTS: Mapping[str, Callable[[], tuple[str, ...]]] = {
-    "targets": _targets,
-    "kinds": _kinds,
-    "shells": _shells,
+_LISTS = {  # words that a shell completes -> the module that knows them, and the function or mapping
+    "targets": ("rigright.verbs.export", "known"),
+    "kinds": ("rigright.verbs.look_up.frame", "kind_names"),
+    "shells": ("rigright.verbs.completion", "SHELLS"),
+    "models": ("rigright.arch.sources.zoo", "names"),
+    "chips": ("rigright.facts.chips", "by_id"),
+    "engines": ("rigright.facts.engines", "engines"),
+    "formats": ("rigright.facts.formats", "formats"),
+    "kv formats": ("rigright.facts.kv_formats", "kv_formats"),
 }
 
 

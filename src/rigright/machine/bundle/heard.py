@@ -60,27 +60,19 @@ class Heard(World):
 
     def names(self, folder: str) -> tuple[str, ...]:
         """What lies in a folder, kept."""
-        found = World.names(self, folder)
-        self.kept.folders[folder] = found
-        return found
+        return self.kept.folders.setdefault(folder, World.names(self, folder))
 
     def link(self, path: str) -> str | None:
         """Where a link leads, kept."""
-        found = World.link(self, path)
-        self.kept.links[path] = found
-        return found
+        return self.kept.links.setdefault(path, World.link(self, path))
 
     def has(self, path: str) -> bool:
         """Whether something is there, kept."""
-        found = World.has(self, path)
-        self.kept.there[path] = found
-        return found
+        return self.kept.there.setdefault(path, World.has(self, path))
 
     def denied(self, path: str) -> bool:
         """Whether it is closed to us, kept."""
-        found = World.denied(self, path)
-        self.kept.closed[path] = found
-        return found
+        return self.kept.closed.setdefault(path, World.denied(self, path))
 
     def run(self, *argv: str, patience_s: float = PATIENCE_S) -> Said | None:
         """What a command says, kept."""

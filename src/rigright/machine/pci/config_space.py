@@ -31,14 +31,14 @@ def extended(raw: bytes) -> Extended | None:
     """What stands beyond the first 256 bytes; None where they were closed to us."""
     if len(raw) <= EXTENDED_AT + 4:
         return None
-    found = dict(_capabilities(raw))
+    found = dict(capabilities(raw))
     return Extended(
         rebar_max_bytes=_rebar(raw, found[RESIZABLE]) if RESIZABLE in found else None,
         acs=_redirects(raw, found[ACCESS_CONTROL]) if ACCESS_CONTROL in found else None,
     )
 
 
-def _capabilities(raw: bytes) -> Iterator[tuple[int, int]]:
+def capabilities(raw: bytes) -> Iterator[tuple[int, int]]:
     """Number and place of each; a chain that bites its tail ends."""
     at = EXTENDED_AT
     for _ in range(_MOST_CAPABILITIES):

@@ -15,8 +15,15 @@ class Structure:
     """One structure: `body` begins with its four bytes of head."""
 
     kind: int
+    at: int  # in the table
+    end: int  # behind its strings
     body: bytes
-    strings: tuple[str, ...]
+    texts: tuple[bytes, ...]  # its strings as they stand
+
+    @property
+    def strings(self) -> tuple[str, ...]:
+        """Its strings."""
+        return tuple(text.decode("utf-8", "replace") for text in self.texts)
 
     def byte(self, at: int) -> int | None:
         """One byte, where this structure is long enough."""
@@ -33,7 +40,15 @@ class Structure:
     def string(self, at: int) -> str | None:
         """The string that the byte at this place numbers."""
         number = self.byte(at) or 0
-        return (self.strings[number - 1].strip() or None) if 0 < number <= len(self.strings) else None
+        return (self.strings[number - 1].strip() or None) if 0 < number <= len(self.texts) else None
+
+    def span(self, at: int) -> tuple[int, int]:
+        """Where in the table the same string stands; nowhere where there is none."""
+        number = self.byte(at) or 0
+        if not 0 < number <= len(self.texts):
+            return 0, 0
+        begin = self.at + len(self.body) + sum(len(text) + 1 for text in self.texts[: number - 1])
+        return begin, begin + len(self.texts[number - 1])
 
 
 def structures(table: bytes) -> Iterator[Structure]:
@@ -51,7 +66,9 @@ def structures(table: bytes) -> Iterator[Structure]:
         texts = table[at + length : end].split(b"\0") if end > at + length else []
         yield Structure(
             kind=kind,
+            at=at,
+            end=end + 2,
             body=table[at : at + length],
-            strings=tuple(text.decode("utf-8", "replace") for text in texts),
+            texts=tuple(texts),
         )
         at = end + 2

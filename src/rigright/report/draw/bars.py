@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from rigright.base.page import Bar, Bars, Piece, Shown, Tone
-from rigright.base.words import clean, tell
-from rigright.report.cells import cut, pad, width, wrap
-from rigright.report.draw.ink import dye, fill, toned
+from rigright.base.page import Bar, Bars, Piece, Shown
+from rigright.base.words import clean
+from rigright.report.cells import width, wrap
+from rigright.report.draw.ink import dye, fill, told, toned
+from rigright.report.draw.lanes import Lane, draw_lanes
 from rigright.report.screen import Screen
 
 _WIDEST, _SHORTEST = 56, 16  # cells of the bar itself
@@ -18,18 +19,17 @@ def draw_bars(bars: Bars, screen: Screen) -> list[str]:
     """The lines of all bars and their legend."""
     orders = piece_orders(bars)
     scale = max((max(bar.limit, total(bar)) for bar in bars.bars), default=0) or 1
-    side = min(max((width(_told(bar.label, screen)) for bar in bars.bars), default=0), screen.width // 4)
-    tail = max((width(_told(bar.shown, screen)) for bar in bars.bars), default=0)
-    room = min(screen.width - side - tail - 5, _WIDEST)
-    narrow = room < _SHORTEST
-    lines = []
-    for bar in bars.bars:
-        lines += (
-            _under(bar, orders, scale=scale, screen=screen)
-            if narrow
-            else [_beside(bar, orders, scale=scale, sizes=(side, room), screen=screen)]
+    lanes = [
+        Lane(
+            label=bar.label,
+            shown=bar.shown,
+            picture=lambda room, bar=bar: _strip(bar, orders, scale=scale, room=room, screen=screen),  # type: ignore[misc]
+            tone="bad" if total(bar) > bar.limit else "plain",
         )
-    return lines + _legend(bars, indent=0 if narrow else side + 2, screen=screen)
+        for bar in bars.bars
+    ]
+    lines, indent = draw_lanes(lanes, screen, most=_WIDEST, least=_SHORTEST, edge=1)
+    return lines + _legend(bars, indent=indent, screen=screen)
 
 
 def piece_orders(bars: Bars) -> dict[Shown, int]:
@@ -46,7 +46,7 @@ def total(bar: Bar) -> float:
 def legend_entries(bars: Bars, screen: Screen) -> list[str]:
     """The names of the pieces in order, with their sizes where there is one bar only."""
     shown = {piece.name: piece.shown for piece in bars.bars[0].pieces} if len(bars.bars) == 1 else {}
-    return [f"{_told(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in piece_orders(bars)]
+    return [f"{told(name, screen)} {clean(shown.get(name, ''))}".rstrip() for name in piece_orders(bars)]
 
 
 def _legend(bars: Bars, *, indent: int, screen: Screen) -> list[str]:
@@ -66,27 +66,6 @@ def _legend(bars: Bars, *, indent: int, screen: Screen) -> list[str]:
         lines += [f"  {line}" for line in more]
         used = width(more[-1]) + 2 if more else used
     return [" " * indent + line for line in lines]
-
-
-def _beside(
-    bar: Bar, orders: dict[Shown, int], *, scale: float, sizes: tuple[int, int], screen: Screen
-) -> str:
-    """A bar between its label and what it comes to."""
-    side, room = sizes
-    label = pad(cut(_told(bar.label, screen), side, mark="…" if screen.unicode else "~"), side)
-    strip = _strip(bar, orders, scale=scale, room=room, screen=screen)
-    return f"{label}  {strip}  {toned(_told(bar.shown, screen), _tone(bar), screen=screen)}".rstrip()
-
-
-def _under(bar: Bar, orders: dict[Shown, int], *, scale: float, screen: Screen) -> list[str]:
-    """A bar under its label: the screen is narrow."""
-    said = wrap(f"{_told(bar.label, screen)}: {_told(bar.shown, screen)}", screen.width)
-    strip = _strip(bar, orders, scale=scale, room=screen.width - 1, screen=screen)
-    return [*(toned(line, _tone(bar), screen=screen) for line in said), strip.rstrip()]
-
-
-def _tone(bar: Bar) -> Tone:
-    return "bad" if total(bar) > bar.limit else "plain"
 
 
 def _strip(bar: Bar, orders: dict[Shown, int], *, scale: float, room: int, screen: Screen) -> str:
@@ -125,7 +104,3 @@ def _runs(letters: list[tuple[str, int]], screen: Screen) -> str:
 
 def _real(pieces: Iterable[Piece]) -> list[Piece]:
     return [piece for piece in pieces if math.isfinite(piece.size) and piece.size > 0]
-
-
-def _told(thing: Shown, screen: Screen) -> str:
-    return clean(tell(thing, screen.language))

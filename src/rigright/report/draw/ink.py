@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from rigright.base.page import Tone
+from rigright.base.page import Shown, Tone
+from rigright.base.words import clean, tell
 from rigright.report.screen import Screen
 
 _TONES = {"plain": "", "good": "32", "warn": "33", "bad": "31", "dim": "2", "strong": "1"}
 _MARKS = {"good": ("✓ ", "[ok] "), "warn": ("! ", "[!] "), "bad": ("✗ ", "[x] ")}
 _PIECES = ("38;5;75", "38;5;215", "38;5;114", "38;5;176", "38;5;80", "38;5;203", "38;5;221", "38;5;245")
 _FILLS = ("█▓▒░▚▙▞▛", "#=+o%*xz")
+
+
+def told(thing: Shown, screen: Screen) -> str:
+    """A text in the language of the screen, without what would steer a terminal."""
+    return clean(tell(thing, screen.language))
 
 
 def toned(text: str, tone: Tone, *, screen: Screen) -> str:

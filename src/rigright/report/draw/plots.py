@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from rigright.base.page import Plot, Shown
-from rigright.base.words import clean, tell
+from rigright.base.page import Plot
+from rigright.base.words import clean
 from rigright.report.cells import cut, pad, width, wrap
-from rigright.report.draw.ink import dye, toned
+from rigright.report.draw.ink import dye, told, toned
 from rigright.report.draw.scales import Place, Scales, scales_of
 from rigright.report.screen import Screen
 
@@ -30,7 +30,7 @@ def draw_plot(plot: Plot, screen: Screen) -> list[str]:
     ticks = {round(scales.up(tick) * (plot.lines - 1)): scales.shown(tick) for tick in scales.y_ticks}
     edge = "│" if screen.unicode else "|"
     lines = [
-        toned(line, "dim", screen=screen) for line in wrap(_told(plot.y_name, screen), screen.width) if line
+        toned(line, "dim", screen=screen) for line in wrap(told(plot.y_name, screen), screen.width) if line
     ]
     for line in reversed(range(plot.lines)):
         drawn = "".join(_cell(cells.get((column, line)), screen) for column in range(room))
@@ -93,7 +93,7 @@ def _foot(plot: Plot, scales: Scales, *, sizes: tuple[int, int], screen: Screen)
         start = min(round(scales.across(tick) * (room - 1)), room - len(label))
         if start >= len(ticks) + bool(ticks):
             ticks = ticks.ljust(start) + label
-    names = wrap(_told(plot.x_name, screen), room)
+    names = wrap(told(plot.x_name, screen), room)
     return [
         f"{' ' * side} {corner}{rule * room}",
         f"{' ' * (side + 2)}{ticks}".rstrip(),
@@ -107,7 +107,7 @@ def _legend(plot: Plot, screen: Screen) -> list[str]:
     named += [(spot.letter, spot.name, spot.curve) for spot in plot.spots]
     lines = []
     for letter, name, order in named:
-        first, *more = wrap(_told(name, screen), screen.width - 4)
+        first, *more = wrap(told(name, screen), screen.width - 4)
         lines.append(f"  {dye(_letter(letter), order, screen=screen)} {first}".rstrip())
         lines += [f"    {line}" for line in more]
     return lines
@@ -117,7 +117,3 @@ def _letter(text: str) -> str:
     """What stands for a curve or a point: one cell."""
     letter = cut(clean(text), 1, mark="")
     return letter if width(letter) == 1 else "*"  # a mark that combines takes no cell of its own
-
-
-def _told(said: Shown, screen: Screen) -> str:
-    return clean(tell(said, screen.language))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
-from rigright.base.page import Shown, Strip, Strips
-from rigright.base.words import clean, tell
-from rigright.report.cells import cut, pad, width, wrap
-from rigright.report.draw.ink import toned
+from rigright.base.page import Strip, Strips
+from rigright.report.cells import wrap
+from rigright.report.draw.ink import told, toned
+from rigright.report.draw.lanes import Lane, draw_lanes
 from rigright.report.screen import Screen
 
 _WIDEST, _SHORTEST = 60, 12  # cells of the picture itself
@@ -18,17 +19,12 @@ _BLOCKS = (" ▁▂▃▄▅▆▇█", " .:-=+*%#")
 
 def draw_strips(strips: Strips, screen: Screen) -> list[str]:
     """A line for each strip, label before and figures behind; below each other on a narrow screen."""
-    side = min(max((width(_told(one.label, screen)) for one in strips.strips), default=0), screen.width // 4)
-    tail = max((width(_told(one.shown, screen)) for one in strips.strips), default=0)
-    room = min(screen.width - side - tail - 4, _WIDEST)
-    lines = []
-    for strip in strips.strips:
-        lines += (
-            _under(strip, screen)
-            if room < _SHORTEST
-            else [_beside(strip, side=side, room=room, screen=screen)]
-        )
-    span = "" if strips.span is None or not lines else _told(strips.span, screen)
+    lanes = [
+        Lane(label=one.label, shown=one.shown, picture=partial(_picture, one, screen=screen))
+        for one in strips.strips
+    ]
+    lines, _ = draw_lanes(lanes, screen, most=_WIDEST, least=_SHORTEST)
+    span = "" if strips.span is None or not lines else told(strips.span, screen)
     return lines + [toned(line, "dim", screen=screen) for line in wrap(span, screen.width) if line]
 
 
@@ -66,24 +62,7 @@ def thinned(values: Sequence[float | None], room: int) -> tuple[float | None, ..
     )
 
 
-def _beside(strip: Strip, *, side: int, room: int, screen: Screen) -> str:
-    label = pad(cut(_told(strip.label, screen), side, mark="…" if screen.unicode else "~"), side)
-    picture = _picture(strip, room, screen=screen)
-    rest = " " * (room - min(room, len(strip.values)))
-    return f"{label}  {picture}{rest}  {_told(strip.shown, screen)}".rstrip()
-
-
-def _under(strip: Strip, screen: Screen) -> list[str]:
-    said = wrap(f"{_told(strip.label, screen)}: {_told(strip.shown, screen)}", screen.width)
-    return [*said, _picture(strip, screen.width, screen=screen)] if strip.values else said
-
-
 def _picture(strip: Strip, room: int, *, screen: Screen) -> str:
-    """The blocks in their colour; blanks behind them bear none."""
-    drawn = blocks(strip, room, screen=screen)
-    seen = drawn.rstrip()
-    return (toned(seen, strip.tone, screen=screen) if seen else "") + drawn[len(seen) :]
-
-
-def _told(thing: Shown, screen: Screen) -> str:
-    return clean(tell(thing, screen.language))
+    """The blocks in their colour, and blanks up to the room, which bear none."""
+    drawn = blocks(strip, room, screen=screen).rstrip()
+    return (toned(drawn, strip.tone, screen=screen) if drawn else "") + " " * (room - len(drawn))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from rigright.base.page import Shown, Table, Tone
-from rigright.base.words import clean, tell
+from rigright.base.page import Table, Tone
 from rigright.report.cells import longest_word, pad, width, wrap
-from rigright.report.draw.ink import toned
+from rigright.report.draw.ink import told, toned
 from rigright.report.screen import NARROW_CELLS, Screen
 
 _GAP = "  "
@@ -18,8 +17,8 @@ _SHORT_HEAD = 4  # cells
 
 def draw_table(table: Table, screen: Screen) -> list[str]:
     """The lines of a table."""
-    heads = [_told(column.head, screen) for column in table.columns]
-    rows = [[_told(cell, screen) for cell in row] for row in table.rows]
+    heads = [told(column.head, screen) for column in table.columns]
+    rows = [[told(cell, screen) for cell in row] for row in table.rows]
     widths = _widths(table, heads, rows=rows, room=screen.width)
     if widths is None:
         return _cards(table, heads, rows=rows, screen=screen)
@@ -33,10 +32,6 @@ def draw_table(table: Table, screen: Screen) -> list[str]:
     for cells, tone in zip(rows, _tones(table), strict=False):
         lines += [toned(line, tone, screen=screen) for line in _row(cells, widths, right=right)]
     return lines
-
-
-def _told(thing: Shown, screen: Screen) -> str:
-    return clean(tell(thing, screen.language))
 
 
 def _tones(table: Table) -> tuple[Tone, ...]:

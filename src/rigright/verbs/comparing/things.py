@@ -9,7 +9,7 @@ from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
-from rigright.facts.clouds import Offer, offers, providers_of
+from rigright.facts.clouds import Offer, no_prices, offers, providers_of
 from rigright.facts.counting import read_counts
 from rigright.facts.find import find_chip
 from rigright.facts.naming import read_tokens
@@ -69,6 +69,9 @@ def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
         seen = replace(market, there=looked)
         on = replace(wish, on=asked)
         return Thing(asked=asked, wish=on, market=seen, notes=looked.notes, chips=_chips_of(looked))
+    unpriced = no_prices(provider)
+    if unpriced is not None:
+        raise unpriced
     node = find_node(asked)
     counted = any(read_counts(list(read_tokens(part))).count is not None for part in asked.split("+"))
     if counted or node.host is not None or node.n_cards > node.cards[0].chip.devices:

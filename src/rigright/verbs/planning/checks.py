@@ -12,11 +12,12 @@ from rigright.choice.ways import check_format
 from rigright.cost.memory_kv import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
-from rigright.facts.clouds import offers, providers_of
+from rigright.facts.clouds import no_prices, offers, providers_of
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import find_node
+from rigright.facts.own_prices import own_clouds
 from rigright.options.read import idle, refusals, values_in
 from rigright.options.row import EMBED, IMAGE, LEARN, SERVE, SPEECH, TRAIN
 from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, options_of
@@ -177,9 +178,9 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
 
 def _names(wish: PlanWish) -> Iterator[AskError]:
     known = sorted({chip.vendor for chip in chips()})
-    rented = sorted({offer.provider for offer in offers()})
+    rented = sorted({offer.provider for offer in offers()} | own_clouds())
     for kind, asked, there in (("vendor", wish.vendors, known), ("cloud", wish.clouds, rented)):
         for name in asked:
             is_there = name.casefold() in {one.casefold() for one in there}
             if not is_there and not (kind == "cloud" and providers_of(name)):
-                yield unknown(say("{text}", text=kind), name, known=there)
+                yield no_prices(name) or unknown(say("{text}", text=kind), name, known=there)

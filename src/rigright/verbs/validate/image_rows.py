@@ -25,7 +25,7 @@ from rigright.facts.cpu_rates import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, Place
-from rigright.terms.stored import work_of_arch
+from rigright.terms.samples import work_of_arch
 from rigright.verbs.serving.pictures import resized
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD

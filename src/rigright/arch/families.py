@@ -1,0 +1,68 @@
+"""Families of models: the names each answers to, and its reader; `data/arch/families.toml` has a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from rigright.arch.config import Config
+from rigright.arch.record import Arch
+from rigright.base.tables import DATA, read_toml
+
+Reader = Callable[[Config, str], Arch]
+
+GENERIC = "generic"
+
+
+@cache
+def table() -> Mapping[str, Mapping[str, Any]]:
+    """Family -> its row, as it stands there."""
+    return read_toml(DATA / "arch" / "families.toml")
+
+
+@cache
+def row(family: str) -> Mapping[str, Any]:
+    """A family's row with all that it takes from the row it is like."""
+    own = table()[family]
+    like = {
+        key: value for key, value in (row(own["like"]) if "like" in own else {}).items() if key != "names"
+    }
+    reads = {"reads": family} if "kin" in own else {}
+    experts = {"experts": like["experts"] | own["experts"]} if "experts" in like and "experts" in own else {}
+    return {**like, **own, **reads, **experts, "family": family}
+
+
+@cache
+def names() -> Mapping[str, str]:
+    """Every name a family answers to -> the family."""
+    found = {family: family for family in table() if family != GENERIC}
+    for family, said in table().items():
+        for word in said.get("names", ()):
+            found.setdefault(word, family)
+    return found
+
+
+def family_of(word: str) -> str | None:
+    """The family of that model type or class."""
+    plain = word.replace("-", "_").replace(".", "_")
+    return plain if plain in table() and plain != GENERIC else names().get(word)
+
+
+def kind_of(config: Config, family: str) -> str:
+    """The model type where it is one of the family's own names, else the family."""
+    told = config.raw.get("model_type")
+    return told if isinstance(told, str) and names().get(told) == family else family
+
+
+@cache
+def reader(family: str) -> Reader:
+    """What reads a config of that family: its kin's own function, else its row."""
+    said = row(family)
+    if "kin" not in said:
+        from rigright.arch.rows import read_row
+
+        return lambda config, name: read_row(said, config, name=name)
+    found: Reader = getattr(import_module(f"rigright.arch.kin.{said['kin']}"), f"read_{said['reads']}")
+    return found

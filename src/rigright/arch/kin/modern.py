@@ -1,0 +1,234 @@
+"""Encoders after BERT: disentangled positions, gates and windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rigright.arch import blocks
+from rigright.arch.blocks import embedding, norm
+from rigright.arch.config import Config
+from rigright.arch.decoder import Sizes, Style, layer_types, read_sizes, text_arch
+from rigright.arch.defaults import full
+from rigright.arch.heads import labels, task, vocab_head
+from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
+from rigright.arch.stack import Stack, conv, layer, linear, table, vector
+
+_POOLS = frozenset({"ForSequenceClassification", "ForMultipleChoice"})
+
+
+def read_deberta(config: Config, name: str) -> Arch:
+    """DeBERTa, first and second form: attention to content and to relative positions apart."""
+    kind = "deberta" if config.word("model_type", default="deberta-v2") == "deberta" else "deberta-v2"
+    config = full(config, kind)
+    asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
+    hidden = config.size("hidden_size")
+    stack = Stack(
+        hidden=hidden,
+        heads=config.size("num_attention_heads"),
+        head_dim=config.maybe("attention_head_size") if kind == "deberta-v2" else None,
+        width=config.size("intermediate_size"),
+        biases="qvoud" if kind == "deberta" else "qkvoud",
+        extra=_relative(config, kind, hidden=hidden),
+    )
+    width = config.size("embedding_size", default=hidden)
+    types = config.whole("type_vocab_size", default=0)
+    tower = Tower(
+        name="encoder",
+        hidden=hidden,
+        layers=(layer(stack),) * config.layers("num_hidden_layers"),
+        outer=(
+            *embedding(config.size("vocab_size"), width),
+            *(
+                table(config.size("max_position_embeddings"), width)
+                if config.flag("position_biased_input", default=True)
+                else ()
+            ),
+            *(table(types, width) if types else ()),
+            *(linear("project", (hidden, width), bias=False) if width != hidden else ()),
+            *norm(hidden, bias=True),
+            *(
+                _distances(config, kind, hidden=hidden)
+                if config.flag("relative_attention", default=False)
+                else ()
+            ),
+            *_convolution(config, kind, hidden=hidden),
+            *_deberta_head(config, asked, hidden=hidden),
+        ),
+    )
+    return Arch(
+        name=name,
+        family=kind,
+        task="embed",
+        towers=(tower,),
+        vocab=config.size("vocab_size"),
+        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
+
+
+def _relative(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
+    """What a layer adds for relative positions."""
+    heads = config.size("num_attention_heads")
+    talk = config.flag("talking_head", default=False) and kind == "deberta"
+    mixing = linear("attn.talk", (heads, heads), bias=False) * 2 if talk else ()
+    if not config.flag("relative_attention", default=False) or config.flag("share_att_key", default=False):
+        return mixing
+    # which of content-to-position and position-to-content attention it has
+    told = config.raw.get("pos_att_type")
+    kinds = frozenset(
+        told.lower().split("|")
+        if isinstance(told, str)
+        else map(str, config.items("pos_att_type", default=[]))
+    )
+    return (
+        *mixing,
+        *(linear("attn.k", (hidden, hidden), bias=kind != "deberta") if "c2p" in kinds else ()),
+        *(linear("attn.q", (hidden, hidden)) if "p2c" in kinds else ()),
+    )
+
+
+def _distances(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
+    """The table of relative positions, and its norm."""
+    furthest = config.number("max_relative_positions", default=-1)
+    span = int(furthest) if furthest >= 1 else config.size("max_position_embeddings")
+    buckets = int(config.number("position_buckets", default=-1)) if kind == "deberta-v2" else -1
+    normed = "layer_norm" in str(config.raw.get("norm_rel_ebd") or "none") and kind == "deberta-v2"
+    rows = 2 * (buckets if buckets > 0 else span)
+    return (*table(rows, hidden), *(norm(hidden, bias=True) if normed else ()))
+
+
+def _convolution(config: Config, kind: str, *, hidden: int) -> tuple[Weight, ...]:
+    kernel = config.whole("conv_kernel_size", default=0)
+    if not kernel or kind == "deberta":
+        return ()
+    groups = config.size("conv_groups", default=1)
+    return (*conv("conv", (hidden, hidden // groups, kernel)), *norm(hidden, bias=True))
+
+
+def _deberta_head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
+    width = config.size("embedding_size", default=hidden)
+    pooled = linear("project", (config.size("pooler_hidden_size", default=hidden), hidden))
+    if asked == "ForMaskedLM":
+        tied = config.flag("tie_word_embeddings", default=True)
+        vocab = config.size("vocab_size")
+        if not config.flag("legacy", default=True):
+            return (*linear("project", (hidden, hidden)), *norm(hidden, bias=True), *vector(vocab))
+        words = vocab_head(vocab, width, tied=tied, twice=True)
+        return (*linear("project", (width, hidden)), *norm(width, bias=True), *words)
+    classes = {
+        "ForSequenceClassification": labels(config),
+        "ForTokenClassification": labels(config),
+        "ForQuestionAnswering": 2,
+        "ForMultipleChoice": 1,
+    }.get(asked)
+    return (*(pooled if asked in _POOLS else ()), *(linear("head", (classes, hidden)) if classes else ()))
+
+
+_LABELS = {"ForSequenceClassification", "ForTokenClassification"}
+
+
+def read_modernbert(config: Config, name: str) -> Arch:
+    """ModernBERT: rotary, gated, pre-normed, most layers seeing only a window."""
+    config = full(config, "modernbert")
+    asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
+    hidden = config.size("hidden_size")
+    count = config.layers("num_hidden_layers")
+    period = config.size("global_attn_every_n_layers", default=3)
+    told = config.items("layer_types", default=[])
+    slides = [
+        told[index] == "sliding_attention" if index < len(told) else bool(index % period)
+        for index in range(count)
+    ]
+    biases = "qkvo" * config.flag("attention_bias", default=False) + "gud" * config.flag(
+        "mlp_bias", default=False
+    )
+    whole = Stack(
+        hidden=hidden,
+        heads=config.size("num_attention_heads"),
+        width=config.size("intermediate_size"),
+        gated=True,
+        biases=biases,
+        norm_bias=_shifts(config),
+    )
+    window = config.size("local_attention", "sliding_window", default=128)
+    local = replace(whole, window_tok=window)
+    stacks = [local if slide else whole for slide in slides]
+    tower = Tower(
+        name="encoder",
+        hidden=hidden,
+        layers=tuple(layer(replace(stack, norms=2 if index else 1)) for index, stack in enumerate(stacks)),
+        outer=(
+            *embedding(config.size("vocab_size"), hidden),
+            *norm(hidden, bias=_shifts(config)) * 2,
+            *_modernbert_head(config, asked, hidden=hidden),
+        ),
+    )
+    return Arch(
+        name=name,
+        family="modernbert",
+        task="embed",
+        towers=(tower,),
+        vocab=config.size("vocab_size"),
+        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
+
+
+def _shifts(config: Config) -> bool:
+    return config.flag("norm_bias", default=False)
+
+
+def _modernbert_head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
+    if not asked:
+        return ()
+    shared = (
+        *linear("project", (hidden, hidden), bias=config.flag("classifier_bias", default=False)),
+        *norm(hidden, bias=_shifts(config)),
+    )
+    if asked == "ForMaskedLM":
+        biased = config.flag("decoder_bias", default=True)
+        tied = config.flag("tie_word_embeddings", default=True)
+        return (*shared, *vocab_head(config.size("vocab_size"), hidden, tied=tied, bias=biased))
+    classes = labels(config) if asked in _LABELS else {"ForMultipleChoice": 1}.get(asked, 2)
+    return (*shared, *linear("head", (classes, hidden)))
+
+
+def read_modernbert_decoder(config: Config, name: str) -> Arch:
+    """ModernBERT as a decoder (Ettin): a norm after the token table instead of the first layer's."""
+    size = read_sizes(config)
+    shift = config.flag("norm_bias", default=False)
+    near = config.size("local_attention", default=128) // 2
+    period = config.size("global_attn_every_n_layers", default=3)
+    kinds = layer_types(
+        config, size.layers, default=lambda index: "sliding_attention" if index % period else "full_attention"
+    )
+    layers = [
+        _layer(config, size, window_tok=near if kind == "sliding_attention" else None) for kind in kinds
+    ]
+    norm = blocks.norm(size.hidden, bias=shift)
+    layers[0] = replace(layers[0], weights=layers[0].weights[len(norm) :])
+    bridge = blocks.matrix(
+        "project",
+        size.hidden,
+        inputs=size.hidden,
+        cut=Cut.WHOLE,
+        bias=config.flag("classifier_bias", default=False),
+    )
+    style = Style(
+        family="modernbert_decoder",
+        norm="layer" if shift else "rms",
+        outer=(*norm, *bridge, *norm),
+        head_bias=config.flag("decoder_bias", default=True),
+    )
+    return text_arch(config, name, style=style, size=size, layers=layers)
+
+
+def _layer(config: Config, size: Sizes, *, window_tok: int | None) -> Layer:
+    biased = config.flag("attention_bias", default=False)
+    mixer = blocks.gqa(size.heads, size.heads, head_dim=size.head_dim, window_tok=window_tok)
+    attention = blocks.attention(size.hidden, mixer, qkv_bias=biased, out_bias=biased)
+    ffn = blocks.dense(size.hidden, size.width, bias=config.flag("mlp_bias", default=False))
+    norms = blocks.norm(size.hidden, bias=config.flag("norm_bias", default=False)) * 2
+    return Layer(weights=(*norms, *attention.weights, *ffn.weights), mixer=mixer, ffn=ffn.ffn)

@@ -10,7 +10,7 @@ import numpy as np
 from lab.leave_out import DIMENSIONS, LeftOut, source_groups
 from rigright.cost.bands import figure_of
 from rigright.cost.known import CHIP, CLASS, KIN, NOTHING, TRAVELLED, engine_level
-from rigright.facts.classes import kin_of
+from rigright.facts.chips import kin_of
 
 _NAMES = ("source", "chip", "model", "class", "engine", "kind")
 NAMELESS = "-"

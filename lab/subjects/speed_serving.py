@@ -16,7 +16,7 @@ from rigright.base.tables import Row
 from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
-from rigright.facts.classes import ChipClass
+from rigright.facts.chips import ChipClass
 from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.scores import source_name

@@ -13,8 +13,7 @@ from drawn_questions import BUDGETS, THOROUGH, Asked, bounded, market, seeds, so
 from rigright.base.errors import AskError
 from rigright.choice.ways import quality_class
 from rigright.choice.work import work_of
-from rigright.facts.formats import find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import Node
 from rigright.search.choose import NEAR
 from rigright.search.find import find

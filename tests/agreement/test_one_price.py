@@ -21,7 +21,7 @@ from rigright.demand import PlanWish
 from rigright.faces.cli.main import main
 from rigright.facts.chips import chips
 from rigright.facts.nodes import find_node
-from rigright.facts.orders import orders, read_line
+from rigright.facts.prices import orders, read_line
 from rigright.facts.units import sold_count
 from rigright.money.lifetime import MONTHS_PER_YEAR
 from rigright.money.tariff import HOURS_PER_YEAR

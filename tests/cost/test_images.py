@@ -20,7 +20,7 @@ from rigright.cost.images.rates import ImageRates, ImageRun, cpu_place, image_ra
 from rigright.cost.images.work import ImageWork, work_of_counts
 from rigright.facts.chips import by_id, chips
 from rigright.facts.corrections import corrections
-from rigright.facts.cpu_rates import find_cpu
+from rigright.facts.cpus import find_cpu
 from rigright.predict.samples import batch_time, network_rates
 from rigright.terms.fitted import fitted
 from rigright.terms.samples import work_of_arch

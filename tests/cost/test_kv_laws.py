@@ -13,7 +13,7 @@ from rigright.cost.memory_kv import entries, entry_bytes, lanes, state_bytes, to
 from rigright.cost.memory_pages import Ask, held
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
-from rigright.facts.kv_formats import find_kv_format, kv_formats
+from rigright.facts.formats import find_kv_format, kv_formats
 
 GQA = Mixer(kind=Mix.FULL, heads=32, kv_heads=8, key_dim=128, value_dim=128)
 MLA = Mixer(kind=Mix.LATENT, heads=32, kv_heads=32, key_dim=192, value_dim=128, latent_dim=576)

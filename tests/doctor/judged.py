@@ -10,9 +10,8 @@ from rigright.doctor.binding.judge import judge
 from rigright.doctor.binding.judgement import conclude, tick_of, watched
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.happened import is_before_boot
+from rigright.facts.faults import slowdowns, xids
 from rigright.facts.monitoring import alerts
-from rigright.facts.slowdowns import slowdowns
-from rigright.facts.xids import xids
 from rigright.report.pages import diagnose, doctor, upgrade
 from rigright.verbs.diagnosed import BottleneckReport
 from rigright.verbs.fleet.health import sure_faults

@@ -14,7 +14,7 @@ from rigright.base.tables import DATA
 from rigright.base.words import CHINESE, placeholders, tell
 from rigright.doctor import xid_asked
 from rigright.doctor.advice import SHARED, advise, advised_step, subject_of
-from rigright.facts.xids import xids
+from rigright.facts.faults import xids
 
 FOLDER = DATA / "advice"
 SUBJECTS = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != SHARED)

@@ -13,7 +13,7 @@ from rigright.base.units import MIB, show_measured
 from rigright.doctor.binding.judge import judge
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.held import held_all
-from rigright.facts.bench_expected import expectations, expected
+from rigright.facts.bench import expectations, expected
 from rigright.machine.bench import fio, storage
 from rigright.machine.bench.ask import BenchRequest
 from rigright.machine.bench.burn_logs import TITLES

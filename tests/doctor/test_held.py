@@ -12,8 +12,7 @@ from advised import filled
 from rigright.doctor.examine import case_of, checks
 from rigright.doctor.held import held, held_all
 from rigright.doctor.laws import _LAWS, stated
-from rigright.facts.bench import references
-from rigright.facts.bench_expected import expectations, expected
+from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id
 from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result

@@ -14,8 +14,8 @@ from rigright.doctor.examine import case_of, checks
 from rigright.doctor.held import held, held_all, wrong_values
 from rigright.doctor.laws import FILLED_BY_TCP_BYTES_PER_S, stated
 from rigright.doctor.record import Finding, Fine, NotSeen
-from rigright.facts.bench_expected import expectations
-from rigright.facts.links import pcie_bytes_per_s
+from rigright.facts.bench import expectations
+from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.host import Cpu, Disk, Memory, MemoryModule, Mount, Path, Port

@@ -15,7 +15,7 @@ from rigright.doctor.binding.judge import judge
 from rigright.doctor.binding.judgement import conclude, tick_of, watched
 from rigright.doctor.examine import case_of, examine
 from rigright.faces.cli.main import main
-from rigright.facts.xids import xids
+from rigright.facts.faults import xids
 from rigright.machine.host import Sensor
 from rigright.machine.stored import plain
 from rigright.verbs.diagnose import in_file

@@ -18,8 +18,8 @@ from rigright.base.words import CHINESE, sentences, tell
 from rigright.doctor.binding.causes import causes
 from rigright.doctor.examine import case_of, chosen, examine
 from rigright.faces.cli.main import verb_parser
+from rigright.facts.faults import xids
 from rigright.facts.monitoring import alerts
-from rigright.facts.xids import xids
 from rigright.machine.record import Machine
 from rigright.verbs.clock import today
 from rigright.verbs.upgrade.standing import standing_of

@@ -10,7 +10,7 @@ from boxes import NOW_S, UP_S, eight, finding, findings, xid
 from advised import filled
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import NotSeen
-from rigright.facts.xids import xids
+from rigright.facts.faults import xids
 from rigright.machine.opened import open_machine
 from rigright.machine.record import Machine
 from rigright.machine.running.log_lines import events_of

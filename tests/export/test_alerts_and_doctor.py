@@ -16,10 +16,8 @@ from debian import needs
 from rigright.doctor.binding.judgement import tick_of
 from rigright.doctor.examine import case_of, examine
 from rigright.export.targets import alerts as rules
-from rigright.facts.judged import nvlink_errors
+from rigright.facts.faults import nvlink_errors, repeated, slowdowns, xids
 from rigright.facts.monitoring import alerts
-from rigright.facts.slowdowns import slowdowns
-from rigright.facts.xids import repeated, xids
 from rigright.machine.device import DirectLink
 from rigright.machine.exporter.page import Pages
 from rigright.machine.exporter.tally import MetricsTally, WatchSettings

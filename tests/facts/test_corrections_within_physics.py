@@ -12,11 +12,9 @@ from rigright.cost.bands import FIGURES, LEVELS, deviation
 from rigright.cost.known import NEVER, NOTHING, Known
 from rigright.cost.training_time_rates import SAME
 from rigright.demand import Training
-from rigright.facts.chips import by_id, chips
-from rigright.facts.classes import classes
+from rigright.facts.chips import by_id, chips, classes
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import engines, find_engine
-from rigright.facts.running import how_runs
+from rigright.facts.engines import engines, find_engine, how_runs
 from rigright.terms.speed import rates_of
 from rigright.terms.training import set_up, training_rates
 

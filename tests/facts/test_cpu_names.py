@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rigright.facts.cpu_names import cpu_named
-from rigright.facts.cpus import cpus
+from rigright.facts.cpus import cpu_named, cpus
 
 
 @pytest.mark.parametrize("cpu", cpus(), ids=lambda cpu: cpu.id)

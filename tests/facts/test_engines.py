@@ -6,8 +6,7 @@ from rigright.base.errors import RigError
 from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import at_date, engines, find_engine
-from rigright.facts.formats import find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_format, find_kv_format
 
 
 @pytest.mark.parametrize(

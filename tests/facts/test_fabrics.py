@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rigright.base.errors import AskError
 from rigright.base.units import GIGA, TERA
 from rigright.facts.chips import by_id, chips
-from rigright.facts.cpu_rates import cpu_rates, find_cpu
+from rigright.facts.cpus import cpu_rates, find_cpu
 from rigright.facts.fabrics import fabric_of, find_network, networks, wiring_of
 
 chip_ids = st.sampled_from(sorted(by_id()))

@@ -11,13 +11,11 @@ from rigright.base.money import currencies
 from rigright.base.tables import DATA, raw_rows
 from rigright.base.units import GIB, GIGA
 from rigright.facts.bench import references
-from rigright.facts.chips import by_id, production
+from rigright.facts.chips import by_id, features, features_of, production
 from rigright.facts.clouds import find_instance, offers, providers_of
 from rigright.facts.cpus import cpus
-from rigright.facts.features import features, features_of
-from rigright.facts.part_prices import all_part_prices, hosts
-from rigright.facts.platforms import platforms
-from rigright.facts.prices import STALE_DAYS, dated, is_stale, newest_prices, prices
+from rigright.facts.parts import platforms
+from rigright.facts.prices import STALE_DAYS, all_part_prices, dated, hosts, is_stale, newest_prices, prices
 from rigright.money.prices import part_usd
 
 GREW = {"prices.csv", "clouds.csv", "features.csv"}  # newer rows beside the starting ones

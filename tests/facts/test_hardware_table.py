@@ -18,14 +18,10 @@ from rigright.doctor import laws
 from rigright.doctor.examine import checks
 from rigright.doctor.held import held
 from rigright.doctor.record import Case
-from rigright.facts.bench import references
-from rigright.facts.bench_expected import expectations, expected
-from rigright.facts.chips import by_id, chips
-from rigright.facts.cpu_names import cpu_named
-from rigright.facts.cpus import cpus
-from rigright.facts.features import features
-from rigright.facts.link_counts import link_count
-from rigright.facts.links import pcie_bytes_per_s, pcie_raw_bytes_per_s
+from rigright.facts.bench import expectations, expected, references
+from rigright.facts.chips import by_id, chips, features
+from rigright.facts.cpus import cpu_named, cpus
+from rigright.facts.fabrics import link_count, pcie_bytes_per_s, pcie_raw_bytes_per_s
 from rigright.facts.parts import parts
 from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result

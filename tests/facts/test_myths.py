@@ -23,9 +23,9 @@ from rigright.facts.chips import by_id, chips
 from rigright.facts.clouds import find_instance
 from rigright.facts.cpus import cpus
 from rigright.facts.engines import find_engine
-from rigright.facts.links import pcie_bytes_per_s, pcie_raw_bytes_per_s
+from rigright.facts.fabrics import pcie_bytes_per_s, pcie_raw_bytes_per_s
 from rigright.facts.myths import Figure, find_myth, myths
-from rigright.facts.platforms import platforms
+from rigright.facts.parts import platforms
 from rigright.facts.software import tensorflow_releases, torch_builds, version_of
 from rigright.terms.stored import weights_bytes
 from rigright.terms.training import set_up

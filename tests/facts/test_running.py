@@ -6,9 +6,8 @@ import pytest
 
 from processors import processors
 from rigright.facts.chips import by_id, chips
-from rigright.facts.engines import engines
+from rigright.facts.engines import engines, engines_of, how_runs, runnings
 from rigright.facts.formats import find_format
-from rigright.facts.running import engines_of, how_runs, runnings
 
 KNOWN = [
     ("vllm", "fp8", "h100-sxm5-80gb", "native"),

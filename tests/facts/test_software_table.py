@@ -24,16 +24,18 @@ from rigright.facts.drivers import (
     newest_branch,
     packages_for,
 )
-from rigright.facts.engine_needs import engine_needs, pythons_of, torch_indexes
 from rigright.facts.engines import engines
 from rigright.facts.myths import find_myth, myths
 from rigright.facts.software import (
     cuda_releases,
     driver_for,
     driver_of_chip,
+    engine_needs,
+    pythons_of,
     runs_cuda,
     tensorflow_releases,
     torch_builds,
+    torch_indexes,
     version_of,
 )
 from rigright.verbs.setup.choice import find_name

@@ -17,15 +17,12 @@ from rigright.arch.image_kinds import kind_of
 from rigright.arch.sources.painters import painter
 from rigright.base.tables import DATA, raw_rows, read_toml
 from rigright.base.units import GIGA
-from rigright.facts.chips import by_id, chips
-from rigright.facts.classes import classes
-from rigright.facts.cpu_rates import cpu_rates
-from rigright.facts.cpus import CHANNEL_BYTES, cpus
-from rigright.facts.engines import engines
+from rigright.facts.chips import by_id, chips, classes
+from rigright.facts.cpus import CHANNEL_BYTES, cpu_rates, cpus
+from rigright.facts.engines import engines, engines_of, how_runs, runnings
 from rigright.facts.fabrics import fabric_of, networks, wiring_of, wirings
 from rigright.facts.formats import find_format
 from rigright.facts.prices import dated
-from rigright.facts.running import engines_of, how_runs, runnings
 
 TODAY = date(2026, 11, 30)
 SOURCED = ("networks", "chip_wiring", "fabrics", "engine_runs", "cpus_benched", "cpu_vectors",

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from rigright.base.words import CHINESE, tell
 from rigright.facts.chips import by_id, chips
-from rigright.facts.engines import engines
+from rigright.facts.engines import engines, engines_of, how_runs, runnings, unrun
 from rigright.facts.formats import formats
-from rigright.facts.running import engines_of, how_runs, runnings, unrun
 from spoken import values
 
 known = st.sampled_from(sorted({row.engine for row in runnings()}))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_other_vendors import amd_tree
 
-from rigright.facts.slowdowns import slowdowns
+from rigright.facts.faults import slowdowns
 from rigright.machine.amd.metrics import slowed_by
 from rigright.machine.sampling.drm import DrmReader
 from rigright.machine.vendors import amd

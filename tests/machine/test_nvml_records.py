@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import scenes
 from fake_driver import built, driver_env, driver_table
 from rigright.base.tables import DATA, raw_rows
-from rigright.facts.slowdowns import slowdowns
+from rigright.facts.faults import slowdowns
 from rigright.machine.device import Device, Slice
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.links import links_of, paths_of

@@ -171,7 +171,7 @@ def test_the_row_that_the_manual_shows_is_taken(tmp_path):
         plugin, patch = put
         patch.setattr(plugins, "plugins", lambda _: (plugin,))
         row = read("chips.csv")[-1]
-    assert (row["name"], row["sources"]) == (
+    assert (row.name, row.sources) == (
         "Acme X1",
         "plugin acme-rig 1.2: data sheet of Acme, March 2026",
     )
@@ -229,12 +229,8 @@ BROKEN_FACTS = {
 
 
 READS = {
-    "chips.csv": {
-        "readers": chips._READERS,
-        "required": chips._REQUIRED,
-        "unique": ("id", "name", "pci_ids"),
-    },
-    "prices.csv": {"readers": prices._READERS, "required": ("chip", "source"), "chips": chips.by_id},
+    "chips.csv": {"kind": chips.Chip, "unique": ("id", "name", "pci_ids")},
+    "prices.csv": {"kind": prices.Price, "chips": chips.by_id},
 }
 
 

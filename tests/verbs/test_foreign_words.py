@@ -12,8 +12,7 @@ from examples import few
 from rigright.arch.sources.copies import copied
 from rigright.facts.engines import find_engine
 from rigright.facts.find import find_chip
-from rigright.facts.formats import find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.door import enter

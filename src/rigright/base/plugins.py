@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container
 from contextlib import redirect_stdout, suppress
 from functools import cache, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rigright.base.errors import DataError, MissingError, RigError
-from rigright.base.record import dataclass
-from rigright.base.tables import DATA, CellReader, Row, raw_rows, read_all, read_rows
+from rigright.base.loader import Readers, records
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 
 FACTS, TARGETS, CHECKS = "rigright.facts", "rigright.targets", "rigright.checks"
@@ -135,53 +135,51 @@ def file_of(plugin: Plugin, name: str) -> Path | None:
 
 def read_facts(
     table: str,
-    readers: Mapping[str, CellReader],
+    kind: type[T],
     *,
-    required: tuple[str, ...] = (),
+    read: Readers | None = None,
     unique: tuple[str, ...] = (),
     chips: Callable[[], Container[str]] | None = None,
-) -> list[Row]:
-    """Read one of our tables, and behind it the rows that plugins add.
+) -> tuple[T, ...]:
+    """The records of one of our tables, and behind them those that plugins add.
 
-    No row may have what another has in the `unique` columns, nor name a chip that is none of `chips`.
+    None may have what another has in the `unique` fields, nor name a chip that is none of `chips`.
     """
-    rows = read_rows(DATA / table, readers, required=required)
+    every = records(table, kind, read=read)
     for plugin in plugins(FACTS):
         try:
-            found = list(_added(plugin, table, readers=readers, required=required))
-            for column in unique:
-                known = {word for row in rows for word in _words(row, column)}
-                taken = next((word for row in found for word in _words(row, column) if word in known), None)
+            path = file_of(plugin, table)
+            found = () if path is None else records(path, kind, read=read)
+            for field in unique:
+                known = {word for one in every for word in _words(one, field)}
+                taken = next((word for one in found for word in _words(one, field) if word in known), None)
                 if taken is not None:
                     raise DataError(
-                        say('{file}: {column} "{cell}" already exists', file=table, column=column, cell=taken)
+                        say('{file}: {column} "{cell}" already exists', file=table, column=field, cell=taken)
                     )
-            unknown = next((row["chip"] for row in found if chips and row["chip"] not in chips()), None)
+            named = (str(getattr(one, "chip", "")) for one in found if chips)
+            unknown = next((chip for chip in named if chips and chip not in chips()), None)
             if unknown is not None:
                 raise DataError(say('{file}: no chip is called "{cell}"', file=table, cell=unknown))
         except RigError as error:
             leave_out(plugin, say("its facts are"), why=error.sentence)
         else:
-            rows += found
-            _ADDED.update((str(row.get("id") or row.get("instance") or ""), str(plugin)) for row in found)
-    return rows
+            every += tuple(_marked(one, plugin) for one in found)
+            for one in found:
+                _ADDED[str(getattr(one, "id", "") or getattr(one, "instance", ""))] = str(plugin)
+    return every
 
 
-def _words(row: Row, column: str) -> list[str]:
-    """What a cell holds that no other row may have: a name, or each of several ids."""
-    cell = row[column] or ()
-    return [one.casefold() for one in ([cell] if isinstance(cell, str) else cell)]
+def _words(record: object, field: str) -> list[str]:
+    """What a field holds that no other record may have: a name, or each of several ids."""
+    held = getattr(record, field)
+    return [one.casefold() for one in ([held] if isinstance(held, str) else held)]
 
 
-def _added(
-    plugin: Plugin, table: str, *, readers: Mapping[str, CellReader], required: tuple[str, ...]
-) -> Iterator[Row]:
-    """The rows of a plugin, whose source names it; columns that may be empty may be left out."""
-    path = file_of(plugin, table)
-    if path is not None:
-        source = "sources" if "sources" in readers else "source"
-        for row in read_all(path, raw_rows(path, required=required), readers=readers, required=required):
-            yield row | {source: f"{ADDED}{plugin}: {row[source]}"}
+def _marked(record: T, plugin: Plugin) -> T:
+    """The same, whose source names the plugin."""
+    source = "sources" if hasattr(record, "sources") else "source"
+    return replace(record, **{source: f"{ADDED}{plugin}: {getattr(record, source)}"})
 
 
 def adds(name: str, plugin: Plugin) -> None:

@@ -8,14 +8,15 @@ start. Here a class gets functions that look its fields up. The standard one sti
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
 
-__all__ = ["dataclass", "kept", "replace"]
+__all__ = ["columned", "dataclass", "defaults", "kept", "replace"]
 
 R = TypeVar("R")
 P = ParamSpec("P")
@@ -74,6 +75,20 @@ def replace(record: T, /, **changes: Any) -> T:
     return cast("T", copy(**changes))
 
 
+def columned(kind: type[T], columns: Mapping[str, Iterable[object]], *, count: int) -> tuple[T, ...]:
+    """So many records at once, from the values of each of their fields."""
+    made = tuple(object.__new__(kind) for _ in range(count))
+    for name, values in columns.items():
+        deque(map(getattr(kind, name).__set__, made, values), maxlen=0)
+    return made
+
+
+def defaults(kind: type) -> Mapping[str, object]:
+    """The values of fields of a record that are not given; made anew each time where each has its own."""
+    values, makers = _defaults(vars(kind)["_given"])
+    return values | {name: make() for name, make in makers.items()}
+
+
 def _record(
     *, frozen: bool, slots: bool, kw_only: bool = False, order: bool = False
 ) -> Callable[[type], type]:
@@ -112,6 +127,7 @@ def _record(
             "__qualname__": plain.__qualname__,
             "__slots__": names,
             "__match_args__": () if kw_only else names,
+            "_given": given,
             "__dataclass_fields__": _Asked(lambda: standard(init=False).__dataclass_fields__),
             "__signature__": _Asked(signature),
             "__init__": _init(names, given, compiled=compiled, at_once="__post_init__" in space),

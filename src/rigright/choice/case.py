@@ -16,11 +16,10 @@ from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
-from rigright.facts.engines import Engine, find_engine
+from rigright.facts.engines import Engine, engines_of, find_engine, unrun
+from rigright.facts.formats import find_kv_format
 from rigright.facts.hosts import Host
-from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, Node
-from rigright.facts.running import engines_of, unrun
 from rigright.terms.memory import device_of
 from rigright.terms.stored import weigh
 
@@ -169,7 +168,7 @@ def taken_for_bf16(case: Case, asked: str | None) -> tuple[Sentence, ...]:
     """That weights asked for in bf16 are run in fp16, on chips without bf16."""
     if asked is None or case.serving.weights != "fp16" or format_of(asked, engine=case.engine) != "bf16":
         return ()
-    from rigright.facts.features import features_of
+    from rigright.facts.chips import features_of
 
     known = {card.chip.name: features_of(card.chip.isa) for card in case.cards}
     lacking = [name for name, found in known.items() if found is not None and found.bf16.startswith("n")]

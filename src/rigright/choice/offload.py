@@ -19,8 +19,8 @@ from rigright.cost.speed.work import InRam
 from rigright.cost.weights import on_cards
 from rigright.demand import Layout, Offload, Serving, ServingWish
 from rigright.facts.engines import Engine, find_engine
+from rigright.facts.formats import find_kv_format
 from rigright.facts.hosts import Host, host_chip
-from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card
 from rigright.terms.memory import device_of, started
 from rigright.terms.stored import weigh

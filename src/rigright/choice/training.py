@@ -18,7 +18,7 @@ from rigright.cost.training_setup import mixed_of
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
-from rigright.facts.running import how_runs
+from rigright.facts.engines import how_runs
 from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
 
 TRIED = ("full", "lora", "qlora")  # methods, where nobody names one

@@ -14,10 +14,8 @@ from rigright.choice.work import RACK, is_home
 from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.chips import Chip
-from rigright.facts.engines import Engine, engines, find_engine
-from rigright.facts.formats import find_format, mixes
-from rigright.facts.kv_formats import find_kv_format
-from rigright.facts.running import NATIVE, how_runs
+from rigright.facts.engines import NATIVE, Engine, engines, find_engine, how_runs
+from rigright.facts.formats import find_format, find_kv_format, mixes
 
 GGUF = "gguf:"
 HOME = "home"  # a place of engines.toml: one person, or a few

@@ -12,7 +12,7 @@ from rigright.cost.links import Wire
 from rigright.cost.training_setup import Setup
 from rigright.demand import Numbers, Training
 from rigright.facts.chips import Chip
-from rigright.facts.links import pcie_bytes_per_s
+from rigright.facts.fabrics import pcie_bytes_per_s
 
 SUBJECT = "speed_training"
 PLAIN = "16bit"

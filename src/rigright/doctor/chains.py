@@ -13,7 +13,7 @@ from rigright.doctor.happened import when
 from rigright.doctor.log_lines import LINE_CHARS
 from rigright.doctor.record import Case, Checked, Evidence, Finding, Verdict
 from rigright.doctor.xid_asked import AFTER
-from rigright.facts.xids import xids
+from rigright.facts.faults import xids
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 

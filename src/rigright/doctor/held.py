@@ -16,8 +16,7 @@ from typing import Literal
 from rigright.base.words import Sentence, say
 from rigright.doctor.laws import cards_of, disk_of, stated
 from rigright.doctor.record import Case
-from rigright.facts.bench import Reference, references
-from rigright.facts.bench_expected import Expectation, expected, size_mib_of
+from rigright.facts.bench import Expectation, Reference, expected, references, size_mib_of
 from rigright.machine.bench.record import Result
 
 Verdict = Literal["expected", "behind", "slow", "wrong", "unknown"]

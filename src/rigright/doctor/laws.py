@@ -9,11 +9,8 @@ from rigright.base.errors import RigError
 from rigright.base.units import GIGA, MEGA
 from rigright.doctor.record import Case
 from rigright.facts.chips import Chip
-from rigright.facts.cpu_names import cpu_named
-from rigright.facts.cpu_rates import find_cpu
-from rigright.facts.cpus import CHANNEL_BYTES
-from rigright.facts.fabrics import fabric_of
-from rigright.facts.links import pcie_bytes_per_s
+from rigright.facts.cpus import CHANNEL_BYTES, cpu_named, find_cpu
+from rigright.facts.fabrics import fabric_of, pcie_bytes_per_s
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.host import Disk

@@ -7,8 +7,7 @@ import re
 from rigright.doctor.advice import advised_step
 from rigright.doctor.record import Case, Step
 from rigright.doctor.stack import capabilities, driver, numbers
-from rigright.facts.engine_needs import torch_indexes
-from rigright.facts.software import Capability, TorchBuild, torch_builds, torch_for, written
+from rigright.facts.software import Capability, TorchBuild, torch_builds, torch_for, torch_indexes, written
 from rigright.machine.system import Framework, Python
 
 _ARCH = re.compile(r"(sm|compute)_(\d{1,2})(\d)[af]?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rigright.facts.xids import Xid
+from rigright.facts.faults import Xid
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 

@@ -6,7 +6,7 @@ from rigright.doctor.advice import SHARED, advised_step, subject_of
 from rigright.doctor.gpus import device_at, reset_at
 from rigright.doctor.happened import done_by_boot, is_before_boot
 from rigright.doctor.record import Case, Step
-from rigright.facts.xids import Xid
+from rigright.facts.faults import Xid
 from rigright.machine.device import Device
 from rigright.machine.system import Event
 

@@ -1,20 +1,59 @@
-"""Chips: every accelerator we know, as frozen records in SI units and bytes."""
+"""Chips: every accelerator we know, and what their architectures can do."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
+from rigright.base.loader import records
 from rigright.base.plugins import ADDED, read_facts
-from rigright.base.record import dataclass
-from rigright.base.tables import DATA, Row, read_rows, scaled, text, whole, yes
-from rigright.base.tables import number as figure
-from rigright.base.units import GIB, GIGA, KILO, MIB, TERA
-from rigright.facts.classes import ChipClass, class_of
+from rigright.base.record import dataclass, replace
 
-_MILLI = 1 / KILO
+UNKNOWN = 0.0  # of a size that the table does not hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipClass:
+    """Chips alike; an empty cell of the table fits all."""
+
+    vendor: str | None
+    architecture: str | None
+    segment: str | None
+    id: Annotated[str, "class"]
+    kin: str  # the wider class it belongs to
+
+
+UNCLASSED = ChipClass(vendor=None, architecture=None, segment=None, id="other", kin="other")
+
+
+@cache
+def classes() -> tuple[ChipClass, ...]:
+    """Every class, in the order they are tried."""
+    return records("chip_classes.csv", ChipClass)
+
+
+@cache
+def class_of(vendor: str, architecture: str, *, segment: str) -> ChipClass:
+    """The first class such chips are of; the last holds all."""
+    return next(
+        one
+        for one in classes()
+        if one.vendor in {None, vendor}
+        and one.architecture in {None, architecture}
+        and one.segment in {None, segment}
+    )
+
+
+def kin_of(name: str) -> str:
+    """The kin of a class, by its name; a class that no table knows is its own."""
+    return _kins().get(name, name)
+
+
+@cache
+def _kins() -> Mapping[str, str]:
+    return {one.id: one.kin for one in reversed(classes())}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +75,21 @@ class Chip:
     vendor: str
     segment: str  # "consumer", "workstation", "datacenter", "embedded", "soc"
     architecture: str
-    kind: ChipClass  # chips that reach as much of what is stated
+    kind: ChipClass = UNCLASSED  # chips that reach as much of what is stated
     launch: str  # "2022-10"
     isa: str | None  # compute capability "9.0", or "gfx942", or "metal"
     mem_bytes: float  # as advertised: "80 GB" of a card is 80 GiB
-    mem_options_bytes: tuple[float, ...]  # sizes a shared-memory machine is sold with
-    mem_usable_bytes: float  # what the driver reports as total
-    mem_program_bytes: float  # what a program is handed: the driver's total without its own reserve
-    mem_estimated: bool  # the two above are taken from comparable chips, not seen
-    mem_source: str
+    mem_options_bytes: tuple[float, ...] = ()  # sizes a shared-memory machine is sold with
+    mem_usable_bytes: Annotated[float, "mem_driver_mib"] = UNKNOWN  # what the driver reports as total
+    mem_program_bytes: float = UNKNOWN  # what a program is handed: the driver's total without its own reserve
+    mem_estimated: bool = False  # the two above are taken from comparable chips, not seen
+    mem_source: str = ""
     mem_confidence: str  # of the two above: "high" both seen, "med" one seen, "low" recalled or estimated
     mem_type: str
     bus_bits: int | None
     mem_bytes_per_s: float
     ecc: bool
-    unified_memory: bool  # CPU and GPU share it
+    unified_memory: Annotated[bool, "unified"]  # CPU and GPU share it
     devices: int  # how many devices a driver shows for one chip (MI250X: 2, half the memory each)
     fp32_flops_per_s: float | None
     fp16_flops_per_s: float | None  # fastest fp16 rate: GeForce reaches it only when accumulating in fp16
@@ -69,7 +108,7 @@ class Chip:
     tensor_core_gen: int | None
     link: str | None  # the direct link between chips, as named by the vendor
     link_both_ways_bytes_per_s: float | None  # vendors' figure: all links, both directions added
-    link_one_way_bytes_per_s: float | None  # what one direction carries: half of it
+    link_one_way_bytes_per_s: float | None = None  # what one direction carries: half of it
     link_max_chips: int | None  # how many chips one link domain holds
     pcie_gen: int | None
     pcie_lanes: int | None
@@ -78,16 +117,18 @@ class Chip:
     length_m: float | None
     power_connectors: str | None
     tdp_w: float | None
-    ended: str | None  # "2024-11": made no more since, and so bought only used; None: in production
-    offered: bool  # False: no shop or cloud of our tables sells it, so it is planned with only where named
+    ended: str | None = None  # "2024-11": made no more since, and so bought only used; None: in production
+    offered: bool = (
+        True  # False: no shop or cloud of our tables sells it, so it is planned with only where named
+    )
     msrp_usd: float | None
     msrp_source: str | None
-    pci_ids: tuple[str, ...]  # "10de:2330"
+    pci_ids: tuple[str, ...] = ()  # "10de:2330"
     pci_source: str | None  # where the ids were seen, or that they are recalled
     sources: str
     as_of: str
     confidence: str  # "high", "med", "low"
-    notes: str
+    notes: str = ""
     cabling: Cabling | None = None  # of a machine somebody named; the table knows none
 
     @property
@@ -133,75 +174,10 @@ class Chip:
         return merged
 
 
-_COLUMNS = {
-    "id": ("id", text),
-    "name": ("name", text),
-    "vendor": ("vendor", text),
-    "segment": ("segment", text),
-    "architecture": ("architecture", text),
-    "launch": ("launch", text),
-    "isa": ("isa", text),
-    "mem_gib": ("mem_bytes", scaled(GIB)),
-    "mem_options_gib": ("mem_options_bytes", lambda cell: tuple(float(size) * GIB for size in cell.split())),
-    "mem_driver_mib": ("mem_usable_bytes", scaled(MIB)),
-    "mem_program_gib": ("mem_program_bytes", scaled(GIB)),
-    "mem_source": ("mem_source", text),
-    "mem_confidence": ("mem_confidence", text),
-    "mem_type": ("mem_type", text),
-    "bus_bits": ("bus_bits", whole),
-    "mem_gb_per_s": ("mem_bytes_per_s", scaled(GIGA)),
-    "ecc": ("ecc", yes),
-    "unified": ("unified_memory", yes),
-    "devices": ("devices", whole),
-    "fp32_tflops": ("fp32_flops_per_s", scaled(TERA)),
-    "fp16_tflops": ("fp16_flops_per_s", scaled(TERA)),
-    "fp16_acc32_tflops": ("fp16_acc32_flops_per_s", scaled(TERA)),
-    "bf16_tflops": ("bf16_flops_per_s", scaled(TERA)),
-    "tf32_tflops": ("tf32_flops_per_s", scaled(TERA)),
-    "fp8_tflops": ("fp8_flops_per_s", scaled(TERA)),
-    "fp8_acc32_tflops": ("fp8_acc32_flops_per_s", scaled(TERA)),
-    "fp4_tflops": ("fp4_flops_per_s", scaled(TERA)),
-    "int8_tops": ("int8_ops_per_s", scaled(TERA)),
-    "sparsity": ("sparsity", yes),
-    "l2_mib": ("l2_bytes", scaled(MIB)),
-    "last_cache_mib": ("last_cache_bytes", scaled(MIB)),
-    "sms": ("sms", whole),
-    "cores": ("cores", whole),
-    "tensor_core_gen": ("tensor_core_gen", whole),
-    "link": ("link", text),
-    "link_both_ways_gb_per_s": ("link_both_ways_bytes_per_s", scaled(GIGA)),
-    "link_max_chips": ("link_max_chips", whole),
-    "pcie_gen": ("pcie_gen", whole),
-    "pcie_lanes": ("pcie_lanes", whole),
-    "form": ("form", text),
-    "slots": ("slots", figure),
-    "length_mm": ("length_m", scaled(_MILLI)),
-    "power_connectors": ("power_connectors", text),
-    "tdp_w": ("tdp_w", figure),
-    "offered": ("offered", yes),
-    "msrp_usd": ("msrp_usd", figure),
-    "msrp_source": ("msrp_source", text),
-    "pci_ids": ("pci_ids", lambda cell: tuple(cell.split())),
-    "pci_source": ("pci_source", text),
-    "sources": ("sources", text),
-    "as_of": ("as_of", text),
-    "confidence": ("confidence", text),
-    "notes": ("notes", text),
-}
-_FIELDS = tuple(field for field, _ in _COLUMNS.values())
-_READERS = {column: reader for column, (_, reader) in _COLUMNS.items()}
-_REQUIRED = (
-    *("id", "name", "vendor", "segment", "architecture", "launch", "mem_gib", "mem_type", "mem_gb_per_s"),
-    *("ecc", "unified", "devices", "sparsity", "form", "sources", "as_of", "confidence"),
-    "mem_confidence",
-)
-
-
 @cache
 def chips() -> tuple[Chip, ...]:
     """Every chip of the table, in its order."""
-    rows = read_facts("chips.csv", _READERS, required=_REQUIRED, unique=("id", "name", "pci_ids"))
-    return tuple(_chip(row) for row in rows)
+    return tuple(map(_whole, read_facts("chips.csv", Chip, unique=("id", "name", "pci_ids"))))
 
 
 @cache
@@ -224,33 +200,26 @@ class Production:
 @cache
 def production() -> dict[str, Production]:
     """The state of every chip, under its id."""
-    readers = {"chip": text, "ended": text, "as_of": text, "source": text, "confidence": text}
-    rows = read_facts("chip_production.csv", readers, required=("chip", "as_of", "source", "confidence"))
-    return {row["chip"]: Production(**row) for row in rows}
+    return {one.chip: one for one in read_facts("chip_production.csv", Production)}
 
 
-def _chip(row: Row) -> Chip:
-    fields = dict(zip(_FIELDS, row.values(), strict=True))
-    share = memory_share(fields["vendor"], fields["segment"], mem_bytes=fields["mem_bytes"])
-    seen = fields["mem_program_bytes"] is not None
-    fields["mem_usable_bytes"] = fields["mem_usable_bytes"] or fields["mem_bytes"] * share.driver
-    fields["mem_program_bytes"] = fields["mem_program_bytes"] or fields["mem_bytes"] * share.program
-    both_ways = fields["link_both_ways_bytes_per_s"]
-    made = production().get(fields["id"])
-    return Chip(
-        **fields
-        | {
-            "kind": class_of(fields["vendor"], fields["architecture"], segment=fields["segment"]),
-            "mem_options_bytes": fields["mem_options_bytes"] or (),
-            "mem_estimated": not seen,
-            "mem_source": fields["mem_source"] or share.why,
-            "link_one_way_bytes_per_s": both_ways / 2 if both_ways else None,
-            "pci_ids": fields["pci_ids"] or (),
-            "ended": None if made is None else made.ended,
-            "offered": fields["offered"] is not False,
-            "notes": fields["notes"] or "",
+def _whole(chip: Chip) -> Chip:
+    """A chip with what its row leaves to others: its class, shares of memory, whether it is made."""
+    made = production().get(chip.id)
+    known: dict[str, Any] = {"kind": class_of(chip.vendor, chip.architecture, segment=chip.segment)}
+    if made is not None:
+        known["ended"] = made.ended
+    if chip.link_both_ways_bytes_per_s:
+        known["link_one_way_bytes_per_s"] = chip.link_both_ways_bytes_per_s / 2
+    if not (chip.mem_usable_bytes and chip.mem_program_bytes and chip.mem_source):
+        share = memory_share(chip.vendor, chip.segment, mem_bytes=chip.mem_bytes)
+        known |= {
+            "mem_usable_bytes": chip.mem_usable_bytes or chip.mem_bytes * share.driver,
+            "mem_program_bytes": chip.mem_program_bytes or chip.mem_bytes * share.program,
+            "mem_estimated": not chip.mem_program_bytes,
+            "mem_source": chip.mem_source or share.why,
         }
-    )
+    return replace(chip, **known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,26 +229,14 @@ class MemoryShare:
     vendor: str | None
     segment: str | None
     max_bytes: float | None
-    driver: float
-    program: float
+    driver: Annotated[float, "driver_share"]
+    program: Annotated[float, "program_share"]
     why: str
 
 
 @cache
 def _memory_shares() -> tuple[MemoryShare, ...]:
-    readers = {
-        "vendor": text,
-        "segment": text,
-        "max_gib": scaled(GIB),
-        "driver_share": figure,
-        "program_share": figure,
-        "why": text,
-    }
-    names = {"max_gib": "max_bytes", "driver_share": "driver", "program_share": "program"}
-    rows = read_rows(DATA / "chip_memory.csv", readers, required=("driver_share", "program_share", "why"))
-    return tuple(
-        MemoryShare(**{names.get(column, column): row[column] for column in readers}) for row in rows
-    )
+    return records("chip_memory.csv", MemoryShare)
 
 
 def memory_share(vendor: str, segment: str, *, mem_bytes: float) -> MemoryShare:
@@ -299,3 +256,44 @@ _MAKER = re.compile(r"\b(?:GeForce|Radeon|Apple|NVIDIA|AMD|Intel) (?=[A-Z0-9])")
 def short(name: str) -> str:
     """Cards as people call them: "2x RTX 5090"."""
     return _MAKER.sub("", name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """One architecture. Number formats: "y", "n", or how far."""
+
+    architecture: str
+    isa: tuple[str, ...] = ()  # "8.6", "gfx942"
+    matrix_unit: str | None
+    fp16: str
+    bf16: str
+    tf32: str
+    fp8: str
+    fp4: str
+    int8: str
+    int4: str
+    sparsity: str
+    flash_attention: str
+    link: str
+    examples: str
+    stack: str
+    source: str
+    as_of: str
+    confidence: str
+    notes: str | None
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether new software knows it no more: `stack` then is the last that did."""
+        return self.stack[0].isdigit() or self.stack.endswith("(last)")
+
+
+@cache
+def features() -> tuple[Features, ...]:
+    """Every architecture of the table, in its order."""
+    return records("features.csv", Features)
+
+
+def features_of(isa: str | None) -> Features | None:
+    """The architecture of a compute capability or gfx name."""
+    return next((found for found in features() if isa is not None and isa in found.isa), None)

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.loader import rows
 from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, Row, number, read_rows, scaled, text, whole
-from rigright.base.units import GIB, GIGA, TERA
 from rigright.base.words import Bilingual, say
 from rigright.facts.chips import by_id
-
-BITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,57 +56,19 @@ class Offer:
         return self.usd_per_h / self.n_chips if self.usd_per_h is not None and self.n_chips >= 1 else None
 
 
-_COLUMNS = {
-    "provider": ("provider", text),
-    "instance": ("instance", text),
-    "chip": ("chip", text),
-    "said": ("said", text),
-    "n_chips": ("n_chips", number),
-    "most_chips": ("most_chips", whole),
-    "mem_gib": ("mem_bytes", scaled(GIB)),
-    "vcpus": ("vcpus", number),
-    "ram_gib": ("ram_bytes", scaled(GIB)),
-    "nvme_tb": ("nvme_bytes", scaled(TERA)),
-    "link": ("link", text),
-    "network_gbit_per_s": ("network_bytes_per_s", scaled(GIGA / BITS)),
-    "usd_per_h": ("usd_per_h", number),
-    "spot_usd_per_h": ("spot_usd_per_h", number),
-    "region": ("region", text),
-    "currency": ("currency", text),
-    "native_per_h": ("native_per_h", number),
-    "spot_native_per_h": ("spot_native_per_h", number),
-    "as_of": ("as_of", text),
-    "source": ("source", text),
-    "confidence": ("confidence", text),
-    "notes": ("notes", text),
-}
-_REQUIRED = (
-    "provider",
-    "instance",
-    "n_chips",
-    "mem_gib",
-    "currency",
-    "source",
-    "confidence",
-)
-
-
 @cache
 def offers() -> tuple[Offer, ...]:
     """Every offer of the table, in its order."""
-    readers = {column: reader for column, (_, reader) in _COLUMNS.items()}
-    rows = read_facts("clouds.csv", readers, required=_REQUIRED, chips=by_id)
-    return tuple(Offer(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
+    return read_facts("clouds.csv", Offer, chips=by_id)
 
 
 @cache
-def _cloud_names() -> list[Row]:
-    readers = {"provider": text, "zh": text, "names": text}
-    return read_rows(DATA / "cloud_names.csv", readers, required=tuple(readers))
+def _cloud_names() -> list[tuple[str, ...]]:
+    return rows("cloud_names.csv", "provider", "zh", "names")
 
 
-def _names_in(row: Row) -> set[str]:
-    return {_joined(name) for name in (row["provider"], *row["names"].split("|"))}
+def _names_in(cloud: str, names: str) -> set[str]:
+    return {_joined(name) for name in (cloud, *names.split("|"))}
 
 
 @cache
@@ -119,15 +78,17 @@ def _called() -> dict[str, frozenset[str]]:
     for offer in offers():
         found.setdefault(_joined(offer.provider), set()).add(offer.provider)
     priced = {offer.provider for offer in offers()}
-    for row in _cloud_names():
-        for name in _names_in(row) if row["provider"] in priced else ():
-            found.setdefault(name, set()).add(row["provider"])
+    for cloud, _, names in _cloud_names():
+        for name in _names_in(cloud, names) if cloud in priced else ():
+            found.setdefault(name, set()).add(cloud)
     return {name: frozenset(providers) for name, providers in found.items()}
 
 
 def no_prices(name: str) -> AskError | None:
     """Why nothing is rented from a cloud that is known by name alone; None of any other name."""
-    cloud = next((row["provider"] for row in _cloud_names() if _joined(name) in _names_in(row)), None)
+    cloud = next(
+        (cloud for cloud, _, names in _cloud_names() if _joined(name) in _names_in(cloud, names)), None
+    )
     if cloud is None or providers_of(name):
         return None
     return AskError(
@@ -138,7 +99,7 @@ def no_prices(name: str) -> AskError | None:
 
 def cloud_shown(provider: str) -> Bilingual:
     """A cloud for people: as we call it, in Chinese by its own name."""
-    chinese = (row["zh"] for row in _cloud_names() if row["provider"] == provider)
+    chinese = (zh for cloud, zh, _ in _cloud_names() if cloud == provider)
     return Bilingual(provider, next(chinese, provider))
 
 

@@ -1,14 +1,22 @@
-"""CPUs: cores, memory channels and the PCIe lanes left for cards."""
+"""CPUs: cores, memory channels, lanes left for cards; what they could compute; finding one by name."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from typing import Annotated
 
+from rigright.base.errors import AskError
+from rigright.base.loader import records
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, number, read_rows, scaled, text, whole
-from rigright.base.units import GIB, GIGA, MEGA
+from rigright.base.words import say
 
 CHANNEL_BYTES = 8  # a memory channel is 64 bits wide
+VECTOR_FLOPS = 32.0  # a core and cycle, of architectures nobody listed: two 256-bit multiply-adds
+_NUMBERED = re.compile(r"[a-z]*[0-9][a-z0-9]+")
+_NOISE = re.compile(r"\(r\)|\(tm\)|®|™|@.*$|\b\d+-cores?\b|\bprocessor\b|\bcpu\b|\([^)]*\)")
+_WORD = re.compile(r"[a-z0-9][a-z0-9+-]*")
+_MOST_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,44 +58,104 @@ class CpuModel:
         return self.mem_channels * self.mem_transfers_per_s * CHANNEL_BYTES
 
 
-_COLUMNS = {
-    "id": ("id", text),
-    "name": ("name", text),
-    "vendor": ("vendor", text),
-    "architecture": ("architecture", text),
-    "socket": ("socket", text),
-    "max_sockets": ("max_sockets", whole),
-    "cores": ("cores", whole),
-    "threads": ("threads", whole),
-    "base_ghz": ("base_hz", scaled(GIGA)),
-    "boost_ghz": ("boost_hz", scaled(GIGA)),
-    "pcie_gen": ("pcie_gen", whole),
-    "pcie_lanes": ("pcie_lanes", whole),
-    "pcie_lanes_free": ("pcie_lanes_free", whole),
-    "mem_channels": ("mem_channels", whole),
-    "mem_type": ("mem_type", text),
-    "mem_mt_per_s": ("mem_transfers_per_s", scaled(MEGA)),
-    "mem_max_gib": ("mem_max_bytes", scaled(GIB)),
-    "ecc": ("ecc", text),
-    "tdp_w": ("tdp_w", number),
-    "list_price_usd": ("list_price_usd", number),
-    "street_price_usd": ("street_price_usd", number),
-    "street_as_of": ("street_as_of", text),
-    "source": ("source", text),
-    "as_of": ("as_of", text),
-    "confidence": ("confidence", text),
-    "notes": ("notes", text),
-}
-_MAY_LACK = {
-    *("base_ghz", "boost_ghz", "mem_channels", "mem_mt_per_s"),
-    *("list_price_usd", "street_price_usd", "street_as_of", "notes"),
-}
-
-
 @cache
 def cpus() -> tuple[CpuModel, ...]:
     """Every CPU of the table, in its order."""
-    readers = {column: reader for column, (_, reader) in _COLUMNS.items()}
-    required = tuple(column for column in _COLUMNS if column not in _MAY_LACK)
-    rows = read_rows(DATA / "cpus.csv", readers, required=required)
-    return tuple(CpuModel(**{field: row[column] for column, (field, _) in _COLUMNS.items()}) for row in rows)
+    return records("cpus.csv", CpuModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuRate:
+    """One socket: 32-bit rate at its base clock, and peak bandwidth of its memory; nan: unknown."""
+
+    name: str
+    flops_per_s: float
+    mem_bytes_per_s: float
+
+
+def find_cpu(name: str) -> CpuRate:
+    """The processor whose name has all the numbers a loose one has: "CPU i9-10940X"."""
+    words = set(_NUMBERED.findall(name.lower()))
+    found = [rate for rate in cpu_rates() if words and words <= set(_NUMBERED.findall(rate.name.lower()))]
+    if not found:
+        raise AskError(say('unknown processor "{name}"', name=name[:60]))
+    return min(found, key=lambda rate: len(rate.name))
+
+
+@cache
+def cpu_rates() -> tuple[CpuRate, ...]:
+    """Every processor that can be bought, and older ones that benchmarks ran on."""
+    sold = tuple(
+        CpuRate(
+            name=cpu.name,
+            flops_per_s=cpu.cores * (cpu.base_hz or float("nan")) * _vector_flops(cpu.architecture),
+            mem_bytes_per_s=cpu.mem_bytes_per_s or float("nan"),
+        )
+        for cpu in cpus()
+    )
+    benched = tuple(
+        CpuRate(
+            name=cpu.name,
+            flops_per_s=cpu.cores * cpu.base_hz * _vector_flops(cpu.architecture),
+            mem_bytes_per_s=cpu.mem_channels * cpu.mem_transfers_per_s * CHANNEL_BYTES,
+        )
+        for cpu in benched_cpus()
+    )
+    return sold + benched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchedCpu:
+    """A processor that benchmarks ran on, though it can be bought no more."""
+
+    name: str
+    architecture: str
+    cores: int
+    base_hz: float
+    mem_channels: int
+    mem_transfers_per_s: float
+
+
+@cache
+def benched_cpus() -> tuple[BenchedCpu, ...]:
+    """Every one of the table, in its order."""
+    return records("cpus_benched.csv", BenchedCpu)
+
+
+def _vector_flops(architecture: str) -> float:
+    known = vectors().get(architecture)
+    return VECTOR_FLOPS if known is None else known.flops_per_cycle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """What a core of an architecture does at once."""
+
+    architecture: str
+    flops_per_cycle: Annotated[float, "fp32_flops_per_cycle"]  # 32 bit
+    dot8: bool  # an instruction for sums of 8-bit products: VNNI, or Arm's
+    amx: bool  # Intel's tiles
+
+
+@cache
+def vectors() -> dict[str, Vectors]:
+    """Every architecture that is known."""
+    return {one.architecture: one for one in records("cpu_vectors.csv", Vectors)}
+
+
+def cpu_named(name: str | None) -> CpuModel | None:
+    """The processor all of whose words stand in the name; None where none or several do."""
+    words = _words((name or "")[:_MOST_CHARS])
+    found = [cpu for cpu, wanted in _known() if wanted <= words]
+    longest = max((len(_words(cpu.name)) for cpu in found), default=0)
+    best = [cpu for cpu in found if len(_words(cpu.name)) == longest]
+    return best[0] if len(best) == 1 else None
+
+
+@cache
+def _known() -> tuple[tuple[CpuModel, frozenset[str]], ...]:
+    return tuple((cpu, _words(cpu.name)) for cpu in cpus())
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(_NOISE.sub(" ", name.lower())))

@@ -1,15 +1,14 @@
-"""NVIDIA's driver: its branches, which chips each knows, and the packages that install it."""
+"""Drivers: NVIDIA's branches, the packages of all makers that install them, and releases of systems."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
-from rigright.base.tables import DATA, Row, read_rows, text, whole, yes
+from rigright.base.loader import Readers, records
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
-from rigright.facts.software import Capability, Version, version_of
+from rigright.facts.software import NUMBERED, Capability, Version, version_of
 
 OPEN_FROM: Capability = (7, 5)  # Turing: open kernel modules need its system processor
 OPEN_ONLY_FROM: Capability = (10, 0)  # Blackwell, and Grace machines, run on open modules alone
@@ -25,7 +24,6 @@ ARM = ("aarch64", "arm64")
 X86 = (None, "x86_64", "amd64")
 KEYRING = "cuda-keyring_1.1-1_all.deb"
 _WORD = re.compile(r"(?:\$\([^()]*\)|\S)+")  # $(uname -r) is no end of a word
-_PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,25 +50,27 @@ class DriverPackages:
     """How one distribution installs a branch."""
 
     os: tuple[str, ...]  # ids of /etc/os-release
-    versions: tuple[str, ...]  # none: it has no versions, it rolls
+    versions: tuple[str, ...] = ()  # none: it has no versions, it rolls
     archs: tuple[str, ...]  # "x86_64", "aarch64"
     manager: str  # "apt", "dnf", "dnf5", "zypper"
     branch: int
     keeps: str | None  # what holds the branch, where no package does: "stream", "lock"
-    before: tuple[str, ...]  # repositories' packages that the driver's packages lean on
+    before: tuple[str, ...] = ()  # repositories' packages that the driver's packages lean on
     repo: str | None  # NVIDIA's repository for it, by name or address; None: the distribution's own
-    open_packages: tuple[str, ...]
-    closed_packages: tuple[str, ...]
-    fabric_packages: tuple[str, ...]
-    imex_packages: tuple[str, ...]  # what lets trays of a rack share memory over NVLink
-    headers: tuple[str, ...]
+    open_packages: tuple[str, ...] = ()
+    closed_packages: tuple[str, ...] = ()
+    fabric_packages: tuple[str, ...] = ()
+    imex_packages: tuple[str, ...] = ()  # what lets trays of a rack share memory over NVLink
+    headers: tuple[str, ...] = ()
     signed_modules: (
         str | None
     )  # the distribution's own, built and signed for a kernel; {kind}: "580-server-open"
     toolkit_packages: str | None  # with {cuda} for "13-0"
     toolkit_from: Version | None  # the oldest toolkit of the repository
     worth: Sentence | None  # knowing before it is installed
-    pythons: tuple[str, ...]  # the Python that comes with a version, or is its newest package: "24.04=3.12"
+    pythons: tuple[
+        str, ...
+    ] = ()  # the Python that comes with a version, or is its newest package: "24.04=3.12"
     source: str
     as_of: str
     confidence: str
@@ -115,25 +115,18 @@ class DriverPackages:
         return told.get(os_version) or told.get(os_version.partition(".")[0])
 
 
-def _capability(said: str) -> Capability:
-    major, minor = version_of(said)
-    return major, minor
-
-
 def words_of(cell: str) -> tuple[str, ...]:
     """The words of a cell."""
     return tuple(_WORD.findall(cell))
 
 
+_READ: Readers = {**NUMBERED, "tuple[str, ...]": words_of}
+
+
 @cache
 def branches() -> dict[int, Branch]:
     """Every branch of the table, newest first."""
-    readers = {
-        "branch": whole, "kind": text, "ends": text, "ended": yes, "cc_min": _capability,
-    } | _PROVENANCE  # fmt: skip
-    required = ("branch", "kind", "ended", "cc_min", "source", "as_of", "confidence")
-    rows = read_rows(DATA / "driver_branches.csv", readers, required=required)
-    return {row["branch"]: Branch(**row) for row in rows}
+    return {one.branch: one for one in records("driver_branches.csv", Branch, read=_READ)}
 
 
 def branch_of(driver: str) -> Branch | None:
@@ -162,24 +155,7 @@ def last_branch(capability: Capability) -> Branch | None:
 @cache
 def driver_packages() -> tuple[DriverPackages, ...]:
     """Every way of the table; a distribution's own packages before NVIDIA's repository."""
-    lists = (
-        "os", "versions", "archs", "before", "open_packages", "closed_packages", "fabric_packages",
-        "imex_packages", "headers", "pythons",
-    )  # fmt: skip
-    readers: dict[str, Callable[[str], object]] = {
-        **dict.fromkeys(lists, words_of),
-        "manager": text, "branch": whole, "keeps": text, "repo": text, "signed_modules": text,
-        "toolkit_packages": text, "toolkit_from": version_of, "worth": Sentence,
-        **_PROVENANCE,
-    }  # fmt: skip
-    required = ("os", "archs", "manager", "branch", "source", "as_of")
-    rows = read_rows(DATA / "driver_packages.csv", readers, required=required)
-    return tuple(DriverPackages(**_filled(row, lists)) for row in rows)
-
-
-def _filled(row: Row, lists: tuple[str, ...]) -> Row:
-    """An empty list is one with nothing in it."""
-    return {name: () if value is None and name in lists else value for name, value in row.items()}
+    return records("driver_packages.csv", DriverPackages, read=_READ)
 
 
 def packages_for(
@@ -198,3 +174,64 @@ def packages_for(
 def _names(os_version: str | None) -> set[str | None]:
     """What a version of a system goes by: 9.4 is a 9 as well."""
     return {os_version, (os_version or "").partition(".")[0]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakerPackages:
+    """What one version of a distribution installs for one maker's cards."""
+
+    vendor: str  # "amd", "intel"
+    os: str  # id of /etc/os-release
+    versions: tuple[str, ...]
+    release: str | None  # of the maker's software: "7.2.4"
+    fetch: str | None  # a package that adds the maker's repository
+    ppa: str | None  # or one of Ubuntu's personal archives
+    headers: tuple[str, ...] = ()
+    packages: tuple[str, ...]
+    groups: tuple[str, ...]  # whose members may use the cards
+    source: str
+    as_of: str
+    confidence: str
+    notes: str | None
+
+
+@cache
+def maker_packages() -> tuple[MakerPackages, ...]:
+    """Every way of the table."""
+    return records("maker_packages.csv", MakerPackages, read=_READ)
+
+
+def maker_way(vendor: str, *, os_id: str | None, os_version: str | None) -> MakerPackages | None:
+    """The way that fits a system."""
+    return next(
+        (
+            one
+            for one in maker_packages()
+            if one.vendor == vendor and one.os == os_id and os_version in one.versions
+        ),
+        None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemRelease:
+    """One release of a distribution."""
+
+    os: tuple[str, ...]  # ids of /etc/os-release
+    version: str
+    glibc: Version
+    kernel: Version  # the one it came with
+    python: Version  # what `python3` is there
+    source: str
+    as_of: str
+
+
+@cache
+def _releases() -> tuple[SystemRelease, ...]:
+    return records("systems.csv", SystemRelease, read=_READ)
+
+
+def release_of(os_id: str | None, os_version: str | None) -> SystemRelease | None:
+    """The release of a system: 7 of 7.9."""
+    names = {os_version, (os_version or "").partition(".")[0]}
+    return next((one for one in _releases() if os_id in one.os and one.version in names), None)

@@ -1,21 +1,25 @@
-"""Serving engines: their defaults and how each takes memory, by version."""
+"""Serving engines: their defaults, how each takes memory, by version; and what they run on which chips."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
 from rigright.base.errors import unknown
-from rigright.base.record import dataclass
+from rigright.base.loader import blocks, records, rows
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.units import to_gib
-from rigright.base.words import say
-from rigright.facts.backends import backend_in, backend_words, without_backend
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import Chip
 
 Steps = tuple[tuple[float, int], ...]
+NATIVE = "native"
+_WORD = re.compile(r"[a-z]+")
 
 _ASKED = re.compile(
     r"\s*(?P<name>[a-z][a-z0-9 ._+-]*?)\s*(?:(?:==|@|\s[vb]?(?=\d))\s*[vb]?(?P<version>\d[\w.]*))?\s*\Z"
@@ -116,7 +120,7 @@ class Engine:
 @cache
 def engines() -> dict[str, Engine]:
     """Every engine at its newest version, by id."""
-    return {key: Engine(id=key, **frozen(row)) for key, row in read_toml(DATA / "engines.toml").items()}
+    return blocks("engines.toml", Engine)
 
 
 @cache
@@ -168,3 +172,116 @@ def at_version(engine: Engine, version: str) -> Engine:
 
 def _order(version: str) -> tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall(r"\d{1,9}", version)[:3])
+
+
+@cache
+def _backends() -> list[tuple[str, ...]]:
+    return rows("backends.csv", "word", "backend", "option", "label")
+
+
+@cache
+def backend_words() -> dict[str, tuple[str, str | None]]:
+    """Words people write -> the backend, and the option of its build that they name."""
+    return {word: (backend, option or None) for word, backend, option, _ in _backends()}
+
+
+def backend_label(backend: str) -> str:
+    """As its makers write it; "" where there is none to tell."""
+    return next((label for _, named, _, label in _backends() if named == backend), "")
+
+
+def backend_in(told: str) -> tuple[str, tuple[str, ...]]:
+    """The backend that words name, and options of it; "" where they name none, or several."""
+    words = backend_words()
+    named = [words[word] for word in _WORD.findall(told.lower()) if word in words]
+    backends = {backend for backend, _ in named}
+    if len(backends) != 1:
+        return "", ()
+    return backends.pop(), tuple(sorted({option for _, option in named if option is not None}))
+
+
+def without_backend(told: str) -> str:
+    """The same without those words, and without what parted them."""
+    words = "|".join(sorted(backend_words(), key=len, reverse=True))
+    bare = re.sub(rf"[\s(/_-]*\b({words})\b\)?", " ", told.lower())
+    return " ".join(bare.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """One engine on chips of one kind; an empty cell of the table fits all."""
+
+    engine: str
+    formats: tuple[str, ...]  # ids, or patterns such as "gguf:*"
+    vendor: str
+    isa: tuple[str, ...] = ()
+    cc_min: tuple[int, int] | None  # least compute capability
+    architectures: tuple[str, ...] = ()
+    how: str  # "native": multiplied in the format; "16-bit": unpacked to 16 bit first
+    source: str
+    as_of: str
+    confidence: str
+
+    def holds(self, chip: Chip) -> bool:
+        """Whether a chip is of this kind."""
+        own = chip.compute_capability
+        return (
+            chip.vendor == self.vendor
+            and (not self.isa or chip.isa in self.isa)
+            and (self.cc_min is None or (own is not None and own >= self.cc_min))
+            and (not self.architectures or chip.architecture in self.architectures)
+        )
+
+    def takes(self, form: str) -> bool:
+        """Whether weights of a format are among those it runs."""
+        return any(fnmatchcase(form, pattern) for pattern in self.formats)
+
+
+@cache
+def runnings() -> tuple[Running, ...]:
+    """Every row, in its order."""
+    return records("engine_runs.csv", Running, read={"cc_min": _version})
+
+
+@cache
+def how_runs(engine: str, form: str, *, chip: Chip) -> str | None:
+    """How an engine runs weights of a format on a chip; None where it does not."""
+    return next((row.how for row in runs_of(engine) if row.takes(form) and row.holds(chip)), None)
+
+
+def engines_of(chip: Chip) -> tuple[str, ...]:
+    """The engines that run anything on a chip, in the order of the table."""
+    return tuple(dict.fromkeys(row.engine for row in runnings() if row.holds(chip)))
+
+
+def unrun(engine: str, form: str, *, chip: Chip) -> Sentence | None:
+    """What keeps an engine from running such weights on a chip, and what does run there.
+
+    None where it runs them, and where nothing is known of the engine.
+    """
+    if not runs_of(engine) or how_runs(engine, form, chip=chip) is not None:
+        return None
+    shown = form.removeprefix("gguf:")
+    rows = [row for row in runs_of(engine) if row.holds(chip)]
+    forms = dict.fromkeys(form.removesuffix(":*") for row in rows for form in row.formats)
+    if forms:
+        return say(
+            "{engine} does not run {form} weights on {chip}; supported there: {forms}",
+            engine=engine, form=shown, chip=chip.name, forms=", ".join(forms),
+        )  # fmt: skip
+    others = engines_of(chip)
+    if others:
+        return say("{engine} does not run on {chip}; engines that do: {engines}",
+                   engine=engine, chip=chip.name, engines=", ".join(others))  # fmt: skip
+    return say("no known engine runs on {chip}", chip=chip.name)
+
+
+@cache
+def runs_of(engine: str) -> tuple[Running, ...]:
+    """What is known of an engine; nothing: where it runs is not known."""
+    return tuple(row for row in runnings() if row.engine == engine)
+
+
+def _version(cell: str) -> tuple[int, int]:
+    major, _, minor = cell.partition(".")
+    return int(major), int(minor or 0)

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 
 from rigright.base.errors import AskError, unknown
+from rigright.base.loader import rows
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
-from rigright.base.tables import DATA, read_rows, text
+from rigright.base.record import dataclass, replace
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
-from rigright.facts.callings import Calling, brands, callings, memory_word, memory_words, pieces
 from rigright.facts.chips import Chip, by_id, chips, memory_share
 from rigright.facts.clouds import find_family
-from rigright.facts.counting import read_counts
-from rigright.facts.naming import Token, boxes, read_tokens, vocabulary
+from rigright.facts.naming import (
+    Calling,
+    Token,
+    boxes,
+    brands,
+    callings,
+    memory_word,
+    memory_words,
+    pieces,
+    read_counts,
+    read_tokens,
+    vocabulary,
+)
 
 _MOST_SHOWN = 8
 _RAM = pattern(r"\b(?:ram|dram|ddr[345]|memory)\b|内存", re.IGNORECASE)
@@ -99,8 +108,7 @@ def _by_memory(text: str, tokens: tuple[Token, ...]) -> Match | None:
 
 @cache
 def _cards_by_memory() -> dict[str, tuple[str, ...]]:
-    rows = read_rows(DATA / "cards_by_memory.csv", {"size": text, "chips": text}, required=("size", "chips"))
-    return {row["size"]: tuple(row["chips"].split()) for row in rows}
+    return {size: tuple(named.split()) for size, named in rows("cards_by_memory.csv", "size", "chips")}
 
 
 def _begun(said: frozenset[str], agreeing: list[Calling], *, part: str) -> list[Calling]:

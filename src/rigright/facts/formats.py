@@ -1,14 +1,15 @@
-"""Weight formats and GGUF mixes: how each stores a matrix, read from tables, found by loose names."""
+"""Weight formats, GGUF mixes and cache formats: how each stores numbers, found by loose names."""
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cache
+from typing import Annotated
 
 from rigright.base.errors import unknown
+from rigright.base.loader import blocks, records, rows
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
-from rigright.base.tables import DATA, frozen, number, read_rows, read_toml, text, whole
+from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 
 GGUF, BITS = "gguf:", 8
@@ -38,7 +39,7 @@ class Format:
     latent_kept: bool = False
     head_bits: float | None = None
     unpack_bytes: float = 0
-    aliases: tuple[str, ...] = field(default=())
+    aliases: tuple[str, ...] = ()
 
     @property
     def per_scale(self) -> int | None:
@@ -61,8 +62,8 @@ class Ggml:
     """A GGML tensor type: so many bytes for a block of so many elements."""
 
     name: str
-    block_elems: int
-    block_bytes: int
+    block_elems: Annotated[int, "block"]
+    block_bytes: Annotated[int, "bytes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,8 @@ class Rule:
 
     mixes: frozenset[str]
     tensor: str
-    when: tuple[str, ...]
-    was: frozenset[str]
+    when: tuple[str, ...] = ()
+    was: frozenset[str] = frozenset()
     type: str
 
 
@@ -80,18 +81,27 @@ class Rule:
 class GgufMix:
     """A GGUF file type such as Q4_K_M: its base type and the rules that raise or lower single tensors."""
 
-    id: str
-    label: str
+    name: Annotated[str, "mix"]
     base: str
     loss_rank: int
     spread: float  # half the width of the 80 % band of sizes, relative
     source: str
-    rules: tuple[Rule, ...]
-    types: dict[str, Ggml]  # that its rules speak of, by name
-    fused: frozenset[str]  # families whose files hold query, key and value as one tensor
+    rules: tuple[Rule, ...] = ()
+    types: dict[str, Ggml] = field(default_factory=dict)  # that its rules speak of, by name
+    fused: frozenset[str] = frozenset()  # families whose files hold query, key and value as one tensor
 
     def __hash__(self) -> int:
-        return hash(self.id)  # its types have none
+        return hash(self.name)  # its types have none
+
+    @property
+    def id(self) -> str:
+        """As it is asked for."""
+        return GGUF + self.name
+
+    @property
+    def label(self) -> str:
+        """As people read it."""
+        return f"GGUF {self.name}"
 
     @property
     def bits_per_weight(self) -> float:
@@ -118,59 +128,34 @@ class GgufMix:
 @cache
 def formats() -> dict[str, Format]:
     """Every uniform format by id."""
-    return {key: Format(id=key, **frozen(row)) for key, row in read_toml(DATA / "formats.toml").items()}
+    return blocks("formats.toml", Format)
 
 
 @cache
 def ggml_types() -> dict[str, Ggml]:
     """Every GGML tensor type by name."""
-    rows = read_rows(DATA / "gguf_types.csv", {"name": text, "block": whole, "bytes": whole})
-    return {
-        row["name"]: Ggml(name=row["name"], block_elems=row["block"], block_bytes=row["bytes"])
-        for row in rows
-    }
+    return {one.name: one for one in records("gguf_types.csv", Ggml)}
 
 
 @cache
 def mixes() -> dict[str, GgufMix]:
     """Every GGUF mix by its name without the prefix."""
-    readers = {"mixes": text, "tensor": text, "when": text, "was": text, "type": text}
-    rules = tuple(
-        Rule(
-            mixes=frozenset(row["mixes"].split()),
-            tensor=row["tensor"],
-            when=tuple((row["when"] or "").split()),
-            was=frozenset((row["was"] or "").split()),
-            type=row["type"],
-        )
-        for row in read_rows(DATA / "gguf_rules.csv", readers)
-    )
-    rows = read_rows(
-        DATA / "gguf_mixes.csv",
-        {"mix": text, "base": text, "loss_rank": number, "spread": number, "source": text},
-    )
+    rules = records("gguf_rules.csv", Rule)
     return {
-        row["mix"]: GgufMix(
-            id=GGUF + row["mix"],
-            label=f"GGUF {row['mix']}",
-            base=row["base"],
-            loss_rank=int(row["loss_rank"]),
-            spread=row["spread"],
-            source=row["source"],
-            rules=tuple(rule for rule in rules if row["mix"] in rule.mixes),
+        mix.name: replace(
+            mix,
+            rules=tuple(rule for rule in rules if mix.name in rule.mixes),
             types=ggml_types(),
             fused=fused_families(),
         )
-        for row in rows
+        for mix in records("gguf_mixes.csv", GgufMix)
     }
 
 
 @cache
 def fused_families() -> frozenset[str]:
     """Families whose GGUF files hold query, key and value as one tensor."""
-    columns = ("family", "tensor", "source")
-    rows = read_rows(DATA / "gguf_fused.csv", dict.fromkeys(columns, text), required=columns)
-    return frozenset(row["family"] for row in rows)
+    return frozenset(family for (family,) in rows("gguf_fused.csv", "family"))
 
 
 def find_format(asked: str) -> Format | GgufMix:
@@ -209,3 +194,36 @@ def _names() -> dict[str, Format | GgufMix]:
     for form in formats().values():
         names |= {name.lower(): form for name in (form.id, form.label.replace(" ", "-"), *form.aliases)}
     return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvFormat:
+    """One way to store a cache entry."""
+
+    id: str
+    label: str
+    bits: float  # an element, scales included
+    source: str
+    as_of: str
+    engines: tuple[str, ...] = ()  # none: every engine
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def element_bytes(self) -> float:
+        """Bytes of one cached element."""
+        return self.bits / BITS
+
+
+@cache
+def kv_formats() -> dict[str, KvFormat]:
+    """Every cache format by id."""
+    return blocks("kv_formats.toml", KvFormat)
+
+
+def find_kv_format(asked: str) -> KvFormat:
+    """The cache format of a name."""
+    name = asked.strip().lower()
+    for form in kv_formats().values():
+        if name in {form.id, form.label.lower(), *form.aliases}:
+            return form
+    raise unknown(say("KV cache format"), asked, known=kv_formats())

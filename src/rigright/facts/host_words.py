@@ -6,16 +6,15 @@ A processor that no table knows is taken by its family: the name tells generatio
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.loader import records, rows
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
-from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, whole
+from rigright.base.record import dataclass, replace
 from rigright.base.units import GIB, GIGA, KIB, MEGA
 from rigright.base.words import say
-from rigright.facts.cpus import cpus
+from rigright.facts.cpus import benched_cpus, cpus
 from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Socket
 
 RAM_GIB = (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # sizes that machines are built with
@@ -72,64 +71,21 @@ DISK_BYTES_PER_S = {
 _NVME_BYTES_PER_S = {3: 3.2 * GIGA, 4: 6.5 * GIGA, 5: 12.0 * GIGA}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Family:
-    """Processors whose names look alike."""
-
-    words: tuple[str, ...]  # one of them is in every such name
-    pattern: re.Pattern[str]
-    socket: Socket
-
-
 @cache
-def _families() -> tuple[_Family, ...]:
-    readers: dict[str, CellReader] = dict.fromkeys(
-        (
-            "pattern",
-            "words",
-            "family",
-            "architecture",
-            "segment",
-            "mem_type",
-            "source",
-            "as_of",
-            "confidence",
-        ),
-        text,
-    )
-    readers |= dict.fromkeys(("max_sockets", "cores", "mem_channels", "pcie_gen", "pcie_lanes_free"), whole)
-    readers |= {"base_ghz": scaled(GIGA), "mem_mt_per_s": scaled(MEGA), "tdp_w": number}
-    rows = read_rows(DATA / "cpu_families.csv", readers, required=tuple(readers))
+def _families() -> tuple[tuple[tuple[str, ...], re.Pattern[str], Socket], ...]:
+    """Processors whose names look alike: words of which one is in every such name, and a pattern of it."""
+    sockets = records("cpu_families.csv", Socket, read={"mem_kind": lambda cell: cell.partition(" ")[0]})
+    names = rows("cpu_families.csv", "words", "pattern")
     return tuple(
-        _Family(
-            words=tuple(row["words"].split()),
-            pattern=pattern(rf"(?<![a-z0-9]){_COUNT}(?P<name>{row['pattern']})(?![a-z0-9])", _CASE),
-            socket=Socket(
-                name=row["family"],
-                architecture=row["architecture"],
-                segment=row["segment"],
-                cores=row["cores"],
-                base_hz=row["base_ghz"],
-                mem_kind=row["mem_type"].partition(" ")[0],
-                mem_channels=row["mem_channels"],
-                mem_transfers_per_s=row["mem_mt_per_s"],
-                pcie_gen=row["pcie_gen"],
-                pcie_lanes=row["pcie_lanes_free"],
-                max_sockets=row["max_sockets"],
-                tdp_w=row["tdp_w"],
-                source=row["source"],
-            ),
-        )
-        for row in rows
+        (tuple(words.split()), pattern(rf"(?<![a-z0-9]){_COUNT}(?P<name>{one})(?![a-z0-9])", _CASE), socket)
+        for (words, one), socket in zip(names, sockets, strict=True)
     )
 
 
 @cache
 def _models() -> dict[str, tuple[str, int, float]]:
     """Processors by the word of their name that no other bears: name, cores, clock."""
-    readers: dict[str, CellReader] = {"name": text, "cores": whole, "base_ghz": scaled(GIGA)}
-    benched = read_rows(DATA / "cpus_benched.csv", readers, required=tuple(readers))
-    known = [(row["name"], row["cores"], row["base_ghz"]) for row in benched]
+    known = [(cpu.name, cpu.cores, cpu.base_hz) for cpu in benched_cpus()]
     known += [(cpu.name, cpu.cores, cpu.base_hz or 0.0) for cpu in cpus()]
     found: dict[str, tuple[str, int, float]] = {}
     for name, cores, base_hz in known:
@@ -169,8 +125,8 @@ def _find(words: str) -> tuple[Socket, int, re.Match[str]] | None:
 def _named(text: str) -> list[tuple[re.Match[str], Socket]]:
     """Every family that a text names, and where: in the order of the table."""
     plain = text.casefold()
-    likely = [one for one in _families() if any(word in plain for word in one.words)]
-    hits = [(one.pattern.search(text), one.socket) for one in likely]
+    likely = [one for one in _families() if any(word in plain for word in one[0])]
+    hits = [(looks.search(text), socket) for _, looks, socket in likely]
     return [(hit, socket) for hit, socket in hits if hit is not None]
 
 
@@ -257,7 +213,7 @@ class _Told:
     kind: str | None = None
     transfers_per_s: float | None = None
     channels: int | None = None
-    disk_bytes_per_s: float | None = field(default=None)
+    disk_bytes_per_s: float | None = None
 
 
 def host_of(told: _Told) -> Host:

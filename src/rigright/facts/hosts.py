@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
 from rigright.base.record import dataclass
 from rigright.base.units import GIB, MEGA
 from rigright.base.words import Sentence, assuming, say, with_commas
-from rigright.facts.chips import Chip, memory_share
-from rigright.facts.classes import class_of
-from rigright.facts.cpus import CHANNEL_BYTES
+from rigright.facts.chips import Chip, class_of, memory_share
+from rigright.facts.cpus import CHANNEL_BYTES, VECTOR_FLOPS, vectors
 
 CPU_ID = "cpu-"  # how the id of a processor begins that works as a chip
 CPU = "CPU"  # the vendor of a chip that is a processor: engines know them all alike
@@ -22,16 +22,16 @@ USUAL_MTS = {"DDR3": 1600 * MEGA, "DDR4": 3200 * MEGA, "DDR5": 5600 * MEGA, "LPD
 class Socket:
     """One socket. None is not known."""
 
-    name: str
+    name: Annotated[str, "family"]
     architecture: str
     segment: str  # "server", "desktop", "mobile"
     cores: int
     base_hz: float
-    mem_kind: str  # "DDR5"
+    mem_kind: Annotated[str, "mem_type"]  # "DDR5"
     mem_channels: int
     mem_transfers_per_s: float
     pcie_gen: int
-    pcie_lanes: int
+    pcie_lanes: Annotated[int, "pcie_lanes_free"]
     max_sockets: int
     tdp_w: float
     source: str
@@ -97,8 +97,6 @@ def _gib(size_bytes: float) -> str:
 
 def host_chip(host: Host, *, threads: int | None = None) -> Chip:
     """The processor as a chip that engines run on, its memory that of the machine."""
-    from rigright.facts.cpu_rates import VECTOR_FLOPS, vectors
-
     known = vectors().get(host.cpu.architecture)
     flops_per_cycle = VECTOR_FLOPS if known is None else known.flops_per_cycle
     cores = host.cpu.cores * host.sockets

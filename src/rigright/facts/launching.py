@@ -6,8 +6,9 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
+from rigright.base.loader import records
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, frozen, read_rows, read_toml, text
+from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.words import Sentence, in_both
 
 
@@ -80,9 +81,9 @@ class Flag:
     program: str
     version: str
     flag: str
-    aliases: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
     takes: str  # "0", "1", "?", "*", "+"
-    choices: tuple[str, ...]
+    choices: tuple[str, ...] = ()
 
     def accepts(self, value: str | None) -> bool:
         """Whether it may stand so in a command."""
@@ -94,12 +95,9 @@ class Flag:
 @cache
 def flags(program: str) -> dict[str, Flag]:
     """Each flag of a program, under every name it has."""
-    words = dict.fromkeys(("program", "version", "flag", "aliases", "takes", "choices"), text)
     found: dict[str, Flag] = {}
-    for row in read_rows(DATA / "launch_flags.csv", words):
-        if row["program"] == program:
-            aliases, choices = (row[name] or "" for name in ("aliases", "choices"))
-            one = Flag(**{**row, "aliases": tuple(aliases.split()), "choices": tuple(choices.split())})
+    for one in records("launch_flags.csv", Flag):
+        if one.program == program:
             found |= dict.fromkeys((one.flag, *one.aliases), one)
     return found
 
@@ -146,3 +144,22 @@ def _choices() -> dict[str, dict[str, Any]]:
 def switches() -> tuple[str, ...]:
     """Flags that change a server by being there."""
     return tuple(flag for flag, row in _choices().items() if row.get("switch"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serves:
+    """How an engine is started inside a container."""
+
+    command: str  # with {model} and {tp}
+    port: int
+    health: str
+    cache: str  # where it keeps weights
+    model: str  # a small one to try the image with; none: it is named in each request
+    source: str
+    as_of: str
+
+
+@cache
+def serving() -> dict[str, Serves]:
+    """Engine -> how it is started."""
+    return {name: Serves(**frozen(row)) for name, row in read_toml(DATA / "engine_serves.toml").items()}

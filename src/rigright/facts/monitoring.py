@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence
-from rigright.facts import judged
-from rigright.facts.xids import codes_of, repeated, repeated_codes
+from rigright.facts.faults import (
+    codes_of,
+    corrected_errors,
+    nvlink_errors,
+    pcie_replays,
+    repeated,
+    repeated_codes,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +60,11 @@ def alerts() -> tuple[Alert, ...]:
     }
     many = repeated()
     codes |= {"repeated_xids": repeated_codes(), "times": many.times, "within_h": many.within_h}
-    worth = judged.nvlink_errors()
-    by_gen = (f"{most} * (GEN == bool {gen})" for gen, most in judged.pcie_replays().items())
+    worth = nvlink_errors()
+    by_gen = (f"{most} * (GEN == bool {gen})" for gen, most in pcie_replays().items())
     gen = "max_over_time(rigright_gpu_pcie_generation[7d])"
     codes |= {
-        "corrected_times": judged.corrected_errors(),
+        "corrected_times": corrected_errors(),
         "replays": f"({' + '.join(by_gen)})".replace("GEN", gen),
         "nvlink_any": "|".join(kind for kind, times in worth.items() if times == 1),
         "nvlink_many": "|".join(kind for kind, times in worth.items() if times > 1),

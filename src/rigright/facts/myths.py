@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import Sentence, say
 

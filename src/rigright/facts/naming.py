@@ -1,4 +1,4 @@
-"""Any writing of a chip or of several -> tokens.
+"""Any writing of a chip or of several -> tokens, counts, and what each chip may be called.
 
 A name is read by vocabulary, not by patterns: every word a chip can bear is known from the tables,
 and a run such as "rtx4090", "8xh100" or "两张4090显卡" is cut into known words.
@@ -10,14 +10,14 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal
+from typing import Literal, cast
 
 from rigright.base.errors import AskError
+from rigright.base.loader import records, rows
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, read_rows, text
-from rigright.base.units import GIB, GIGA, MEGA, MIB
+from rigright.base.units import GIB, GIGA, MEGA, MIB, to_gib
 from rigright.base.words import say
-from rigright.facts.callings import callings, memory_word
+from rigright.facts.chips import Chip, chips
 
 MAX_NAME_CHARS = 200
 
@@ -35,6 +35,99 @@ _INTEGER = re.compile(r"[0-9]{1,4}")
 _JOINED = {("titan", "x"): "titanx"}  # an x that counts nothing
 _UNITS = ("g", "gb", "gib", "mb", "mib")
 _BRACKETS: dict[str, Kind] = {"(": "open", "[": "open", "{": "open", ")": "close", "]": "close", "}": "close"}
+_PIECES = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}|[0-9a-z]+")
+_SIZE = re.compile(r"[0-9]+gb")
+_SOCKET = re.compile(r"(sxm|oam)[0-9]*")
+MOST_SAID = 512  # larger bare numbers are part of a name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """One way to call a chip."""
+
+    chip: Chip
+    key: frozenset[str]  # must be said
+    may: frozenset[str]  # all that may be said, the key among it
+    own: frozenset[str]  # of these, the words that tell this chip from most others
+    rank: int | None  # which of several equal ones is meant where nothing more is said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Alias:
+    """A row of the table of aliases."""
+
+    id: str
+    key: frozenset[str]
+    also: str = ""
+    rank: int | None = None
+
+
+@cache
+def _chip_words() -> list[tuple[str, ...]]:
+    """Words around the names of chips, what kind of word each is, and what it stands for."""
+    return rows("chip_words.csv", "word", "kind", "value")
+
+
+@cache
+def brands() -> dict[str, frozenset[str]]:
+    """A vendor -> the brand words its chips may bear or leave out."""
+    found: dict[str, set[str]] = {}
+    for word, kind, value in _chip_words():
+        if kind == "brand":
+            found.setdefault(value, set()).add(word)
+    return {vendor: frozenset(words) for vendor, words in found.items()}
+
+
+@cache
+def callings() -> tuple[Calling, ...]:
+    """Every way to call every chip: by its own id and name, or as the table of aliases says."""
+    told: dict[str, list[_Alias]] = {}
+    for one in records("chip_aliases.csv", _Alias):
+        told.setdefault(one.id, []).append(one)
+    return tuple(calling for chip in chips() for calling in _callings(chip, told.get(chip.id, [])))
+
+
+def _callings(chip: Chip, told: list[_Alias]) -> Iterator[Calling]:
+    numbers = {pci_id.partition(":")[2] for pci_id in chip.pci_ids}
+    asides = frozenset(_asides(chip) | numbers)
+    names = pieces(chip.id) | pieces(chip.name)
+    isa = {chip.isa} if chip.isa else set()
+    for one in told or [_Alias(id=chip.id, key=frozenset(_key(chip, asides)))]:
+        said = one.key | pieces(one.also) | isa
+        yield Calling(
+            chip=chip, key=one.key, may=asides | said | names, own=said | (names - asides), rank=one.rank
+        )
+    for number in sorted(numbers):
+        key = frozenset({number})
+        yield Calling(chip=chip, key=key, may=asides, own=key.union(chip.pci_ids), rank=None)
+
+
+def _asides(chip: Chip) -> set[str]:
+    """What may be said of a chip without naming it: brand, form, memory, link, PCI id."""
+    said = f"{chip.vendor} {chip.architecture} {chip.form} {chip.mem_type} {chip.link or ''}"
+    words = pieces(said) | memory_words(chip) | brands().get(chip.vendor, frozenset()) | set(chip.pci_ids)
+    return words | {found.group(1) for word in words if (found := _SOCKET.fullmatch(word))}
+
+
+def _key(chip: Chip, optional: frozenset[str]) -> list[str]:
+    """The words of an id that no other reading of it may leave out."""
+    words = [word for word in _PIECES.findall(chip.id) if not _SIZE.fullmatch(word)]
+    return [word for word in words if word not in optional] or words
+
+
+def pieces(name: str) -> set[str]:
+    """The plain pieces of one of our own names: "RTX 3080 10GB" -> rtx, 3080, 10gb."""
+    return set(_PIECES.findall(name.lower()))
+
+
+def memory_words(chip: Chip) -> set[str]:
+    """The memory sizes that may stand in a chip's name."""
+    return {memory_word(to_gib(size)) for size in (chip.mem_bytes, *chip.mem_options_bytes)}
+
+
+def memory_word(size: float) -> str:
+    """How a memory size stands among a chip's words: "80gb"."""
+    return f"{size:g}gb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +145,13 @@ def vocabulary() -> dict[str, Token]:
     """Every word that is known: those of chips, and those of the table around them."""
     words = frozenset[str]().union(*(calling.may for calling in callings()))
     found = {word: Token("word", word) for word in words}
-    for row in read_rows(
-        DATA / "chip_words.csv", {"word": text, "kind": text, "value": text}, required=("word", "kind")
-    ):
-        word, kind, value = row["word"], row["kind"], row["value"] or ""
+    for word, kind, value in _chip_words():
         if kind == "same":
             found[word] = Token("word", value)
         elif kind == "brand":
             found.setdefault(word, Token("word", word))
         else:
-            found[word] = Token(kind, word, int(value or 0))
+            found[word] = Token(cast("Kind", kind), word, int(value or 0))
     return found
 
 
@@ -158,3 +248,95 @@ def _may_meet(token: Token, rest: list[Token]) -> bool:
 
 def _is_spelt(token: Token) -> bool:
     return not token.text.isdecimal()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """A name without its counts, and the counts."""
+
+    name: tuple[Token, ...]
+    count: int | None = None
+    n_nodes: int | None = None
+    box: int | None = None  # how many chips the named box holds: dgx 8, nvl72 72
+    free_bytes: float | None = None
+    total_bytes: float | None = None  # an exact size beside the name: "24564 MiB"
+
+
+def read_counts(tokens: list[Token]) -> Counted:
+    """Take counts, machines, boxes and free memory out of the tokens of one name."""
+    rest, free_bytes = _take_free(tokens)
+    # take a size in MiB, which is no part of a name
+    exact = [token.size_bytes for token in rest if token.kind == "exact"]
+    rest, total_bytes = [token for token in rest if token.kind != "exact"], exact[0] if exact else None
+    rest, n_nodes = _take_beside(rest, "nodes")
+    rest, count, pair = _take_times(rest)
+    if count is None:
+        rest, count = _take_bare(rest)
+    if count is not None and n_nodes is None and any(token.text == "dgx" for token in rest):
+        n_nodes, count = count, None  # "2x dgx h100" are two machines
+    return Counted(
+        name=tuple(rest),
+        count=count,
+        n_nodes=n_nodes if pair is None else pair,
+        box=next((token.value for token in rest if token.kind == "box"), None),
+        free_bytes=free_bytes,
+        total_bytes=total_bytes,
+    )
+
+
+def _take_times(tokens: list[Token]) -> tuple[list[Token], int | None, int | None]:
+    """Take "8x", "x8", or "2x8" at the start, which is machines times cards: rest, count, machines."""
+    if len(tokens) > 3 and tokens[1].kind == "times" and all(map(_is_small, (tokens[0], tokens[2]))):
+        return tokens[3:], tokens[2].value, tokens[0].value
+    rest, count = _take_beside(tokens, "times")
+    return rest, count, None
+
+
+def _take_beside(tokens: list[Token], mark: str) -> tuple[list[Token], int | None]:
+    """Take a word of counting and the number beside it; a number at an end of the name counts first."""
+    for place, token in enumerate(tokens):
+        if token.kind != mark:
+            continue
+        beside = [
+            spot for spot in (place - 1, place + 1) if 0 <= spot < len(tokens) and _counts(tokens[spot])
+        ]
+        if beside:
+            at_end = [spot for spot in beside if spot in {0, len(tokens) - 1}] or beside
+            spot = min(at_end, key=lambda spot: tokens[spot].value)
+            before = min(place, spot) - 1
+            taken = {place, spot} | ({before} if before >= 0 and tokens[before].kind == "times" else set())
+            return _without(tokens, taken), tokens[spot].value
+    return tokens, None
+
+
+def _take_bare(tokens: list[Token]) -> tuple[list[Token], int | None]:
+    """Take a number that is a word ("dual", "双"), or a small one before the name ("2 4090")."""
+    for place, token in enumerate(tokens):
+        first = place == 0 and len(tokens) > 1 and token.value <= MOST_SAID
+        if _counts(token) and (first or not token.text.isdecimal()):
+            return _without(tokens, {place}), token.value
+    return tokens, None
+
+
+def _counts(token: Token) -> bool:
+    """Whether a token is a number, be it one that also stands in a chip's name."""
+    return token.kind == "number" or (token.kind == "word" and token.text.isdecimal())
+
+
+def _is_small(token: Token) -> bool:
+    return _counts(token) and 0 < token.value <= MOST_SAID
+
+
+def _without(tokens: list[Token], places: set[int]) -> list[Token]:
+    return [token for place, token in enumerate(tokens) if place not in places]
+
+
+def _take_free(tokens: list[Token]) -> tuple[list[Token], float | None]:
+    """Take "free 20GiB" or "20GiB free"."""
+    for place, token in enumerate(tokens):
+        if token.kind != "free":
+            continue
+        for beside in (place + 1, place - 1):
+            if 0 <= beside < len(tokens) and tokens[beside].kind in {"memory", "exact"}:
+                return _without(tokens, {place, beside}), tokens[beside].size_bytes
+    return tokens, None

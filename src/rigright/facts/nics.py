@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
-from rigright.base.tables import DATA, number, read_rows, text, whole
-from rigright.base.units import GIGA
-
-_BITS = 8
+from rigright.base.loader import records
+from rigright.base.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +26,7 @@ class NicModel:
 class PortCounter:
     """An error counter of a port: how far it counts, and how fast a sound port lets it grow."""
 
-    name: str
+    name: Annotated[str, "counter"]
     kinds: tuple[str, ...]  # of ports
     bits: int
     per_hour: float
@@ -52,34 +50,10 @@ def nic_of(*, model: str | None = None, board: str | None = None, pci: str | Non
 @cache
 def nics() -> tuple[NicModel, ...]:
     """Every row."""
-    readers = dict.fromkeys(("type", "board", "pci", "name", "counters"), text) | {
-        "ports": whole,
-        "gb_per_s": number,
-    }
-    rows = read_rows(DATA / "nics.csv", readers, required=("name", "ports", "gb_per_s", "counters"))
-    return tuple(
-        NicModel(
-            **{name: row[name] for name in readers if name != "gb_per_s"},
-            bytes_per_s=row["gb_per_s"] * GIGA / _BITS,
-        )
-        for row in rows
-    )
+    return records("nics.csv", NicModel)
 
 
 @cache
 def port_counters() -> tuple[PortCounter, ...]:
     """Every row, in its order."""
-    readers = dict.fromkeys(("counter", "kinds", "weight"), text) | {
-        "bits": whole,
-        "per_hour": number,
-        "least": whole,
-    }
-    rows = read_rows(DATA / "port_counters.csv", readers, required=tuple(readers))
-    return tuple(
-        PortCounter(
-            name=row["counter"],
-            kinds=tuple(row["kinds"].split()),
-            **{name: row[name] for name in ("bits", "per_hour", "least", "weight")},
-        )
-        for row in rows
-    )
+    return records("port_counters.csv", PortCounter)

@@ -10,15 +10,14 @@ from functools import lru_cache
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
-from rigright.facts.cabling import Stated, cabled, take_cabling
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance
-from rigright.facts.counting import Counted, read_counts
+from rigright.facts.fabrics import Stated, cabled, take_cabling
 from rigright.facts.find import Match, match_tokens
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
 from rigright.facts.instances import is_instance, machine_of
-from rigright.facts.naming import MAX_NAME_CHARS, Token, read_tokens
+from rigright.facts.naming import MAX_NAME_CHARS, Counted, Token, read_counts, read_tokens
 from rigright.facts.units import boxes_of
 
 MANY = 256  # texts that are remembered

@@ -1,14 +1,17 @@
-"""Prices of chips: each with its kind, its date and its source. None is ever presented as today's."""
+"""Prices of chips and of what stands around them, each with its kind, its date and its source.
+
+None is ever presented as today's.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from functools import cache
 
+from rigright.base.loader import records, rows
 from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
-from rigright.base.tables import number, scaled, text, whole
-from rigright.base.units import GIB
 from rigright.facts.chips import Chip, by_id
 
 STALE_DAYS = 180
@@ -39,31 +42,10 @@ class Price:
     provider: str | None = None  # who rents it out, of the user's own
 
 
-_READERS = {
-    "chip": text,
-    "mem_gib": scaled(GIB),
-    "kind": text,
-    "currency": text,
-    "low": number,
-    "typical": number,
-    "high": number,
-    "listings": whole,
-    "as_of": text,
-    "source": text,
-    "confidence": text,
-    "notes": text,
-}
-
-
 @cache
 def prices() -> tuple[Price, ...]:
     """Every price of the table, in its order."""
-    required = ("chip", "kind", "currency", "typical", "as_of", "source", "confidence")
-    rows = read_facts("prices.csv", _READERS, required=required, chips=by_id)
-    return tuple(
-        Price(mem_bytes=row["mem_gib"], **{name: row[name] for name in _READERS if name != "mem_gib"})
-        for row in rows
-    )
+    return read_facts("prices.csv", Price, chips=by_id)
 
 
 @cache
@@ -123,3 +105,120 @@ def dated(as_of: str) -> date:
 def is_stale(as_of: str | None, today: date) -> bool:
     """Whether a price is too old to act on; one without a date is."""
     return as_of is None or (today - dated(as_of)).days > STALE_DAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartPrice:
+    """What somebody asked for one part of some size at one time."""
+
+    kind: str  # "ram", "cpu", "board", "psu", "disk", "case", "cooler", "bridge", "chassis"
+    variant: str = ""  # of memory its generation ("ddr5-registered"), of processors and boards their socket
+    size: float
+    unit: str  # of the size: GB, cores, W, TB, each
+    name: str
+    condition: str  # "new" or "used"
+    currency: str
+    low: float | None
+    typical: float
+    high: float | None
+    as_of: str
+    source: str
+    licence: str
+    confidence: str
+    left_out: str | None  # why it is no price to act on
+
+
+@cache
+def part_prices(kind: str, variant: str) -> tuple[PartPrice, ...]:
+    """Every price of a kind, those that are left out too."""
+    return tuple(row for row in all_part_prices() if (row.kind, row.variant) == (kind, variant))
+
+
+@cache
+def all_part_prices() -> tuple[PartPrice, ...]:
+    """Every price of the table, in its order."""
+    return records("part_prices.csv", PartPrice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """One line of what a host is made of."""
+
+    kind: str
+    variant: str
+    size: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostParts:
+    """What usually stands around so many cards, part by part."""
+
+    around: str  # "desktop", "server", "baseboard", "used-baseboard", "superchip", "kit"
+    cards: int  # that it holds
+    parts: tuple[Need, ...]
+    source: str
+    as_of: str
+    confidence: str
+    notes: str | None
+
+
+def _needs(cell: str) -> tuple[Need, ...]:
+    """Read "cpu am5 8; psu 850; case tower"."""
+    found = []
+    for line in cell.split(";"):
+        kind, *rest = line.split()
+        size = float(rest.pop()) if rest[-1].isdecimal() else 1.0
+        found.append(Need(kind=kind, variant=" ".join(rest), size=size))
+    return tuple(found)
+
+
+@cache
+def hosts() -> tuple[HostParts, ...]:
+    """Every host of the table; those of one kind from the smallest on."""
+    read = read_facts("hosts.csv", HostParts, read={"parts": _needs})
+    return tuple(sorted(read, key=lambda host: host.cards))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderLine:
+    """One line of an order, with what it is priced by: its own range, or a row of the prices."""
+
+    kind: str  # "cpu" is priced by its name, the others by kind, variant and size
+    variant: str = ""
+    size: float = 1.0
+    count: int = 1
+    low: float | None = None  # dollars of one, where the part's own row says so
+    high: float | None = None
+    as_of: str | None = None
+
+    @property
+    def written(self) -> str:
+        """As the table holds it: "2 psu 180..220 2026-11", "1 ram ddr4 64"."""
+        if self.low is not None and self.high is not None:
+            return f"{self.count} {self.kind} {self.low:g}..{self.high:g} {self.as_of or '-'}"
+        return f"{self.count} {self.kind} {self.variant} {self.size:g}"
+
+
+def read_line(written: str) -> OrderLine:
+    """The other way round."""
+    count, kind, *rest, last = written.split(" ")
+    if rest and ".." in rest[0]:
+        low, _, high = rest[0].partition("..")
+        dated = None if last == "-" else last
+        return OrderLine(kind=kind, count=int(count), low=float(low), high=float(high), as_of=dated)
+    return OrderLine(kind=kind, count=int(count), variant=" ".join(rest), size=float(last))
+
+
+@cache
+def orders() -> Mapping[tuple[str, int], tuple[OrderLine, ...]]:
+    """Chip and cards of one machine -> what `build` puts around them: a search puts none together.
+
+    Disks are left out; there is none for what cannot be built.
+    """
+    found: dict[tuple[str, int], tuple[OrderLine, ...]] = {}
+    for cards, written in rows("orders.csv", "cards", "lines"):
+        lines = tuple(read_line(one) for one in written.split("; "))
+        for machine in cards.split("; "):
+            chip, *counts = machine.split(" ")
+            found |= {(chip, int(count)): lines for count in counts}
+    return found

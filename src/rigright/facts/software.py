@@ -9,15 +9,19 @@ NVIDIA's rules, which the functions here apply to the tables:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from functools import cache, lru_cache
+from typing import Annotated, Literal
 
 from rigright.base.errors import AskError
-from rigright.base.tables import DATA, CellReader, read_rows, text, whole, yes
-from rigright.base.words import say
+from rigright.base.loader import Readers, records
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
 
 Version = tuple[int, ...]
 Capability = tuple[int, int]
+WHEELS = "https://download.pytorch.org/whl"
+_PYTHONS = re.compile(r"(\d{1,18})\.(\d{1,18})(?:-(\d{1,18})\.(\d{1,18}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ class TorchBuild:
     torch: str  # "2.9"
     build: str  # "cu128"
     python: str | None  # "3.10-3.14"
-    capabilities: tuple[Capability, ...]  # what it has kernels for
+    capabilities: Annotated[tuple[Capability, ...], "cc"]  # what it has kernels for
     ptx: bool  # it also bears PTX of the newest, which newer chips translate
     source: str
     as_of: str
@@ -109,54 +113,31 @@ def written(version: Version) -> str:
     return ".".join([*map(str, version[:2]), *(f"{part:02d}" for part in version[2:])])
 
 
-def _capability(said: str) -> Capability:
+def capability(said: str) -> Capability:
+    """A compute capability as two numbers: 9.0 -> (9, 0)."""
     major, minor = version_of(said)
     return major, minor
 
 
-_PROVENANCE = {"source": text, "as_of": text, "confidence": text, "notes": text}
+NUMBERED: Readers = {"Version": version_of, "Capability": capability}  # how their cells are read
 
 
 @cache
 def cuda_releases() -> tuple[Cuda, ...]:
     """Every CUDA toolkit of the table, newest first."""
-    readers: dict[str, CellReader] = {
-        "cuda": text,
-        "driver_linux": version_of,
-        "driver_windows": version_of,
-        "driver_compat": version_of,
-        "gcc_min": whole,
-        "gcc_max": whole,
-        "cc_min": _capability,
-        "cc_max": _capability,
-        **_PROVENANCE,
-    }
-    required = ("cuda", "driver_linux", "driver_compat", "cc_min", "cc_max", "source", "as_of", "confidence")
-    return tuple(Cuda(**row) for row in read_rows(DATA / "cuda.csv", readers, required=required))
+    return records("cuda.csv", Cuda, read=NUMBERED)
 
 
 @cache
 def torch_builds() -> tuple[TorchBuild, ...]:
     """Every PyTorch build of the table, newest first."""
-    readers = {
-        "torch": text,
-        "build": text,
-        "python": text,
-        "cc": lambda cell: tuple(_capability(one) for one in cell.split()),
-        "ptx": yes,
-    } | _PROVENANCE
-    required = ("torch", "build", "cc", "ptx", "source", "as_of", "confidence")
-    rows = read_rows(DATA / "torch.csv", readers, required=required)
-    return tuple(TorchBuild(capabilities=row.pop("cc"), **row) for row in rows)
+    return records("torch.csv", TorchBuild, read=NUMBERED)
 
 
 @cache
 def tensorflow_releases() -> tuple[TensorFlow, ...]:
     """Every TensorFlow release of the table, newest first."""
-    words = dict.fromkeys(("tensorflow", "cuda", "cudnn", "python", "pip"), text)
-    readers = words | {"cc_min": _capability} | _PROVENANCE
-    required = tuple(column for column in readers if column != "notes")
-    return tuple(TensorFlow(**row) for row in read_rows(DATA / "tensorflow.csv", readers, required=required))
+    return records("tensorflow.csv", TensorFlow, read=NUMBERED)
 
 
 def least_driver(cuda: str) -> Version:
@@ -205,3 +186,134 @@ def torch_for(capability: Capability, *, driver: str | None = None) -> tuple[Tor
         for build in torch_builds()
         if build.runs_on(capability) and (driver is None or runs_cuda(driver, build.cuda))
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineNeeds:
+    """One version of an engine or library."""
+
+    name: str
+    version: str
+    torch: str | None  # the release it pins, or the newest it was seen with
+    build: str | None  # of torch, as the package index serves it
+    python: str | None  # "3.11-3.14"
+    cc_min: Capability | None
+    cuda_min: Version | None  # the driver must speak it, or one of its major version
+    pins: bool  # it runs with that torch alone
+    toolkit: bool  # it builds kernels with nvcc
+    pip: str | None
+    image: str | None
+    systems: tuple[str, ...] | None  # where pip finds it beside Linux: "windows", "macos"
+    source: str
+    as_of: str
+    confidence: str
+    notes: str | None
+
+    def runs_on(self, capability: Capability) -> bool:
+        """Whether its kernels run on a chip."""
+        return self.cc_min is None or self.cc_min <= capability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchIndex:
+    """One wheel index of PyTorch."""
+
+    name: str  # "cu128", "rocm6.4", "cpu"
+    kind: str
+    torch_from: str | None
+    torch_to: str | None
+    source: str
+    as_of: str
+    confidence: str
+    notes: str | None
+
+    @property
+    def url(self) -> str:
+        """Where pip finds it."""
+        return f"{WHEELS}/{self.name}"
+
+
+@cache
+def engine_needs() -> tuple[EngineNeeds, ...]:
+    """Every version of the table, each engine's newest first."""
+    return records("engine_needs.csv", EngineNeeds, read=NUMBERED)
+
+
+@cache
+def torch_indexes() -> dict[str, TorchIndex]:
+    """Every wheel index that exists, by name."""
+    return {one.name: one for one in records("torch_indexes.csv", TorchIndex)}
+
+
+def pythons_of(cell: str | None) -> tuple[Version, Version] | None:
+    """First and last Python of "3.10-3.14"; of several stretches the newest."""
+    found = [match for part in (cell or "").split(",") if (match := _PYTHONS.fullmatch(part.strip()))]
+    if not found:
+        return None
+    first = int(found[-1][1]), int(found[-1][2])
+    last = (int(found[-1][3]), int(found[-1][4])) if found[-1][3] else first
+    return first, last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelFloor:
+    """The C library that wheels of a package ask for, from a version on."""
+
+    name: str
+    version: Version
+    glibc: Version
+
+
+@cache
+def _floors() -> tuple[WheelFloor, ...]:
+    return records("wheel_floors.csv", WheelFloor, read=NUMBERED)
+
+
+def glibc_floor(name: str, version: str) -> Version | None:
+    """The least glibc that a package's wheels install on; None where no table tells."""
+    numbers = version_of(_numbers(version) or "0")
+    known = [(one.version, one.glibc) for one in _floors() if one.name == name and one.version <= numbers]
+    return max(known)[1] if known else None
+
+
+def _numbers(version: str) -> str:
+    """1.3.0rc24 -> 1.3.0."""
+    parts: list[str] = []
+    for part in version.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        parts.append(digits)
+    return ".".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GonePackage:
+    """A Python package that is discontinued or renamed, which guides of old still spread."""
+
+    name: str
+    harms: bool
+    reason: Sentence
+    instead: str | None
+
+
+@cache
+def packages_gone() -> dict[str, GonePackage]:
+    """Every one of them by its name."""
+    return {one.name: one for one in records("packages_gone.csv", GonePackage)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowVariable:
+    """A variable that slows programs down where it has that value."""
+
+    name: str
+    value: str
+    severity: Literal["note", "warning", "fault"]
+    why: Sentence
+
+
+@cache
+def slowing_variables() -> tuple[SlowVariable, ...]:
+    """Every one of them."""
+    return records("slow_variables.csv", SlowVariable)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.loader import records
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, number, read_rows, text
 from rigright.base.words import CHINESE_LETTERS, Bilingual, Sentence, say
 
 HOME, COMPANY, CARBON = ("residential",), ("industrial", "commercial"), ("carbon",)
@@ -49,18 +49,14 @@ class KwhPrice:
 @cache
 def places() -> dict[str, Region]:
     """Every place by its code."""
-    readers = {"place": text, "parent": text, "names": lambda cell: tuple(cell.split("|"))}
-    rows = read_rows(DATA / "places.csv", readers, required=("place", "names"))
-    return {row["place"]: Region(**row) for row in rows}
+    read = records("places.csv", Region, read={"names": lambda cell: tuple(cell.split("|"))})
+    return {one.place: one for one in read}
 
 
 @cache
 def tariffs() -> tuple[KwhPrice, ...]:
     """Every figure of the table, in its order."""
-    words = ("place", "kind", "unit", "currency", "as_of", "source", "licence", "confidence", "notes")
-    readers = {**dict.fromkeys(words, text), "value": number}
-    required = ("place", "kind", "unit", "as_of", "source", "licence", "confidence", "value")
-    return tuple(KwhPrice(**row) for row in read_rows(DATA / "tariffs.csv", readers, required=required))
+    return records("tariffs.csv", KwhPrice)
 
 
 def find_place(asked: str) -> Region:

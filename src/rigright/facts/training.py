@@ -7,8 +7,8 @@ from functools import cache
 from typing import TypeVar
 
 from rigright.base.errors import unknown
+from rigright.base.loader import blocks
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.words import Sentence, say
 
 
@@ -118,32 +118,31 @@ class Recipe:
     ep: tuple[int, ...] = (1,)
 
 
-_T = TypeVar("_T", bound=Optimizer | Precision | Trainer | Recipe)
 _N = TypeVar("_N", bound=Optimizer | Precision | Trainer)
 
 
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every kind of pre-training by id."""
-    return _rows("pretraining.toml", Recipe)
+    return blocks("pretraining.toml", Recipe)
 
 
 @cache
 def optimizers() -> dict[str, Optimizer]:
     """Every optimizer by id."""
-    return _rows("optimizers.toml", Optimizer)
+    return blocks("optimizers.toml", Optimizer)
 
 
 @cache
 def precisions() -> dict[str, Precision]:
     """Every precision of training by id."""
-    return _rows("precisions.toml", Precision)
+    return blocks("precisions.toml", Precision)
 
 
 @cache
 def trainers() -> dict[str, Trainer]:
     """Every training program by id."""
-    return _rows("trainers.toml", Trainer)
+    return blocks("trainers.toml", Trainer)
 
 
 @cache
@@ -167,10 +166,6 @@ def find_trainer(asked: str) -> Trainer:
 def labelled(asked: str, rows: Mapping[str, _N]) -> _N | None:
     """The row whose label somebody wrote as we print it."""
     return next((row for row in rows.values() if row.label == asked.strip()), None)
-
-
-def _rows(file: str, record: type[_T]) -> dict[str, _T]:
-    return {key: record(id=key, **frozen(row)) for key, row in read_toml(DATA / file).items()}
 
 
 def _find(asked: str, rows: dict[str, _N], *, table: str) -> _N:

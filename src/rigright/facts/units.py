@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from rigright.base.loader import records
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, CellReader, read_rows, text, whole
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.clouds import offers
 
@@ -20,7 +20,7 @@ class Units:
     of: str  # id of a chip, or how its form begins
     sold: tuple[int, ...]  # on one board or as one machine, the fewest first
     node: int  # under one operating system, as such machines usually are
-    most: int  # in the largest such machine
+    most: int = 0  # in the largest such machine, where that is another
     source: str
     as_of: str
     confidence: str
@@ -29,15 +29,7 @@ class Units:
 
 @cache
 def _rows() -> dict[str, Units]:
-    words: dict[str, CellReader] = dict.fromkeys(("of", "source", "as_of", "confidence", "notes"), text)
-    readers = words | {"sold": _counts, "node": whole, "most": whole}
-    required = ("of", "sold", "node", "source", "as_of", "confidence")
-    rows = read_rows(DATA / "chip_units.csv", readers, required=required)
-    return {row["of"]: Units(**{**row, "most": row["most"] or row["node"]}) for row in rows}
-
-
-def _counts(cell: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in cell.split())
+    return {one.of: one for one in records("chip_units.csv", Units)}
 
 
 def units_of(chip: Chip) -> Units:
@@ -83,7 +75,7 @@ def most_in_node(chip: Chip | None) -> int:
     if chip is None:
         return _rows()[OTHER].most
     rented = _largest_rented().get(chip.id, 0)
-    return max(units_of(chip).most, rented) * devices_of(chip)
+    return max(units_of(chip).most, units_of(chip).node, rented) * devices_of(chip)
 
 
 @cache

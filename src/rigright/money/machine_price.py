@@ -19,7 +19,7 @@ from rigright.cost.estimate import Estimate, added, scaled
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import cpus
 from rigright.facts.hosts import CPU, Host
-from rigright.facts.orders import OrderLine, orders
+from rigright.facts.prices import OrderLine, orders
 from rigright.facts.units import devices_of
 from rigright.money.prices import cpu_usd, part_usd
 from rigright.money.tariff import host_usd

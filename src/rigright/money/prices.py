@@ -15,16 +15,17 @@ from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuModel
 from rigright.facts.own_prices import in_force
-from rigright.facts.part_prices import PartPrice, part_prices
 from rigright.facts.prices import (
     OWN_RENT,
     OWN_USED,
     OWNS,
     STALE_DAYS,
     USED,
+    PartPrice,
     Price,
     dated,
     newest_prices,
+    part_prices,
     price_when_new,
 )
 

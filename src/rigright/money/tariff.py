@@ -18,7 +18,7 @@ from rigright.demand import Numbers, PlanWish
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import cpus
 from rigright.facts.hosts import CPU, Host
-from rigright.facts.part_prices import Need, hosts
+from rigright.facts.prices import Need, hosts
 from rigright.money.prices import assumptions, cpu_usd, part_usd, ram_usd
 from rigright.terms.power import pue_of
 

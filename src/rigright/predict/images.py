@@ -25,7 +25,7 @@ from rigright.cost.known import Known, Ran
 from rigright.cost.links import Wire
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip, chips
-from rigright.facts.cpu_rates import CpuRate
+from rigright.facts.cpus import CpuRate
 from rigright.terms.fitted import fitted
 from rigright.terms.known import bands_of, known_of_one
 from rigright.terms.wires import wire_of

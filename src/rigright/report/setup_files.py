@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.words import Sentence, clean, say, tell
+from rigright.facts.launching import Serves, serving
 from rigright.facts.software import version_of, written
-from rigright.facts.systems import Serves, serving
 from rigright.report.typed import typed
 from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from rigright.choice.ways import quality_class
 from rigright.demand import Numbers
-from rigright.facts.formats import find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.predict.columns import grouped
 from rigright.predict.kept import SAFE
 from rigright.search.figures import usual_limits

@@ -12,10 +12,9 @@ from rigright.base.words import say
 from rigright.choice.networks import ENGINE, READ, Network, network_memory, precisions
 from rigright.cost.images.rates import ImageRun
 from rigright.demand import Layout, Numbers, PlanWish, Training
-from rigright.facts.engines import Engine, find_engine
-from rigright.facts.features import features_of
+from rigright.facts.chips import features_of
+from rigright.facts.engines import Engine, find_engine, how_runs
 from rigright.facts.formats import find_format
-from rigright.facts.running import how_runs
 from rigright.predict.columns import at, joined, stacked
 from rigright.predict.images import Learning
 from rigright.predict.samples import batch_time, network_rates, train_time

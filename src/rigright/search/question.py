@@ -229,7 +229,7 @@ def _kinds(wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> Iterat
 
 def _is_outdated(chip: Chip) -> bool:
     """Whether new software knows it no more: nobody who does not ask for it is sold one."""
-    from rigright.facts.features import features_of
+    from rigright.facts.chips import features_of
 
     found = features_of(chip.isa)
     return found is not None and found.is_ended

@@ -15,7 +15,7 @@ from rigright.choice.training import Able, Space, able_of, spaces_of
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
-from rigright.facts.running import how_runs
+from rigright.facts.engines import how_runs
 from rigright.search.question import Kind, Question
 
 TUNED_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 64)

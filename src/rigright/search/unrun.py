@@ -5,9 +5,8 @@ from __future__ import annotations
 from rigright.base.words import Sentence, say
 from rigright.choice.ways import format_of
 from rigright.facts.chips import Chip
-from rigright.facts.engines import find_engine
-from rigright.facts.kv_formats import find_kv_format
-from rigright.facts.running import engines_of, how_runs, runs_of, unrun
+from rigright.facts.engines import engines_of, find_engine, how_runs, runs_of, unrun
+from rigright.facts.formats import find_kv_format
 from rigright.search.question import Question
 
 NOTHING = say("no engine runs these weights on these GPUs; remove a format or engine")

@@ -11,8 +11,7 @@ import numpy as np
 from rigright.base.tables import DATA
 from rigright.cost.known import CHIP, CLASS, KIN, NOTHING, TRAVELLED, Known, Ran, engine_level, source_family
 from rigright.facts.anchors import Anchor
-from rigright.facts.chips import Chip, by_id
-from rigright.facts.classes import kin_of
+from rigright.facts.chips import Chip, by_id, kin_of
 from rigright.facts.hosts import CPU
 from rigright.terms.fitted import fitted, noted, own_runs
 

@@ -15,8 +15,7 @@ from rigright.cost.memory_settings import Device, Start
 from rigright.demand import Numbers, Serving
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
-from rigright.facts.formats import GgufMix, find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import GgufMix, find_format, find_kv_format
 from rigright.facts.nodes import Card
 from rigright.terms.fitted import fitted, noted, own_runs
 

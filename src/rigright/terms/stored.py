@@ -6,8 +6,7 @@ from rigright.arch.record import Arch
 from rigright.base.record import kept
 from rigright.cost.speed.work import Work, work_in
 from rigright.cost.weights import WeightBytes, stored
-from rigright.facts.formats import GgufMix, find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import GgufMix, find_format, find_kv_format
 
 # tokens and merges in a GGUF file: 57 +- 5 B a token left over in 24 published sizes of Llama-3-70B files
 GGUF_BYTES_PER_TOKEN = 57

@@ -14,9 +14,8 @@ from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 from rigright.facts.clouds import no_prices, offers, providers_of
-from rigright.facts.counting import read_counts
 from rigright.facts.hosts import CPU_ID
-from rigright.facts.naming import read_tokens
+from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.money.machine_price import NOTHING, Stored, stored_of
 

@@ -9,7 +9,7 @@ from rigright.arch.sources.open import open_model
 from rigright.choice.case import Case
 from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import ServingWish
-from rigright.facts.backends import backend_label
+from rigright.facts.engines import backend_label
 from rigright.predict.ranks import deal_notes, worst
 from rigright.predict.served import started_for
 from rigright.predict.speed import speed, traffic_of

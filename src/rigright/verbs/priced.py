@@ -7,8 +7,7 @@ from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.facts.clouds import Offer
 from rigright.facts.own_prices import Flaw
-from rigright.facts.part_prices import PartPrice
-from rigright.facts.prices import Price
+from rigright.facts.prices import PartPrice, Price
 
 FINE, DOUBTS, WRONG = 0, 10, 20  # exit codes of a list that was judged
 

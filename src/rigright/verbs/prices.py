@@ -13,8 +13,17 @@ from rigright.facts import own_prices
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.find import find_chips, match_chip
 from rigright.facts.own_prices import Flaw
-from rigright.facts.part_prices import PartPrice, all_part_prices
-from rigright.facts.prices import NEW, OWN_RENT, USED, Price, dated, is_stale, newest_prices
+from rigright.facts.prices import (
+    NEW,
+    OWN_RENT,
+    USED,
+    PartPrice,
+    Price,
+    all_part_prices,
+    dated,
+    is_stale,
+    newest_prices,
+)
 from rigright.facts.prices import prices as known_prices
 from rigright.money.prices import Quote, newest_own, priced
 from rigright.search.market import Market

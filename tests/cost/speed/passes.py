@@ -10,8 +10,7 @@ from rigright.arch.sources import zoo
 from rigright.cost.speed.step import Pass, step
 from rigright.demand import Layout
 from rigright.facts.chips import by_id, chips
-from rigright.facts.engines import find_engine
-from rigright.facts.running import runnings
+from rigright.facts.engines import find_engine, runnings
 from rigright.terms.speed import rates_of
 from rigright.terms.stored import work_of
 

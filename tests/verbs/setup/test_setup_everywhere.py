@@ -18,15 +18,17 @@ from rigright.facts.drivers import (
     OPEN_ONLY_FROM,
     branches,
     driver_packages,
+    maker_way,
 )
-from rigright.facts.engine_needs import engine_needs, pythons_of, torch_indexes
-from rigright.facts.makers import maker_way
 from rigright.facts.software import (
     cuda_releases,
+    engine_needs,
     greatest_cuda,
+    pythons_of,
     runs_cuda,
     tensorflow_releases,
     torch_builds,
+    torch_indexes,
     version_of,
 )
 from rigright.report.pages import setup as pages

@@ -10,8 +10,9 @@ import pytest
 
 from rigright.base.words import ENGLISH
 from rigright.faces.cli.main import main
+from rigright.facts.drivers import release_of
+from rigright.facts.launching import serving
 from rigright.facts.software import cuda_releases, runs_cuda, torch_builds, version_of
-from rigright.facts.systems import release_of, serving
 from rigright.report.pages import setup as pages
 from rigright.report.setup_files import dockerfile
 from rigright.verbs.setup.choice import known_names

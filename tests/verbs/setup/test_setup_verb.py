@@ -20,13 +20,22 @@ from rigright.facts.drivers import (
     branches,
     driver_packages,
     last_branch,
+    maker_packages,
+    maker_way,
     newest_branch,
     packages_for,
     words_of,
 )
-from rigright.facts.engine_needs import WHEELS, engine_needs, pythons_of, torch_indexes
-from rigright.facts.makers import maker_packages, maker_way
-from rigright.facts.software import runs_cuda, tensorflow_releases, torch_builds, version_of
+from rigright.facts.software import (
+    WHEELS,
+    engine_needs,
+    pythons_of,
+    runs_cuda,
+    tensorflow_releases,
+    torch_builds,
+    torch_indexes,
+    version_of,
+)
 from rigright.machine.world import ROOT
 from rigright.report.setup_files import dockerfile, requirements, script
 from rigright.verbs.setup.choice import known_names, picks

@@ -8,7 +8,7 @@ from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.build.prices import part_usd
 from rigright.build.record import Change, Fit, Standing
-from rigright.facts.links import pcie_bytes_per_s
+from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.facts.parts import PartKind, parts
 
 _USUAL = {"hdd": 0.2 * GIGA, "ssd": 0.55 * GIGA, "nvme": 3.4 * GIGA, "virtual": GIGA}

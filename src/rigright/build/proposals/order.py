@@ -12,8 +12,8 @@ from rigright.build.proposals.record import BuildWish, Item
 from rigright.build.rules.slots import is_open
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import Chip
-from rigright.facts.orders import OrderLine
 from rigright.facts.parts import parts
+from rigright.facts.prices import OrderLine
 from rigright.facts.shop.cpus import Processor
 from rigright.facts.shop.tables import Board, Cooler, Enclosure, PowerSupply
 from rigright.money.machine_price import disk_of, disks_tb, line_usd, network_of, own_line

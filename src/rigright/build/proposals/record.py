@@ -9,7 +9,7 @@ from rigright.base.words import Sentence
 from rigright.build.machine import Circuit, Rig
 from rigright.build.ruling import DOUBT, Ruling
 from rigright.cost.estimate import Estimate, added
-from rigright.facts.orders import OrderLine
+from rigright.facts.prices import OrderLine
 from rigright.money.machine_price import NOTHING, Stored
 from rigright.money.tariff import NO_HOST
 

@@ -11,7 +11,7 @@ from rigright.arch.image_kinds import ImageKind
 from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
-from rigright.facts.cpu_rates import CpuRate
+from rigright.facts.cpus import CpuRate
 
 SUBJECT = "speed_images"
 ELEM_BYTES = {"16bit": 2.0, "fp32": 4.0, "tf32": 4.0, "fp8": 2.0, "int8": 1.0}

@@ -15,7 +15,7 @@ from rigright.cost.speed.reach import ElementForm, reached, stream_terms
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
-from rigright.facts.links import pcie_bytes_per_s
+from rigright.facts.fabrics import pcie_bytes_per_s
 
 SUBJECT = "speed_serving"
 USUAL_GEN, FULL_LANES = 4, 16  # of a slot, where nobody knows

@@ -15,7 +15,7 @@ from rigright.base.record import dataclass
 from rigright.cost.memory_kv import cross_tok, lanes, transcribes
 from rigright.cost.weights import BITS, Form, WeightBytes, stored, tensors
 from rigright.demand import Numbers
-from rigright.facts.kv_formats import KvFormat
+from rigright.facts.formats import KvFormat
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
 ACTIVATIONS_TOO = ("fp8", "nvfp4", "int8")  # formats whose activations are as narrow as the weights

@@ -16,7 +16,7 @@ from rigright.doctor.binding.lockstep import drawn
 from rigright.doctor.binding.means import mean, mean_of, mean_of_host, most, percent, slowed_share
 from rigright.doctor.binding.record import FULL, Cause, LimitedMoment
 from rigright.doctor.record import Evidence
-from rigright.facts.slowdowns import words_of
+from rigright.facts.faults import words_of
 from rigright.machine.tick import DeviceTick, HostTick
 
 # a card that says why it is slow is believed first; heat comes before a power cap that stands beside it

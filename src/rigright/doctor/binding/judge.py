@@ -18,8 +18,8 @@ from rigright.doctor.binding.lockstep import behind, working_share
 from rigright.doctor.binding.means import mean, slowed_share
 from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Diagnosis, LimitedMoment
 from rigright.doctor.record import Case
-from rigright.facts.links import pcie_bytes_per_s
-from rigright.facts.slowdowns import words_of
+from rigright.facts.fabrics import pcie_bytes_per_s
+from rigright.facts.faults import words_of
 from rigright.machine.tick import DeviceTick, Tick
 
 LEAST_BUSY = 0.02  # below it a device without programs rests

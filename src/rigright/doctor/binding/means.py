@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rigright.doctor.binding.lockstep import held_for_all
 from rigright.doctor.binding.record import LimitedMoment
-from rigright.facts.slowdowns import reasons
+from rigright.facts.faults import reasons
 from rigright.machine.tick import DeviceTick, HostTick
 
 

@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, details, kinds, unread
 from rigright.doctor.record import Case, Fine, Severity, Verdict, check
-from rigright.facts.judged import corrected_errors
+from rigright.facts.faults import corrected_errors
 
 LEAST_ODD, ODD_TIMES = 1_000, 100
 

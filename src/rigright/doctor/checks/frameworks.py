@@ -12,11 +12,11 @@ from rigright.doctor.gpus import answering
 from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import capabilities, driver, frameworks, is_contained, numbers, program, variable
 from rigright.doctor.torch_fit import has_kernels, reinstall, row_of
-from rigright.facts.engine_needs import pythons_of
 from rigright.facts.software import (
     TensorFlow,
     Version,
     driver_for,
+    pythons_of,
     tensorflow_releases,
     written,
 )

@@ -10,7 +10,7 @@ from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.nic import rdma_ports
 from rigright.doctor.record import Case, Fine, Verdict, check
-from rigright.facts.gpu_networks import network_of
+from rigright.facts.fabrics import network_of
 
 WAYS = ("PIX", "PXB", "PHB", "NODE", "SYS")  # nearest first; the first two stay below a switch
 BELOW_A_SWITCH = 1

@@ -14,8 +14,7 @@ from rigright.doctor.kernel_line import with_option
 from rigright.doctor.record import Case, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import is_contained, setting, sysctl_unseen
 from rigright.doctor.wires import is_real
-from rigright.facts.cpu_names import cpu_named
-from rigright.facts.cpus import CHANNEL_BYTES
+from rigright.facts.cpus import CHANNEL_BYTES, cpu_named
 from rigright.machine.amd.isa import shares_memory
 from rigright.machine.host import MemoryModule
 

@@ -14,10 +14,9 @@ from rigright.doctor.happened import events
 from rigright.doctor.log_lines import logged, unseen
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
-from rigright.facts import judged
+from rigright.facts import faults
 from rigright.facts.chips import Chip
-from rigright.facts.fabrics import fabric_of
-from rigright.facts.link_counts import link_count
+from rigright.facts.fabrics import fabric_of, link_count
 from rigright.machine.device import Device
 from rigright.machine.host import Path
 from rigright.machine.system import Event
@@ -130,7 +129,7 @@ def nvlink_errors(case: Case) -> Iterator[Verdict]:
         bad = [
             (index, errors)
             for index, errors in counted
-            if any(errors.get(kind, 0) >= times for kind, times in judged.nvlink_errors().items())
+            if any(errors.get(kind, 0) >= times for kind, times in faults.nvlink_errors().items())
         ]
         if bad:
             shown = [

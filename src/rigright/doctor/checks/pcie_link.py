@@ -12,7 +12,7 @@ from rigright.doctor.gpus import answering, is_busy, query
 from rigright.doctor.record import Case, Confidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import PcieWire, accelerators, function_of, functions, is_real, slotted, wires_up
 from rigright.facts.chips import chips
-from rigright.facts.judged import pcie_replays
+from rigright.facts.faults import pcie_replays
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
 

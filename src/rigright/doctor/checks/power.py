@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, details, is_busy, unread
 from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Severity, Verdict, check
-from rigright.facts.slowdowns import reasons, slowdowns
+from rigright.facts.faults import reasons, slowdowns
 from rigright.machine.host import Sensor
 from rigright.machine.parts.node_power import beside_cards, meters_of, of_sensors
 

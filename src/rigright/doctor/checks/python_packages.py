@@ -10,8 +10,7 @@ from rigright.doctor.advice import advise
 from rigright.doctor.record import Case, Fine, Verdict, check
 from rigright.doctor.stack import pip
 from rigright.doctor.torch_fit import best_build, index_of
-from rigright.facts.engine_needs import torch_indexes
-from rigright.facts.habits import packages_gone
+from rigright.facts.software import packages_gone, torch_indexes
 from rigright.machine.system import Python
 
 CLASH = (
@@ -53,13 +52,13 @@ def packages_outdated(case: Case) -> Iterator[Verdict]:
             row = packages_gone()[package]
             yield advise(
                 "python_packages.outdated",
-                severity="warning" if row["harms"] else "note",
+                severity="warning" if row.harms else "note",
                 about=python.path,
                 python=python.path,
                 package=package,
                 version=version,
-                reason=row["reason"],
-                instead=row["instead"],
+                reason=row.reason,
+                instead=row.instead,
             )
         if not gone:
             yield Fine(says=say("{count} packages checked", count=len(python.packages)), about=python.path)

@@ -14,7 +14,7 @@ from rigright.doctor.log_lines import LINE_CHARS, told
 from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.xid_asked import AFTER, action_of, followed
 from rigright.doctor.xid_steps import steps_of
-from rigright.facts.xids import repeated, xids
+from rigright.facts.faults import repeated, xids
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Diagnosed, Event
 

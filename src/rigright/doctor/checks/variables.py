@@ -11,7 +11,7 @@ from rigright.doctor.gfx import OVERRIDE, generation, override_of
 from rigright.doctor.gpus import answering
 from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import frameworks, variable
-from rigright.facts.habits import slowing_variables
+from rigright.facts.software import slowing_variables
 from rigright.machine.amd.isa import shares_memory
 from rigright.machine.device import Device
 
@@ -217,8 +217,8 @@ def slow_variables(case: Case) -> Iterator[Verdict]:
     if not case.machine.devices:
         return
     for row in slowing_variables():
-        if (variable(case, row["name"]) or "").upper() == row["value"].upper():
-            yield advise("variables.slow", row, severity=row["severity"])
+        if (variable(case, row.name) or "").upper() == row.value.upper():
+            yield advise("variables.slow", severity=row.severity, name=row.name, value=row.value, why=row.why)
     threads = case.machine.cpu.usable or case.machine.cpu.threads or 0
     if variable(case, "OMP_NUM_THREADS") == "1" and threads >= MANY_THREADS:
         why = say("data preprocessing and CPU work use one of {threads} threads", threads=threads)

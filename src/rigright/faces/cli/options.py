@@ -154,7 +154,7 @@ _LISTS = {  # words that a shell completes -> the module that knows them, and th
     "chips": ("rigright.facts.chips", "by_id"),
     "engines": ("rigright.facts.engines", "engines"),
     "formats": ("rigright.facts.formats", "formats"),
-    "kv formats": ("rigright.facts.kv_formats", "kv_formats"),
+    "kv formats": ("rigright.facts.formats", "kv_formats"),
 }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Annotated
 
+from rigright.base.loader import records
 from rigright.base.record import dataclass
-from rigright.base.tables import number, read_rows, scaled, text, whole, yes
+from rigright.base.tables import scaled
 from rigright.base.units import GIB
 from rigright.facts.cpus import CpuModel, cpus
 from rigright.facts.shop.find import named
-from rigright.facts.shop.tables import PARTS
 
 _BARE = (  # what stands before a number that is said alone
     (r"\A\d{4}[xge](?:3d|t|e)?\d?\Z|\A\d{4}x3d2?\Z", ("ryzen 9 {}", "threadripper {}")),
@@ -33,7 +34,7 @@ class CpuFamily:
     mem: frozenset[str]  # "DDR4", "DDR5"
     modules: frozenset[str]  # "udimm", "rdimm", "lrdimm"
     channels: int
-    mem_max_bytes: float  # of one socket
+    mem_max_bytes: Annotated[float, "mem_max_gb"]  # of one socket
     card_lanes: int  # that slots of cards may have
     lanes_free: int  # those, and of drives beside them
     gen: int
@@ -71,22 +72,18 @@ class Processor:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bought:
     name: str
-    vendor: str | None
+    vendor: str | None = None
     cores: int | None
     tdp_w: float | None
     igpu: bool | None
-    row: CpuModel | None
+    row: CpuModel | None = None
 
 
 @cache
 def families() -> dict[str, CpuFamily]:
     """Every family by its id."""
-    words = dict.fromkeys(("id", "name", "pattern", "socket", "source", "as_of", "confidence"), text)
-    counts = dict.fromkeys(("channels", "card_lanes", "lanes_free", "gen", "max_cpus"), whole)
-    sets = dict.fromkeys(("mem", "modules"), lambda cell: frozenset(cell.split()))
-    readers = {**words, **counts, **sets, "mem_max_gb": scaled(GIB), "tdp_w": number, "peak": number}
-    rows = read_rows(PARTS / "cpu_families.csv", readers, required=tuple(readers))
-    return {row["id"]: CpuFamily(**row | {"mem_max_bytes": row.pop("mem_max_gb")}) for row in rows}
+    read = records("parts/cpu_families.csv", CpuFamily, read={"mem_max_bytes": scaled(GIB)})
+    return {one.id: one for one in read}
 
 
 def processor_named(said: str) -> Processor | None:
@@ -130,18 +127,8 @@ def _plain(name: str) -> str:
 
 @cache
 def _table() -> tuple[_Bought, ...]:
-    readers = {
-        **dict.fromkeys(("name", "socket", "architecture"), text),
-        "cores": whole, "tdp_w": number, "igpu": yes,
-    }  # fmt: skip
-    ours = [
+    ours = (
         _Bought(name=one.name, vendor=one.vendor, cores=one.cores, tdp_w=one.tdp_w, igpu=None, row=one)
         for one in cpus()
-    ]
-    rest = [
-        _Bought(
-            name=row["name"], vendor=None, cores=row["cores"], tdp_w=row["tdp_w"], igpu=row["igpu"], row=None
-        )
-        for row in read_rows(PARTS / "processors.csv", readers, required=("name",))
-    ]
-    return (*ours, *rest)
+    )
+    return (*ours, *records("parts/processors.csv", _Bought))

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-from rigright.base.tables import read_rows, text
-from rigright.facts.shop.tables import PARTS
+from rigright.base.loader import rows
 
 MOST_CHARS = 300
 _WORD = re.compile(r"[a-z0-9]+")
@@ -104,8 +103,8 @@ def words(name: str) -> list[str]:
 @cache
 def chinese_words() -> tuple[tuple[str, str], ...]:
     """How makers and series are called in Chinese, longest first."""
-    rows = read_rows(PARTS / "words_zh.csv", {"zh": text, "en": text}, required=("zh", "en"))
-    return tuple(sorted(((row["zh"], row["en"]) for row in rows), key=lambda pair: -len(pair[0])))
+    pairs = [(chinese, english) for chinese, english in rows("parts/words_zh.csv", "zh", "en")]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
 
 
 @cache

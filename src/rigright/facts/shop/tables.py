@@ -6,26 +6,15 @@ with source, date and confidence, and come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
 
+from rigright.base.loader import records
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, CellReader, number, read_rows, scaled, text, whole, yes
-from rigright.base.units import GIB, KILO
+from rigright.base.tables import scaled
+from rigright.base.units import GIB
 
-PARTS = DATA / "parts"
-OURS = "own"  # of rows that state their own source
-_MILLI = 1 / KILO
 Record = TypeVar("Record")
-
-
-def _words(cell: str) -> frozenset[str]:
-    return frozenset(cell.split())
-
-
-def _wholes(cell: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in cell.split())
 
 
 def _slots(cell: str) -> tuple[int, ...]:
@@ -35,6 +24,11 @@ def _slots(cell: str) -> tuple[int, ...]:
         count, _, lanes = group.partition("x")
         found += [int(lanes)] * int(count)
     return tuple(sorted(found, reverse=True))
+
+
+_READ = {"Lanes": _slots, "Gigabytes": scaled(GIB)}
+Lanes = tuple[int, ...]  # of slots, longest first
+Gigabytes = float  # in tables gigabytes of memory, here bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +42,9 @@ class Board:
     form: str | None = None  # "ITX", "mATX", "ATX", "CEB", "EATX", "EEB", "XL-ATX"
     mem_type: str | None = None
     mem_slots: int | None = None
-    mem_max_bytes: float | None = None
+    mem_max_bytes: Annotated[Gigabytes | None, "mem_max_gb"] = None
     cpus: int | None = None  # sockets
-    slots: tuple[int, ...] | None = None  # lanes each is long, longest first
+    slots: Lanes | None = None  # lanes each is long, longest first
     m2: int | None = None
     year: int | None = None
     together: tuple[int, ...] | None = None  # lanes of each slot with cards in all of them
@@ -141,11 +135,11 @@ class CardModel:
 class Kit:
     """Modules of memory sold together."""
 
-    name: str
+    name: Annotated[str, "part"]
     vendor: str | None = None
     type: str
     modules: int
-    module_bytes: float
+    module_bytes: Annotated[Gigabytes, "module_gb"]
     mts: int | None = None
     ecc: bool | None = None
     registered: bool | None = None
@@ -177,7 +171,7 @@ class Finished:
     card_slots: float | None = None
     card_m: float | None = None
     passive_ok: bool | None = None
-    card_w: float | None = None
+    card_w: Annotated[float | None, "watts_card"] = None
     psu_w: float | None = None
     source: str
     as_of: str
@@ -200,132 +194,61 @@ class Chipset:
     confidence: str
 
 
-_PRICED: dict[str, tuple[str, CellReader]] = {
-    "usd_low": ("usd_low", number), "usd_high": ("usd_high", number), "source": ("source", text),
-    "as_of": ("as_of", text), "confidence": ("confidence", text),
-}  # fmt: skip
-_BOARD: dict[str, tuple[str, CellReader]] = {
-    "name": ("name", text), "vendor": ("vendor", text), "socket": ("socket", text),
-    "chipset": ("chipset", text), "form": ("form", text), "mem_type": ("mem_type", text),
-    "mem_slots": ("mem_slots", whole), "mem_max_gb": ("mem_max_bytes", scaled(GIB)), "cpus": ("cpus", whole),
-    "slots": ("slots", _slots), "m2": ("m2", whole), "year": ("year", whole),
-}  # fmt: skip
-_SUPPLY: dict[str, tuple[str, CellReader]] = {
-    "name": ("name", text), "vendor": ("vendor", text), "watts": ("watts", number),
-    "efficiency": ("efficiency", text), "form": ("form", text), "eps": ("eps", whole),
-    "pcie": ("pcie", whole), "h12v": ("h12v", whole), "atx3": ("atx3", yes),
-    "length_mm": ("length_m", scaled(_MILLI)),
-}  # fmt: skip
-_CASE: dict[str, tuple[str, CellReader]] = {
-    "name": ("name", text), "vendor": ("vendor", text), "kind": ("kind", text), "boards": ("boards", _words),
-    "card_mm": ("card_m", scaled(_MILLI)), "slots": ("slots", whole), "psu_form": ("psu_form", _words),
-    "psu_mm": ("psu_m", scaled(_MILLI)), "cooler_mm": ("cooler_m", scaled(_MILLI)),
-    "volume_l": ("volume_l", number),
-}  # fmt: skip
-_COOLER: dict[str, tuple[str, CellReader]] = {
-    "name": ("name", text), "vendor": ("vendor", text), "type": ("type", text),
-    "height_mm": ("height_m", scaled(_MILLI)), "radiator_mm": ("radiator_mm", whole),
-    "sockets": ("sockets", _words),
-}  # fmt: skip
-
-
-def _read(
-    make: Callable[..., Record], file: str, *, columns: dict[str, tuple[str, CellReader]]
-) -> tuple[Record, ...]:
-    """The records of a file; an unknown cell takes the field's default."""
-    readers = {column: reader for column, (_, reader) in columns.items()}
-    found = []
-    for row in read_rows(PARTS / f"{file}.csv", readers, required=("name",) if "name" in columns else ()):
-        known: dict[str, Any] = {columns[one][0]: value for one, value in row.items() if value is not None}
-        found.append(make(**known))
-    return tuple(found)
-
-
 @cache
 def boards() -> tuple[Board, ...]:
     """Every board, ours first."""
-    own = {
-        "together": ("together", _wholes), "places": ("places", _wholes), "registered": ("registered", yes),
-    }  # fmt: skip
-    return _read(Board, "boards_own", columns=_BOARD | own | _PRICED) + _read(Board, "boards", columns=_BOARD)
+    return _ours_first("boards", Board)
 
 
 @cache
 def supplies() -> tuple[PowerSupply, ...]:
     """Every power supply, ours first."""
-    own: dict[str, tuple[str, CellReader]] = {"volts_min": ("volts_min", number)}
-    return _read(PowerSupply, "psus_own", columns=_SUPPLY | own | _PRICED) + _read(
-        PowerSupply, "psus", columns=_SUPPLY
-    )
+    return _ours_first("psus", PowerSupply)
 
 
 @cache
 def cases() -> tuple[Enclosure, ...]:
     """Every case, ours first."""
-    return _read(Enclosure, "cases_own", columns=_CASE | _PRICED) + _read(Enclosure, "cases", columns=_CASE)
+    return _ours_first("cases", Enclosure)
 
 
 @cache
 def coolers() -> tuple[Cooler, ...]:
     """Every cooler, ours first."""
-    own: dict[str, tuple[str, CellReader]] = {"holds_w": ("holds_w", number)}
-    return _read(Cooler, "coolers_own", columns=_COOLER | own | _PRICED) + _read(
-        Cooler, "coolers", columns=_COOLER
+    return _ours_first("coolers", Cooler)
+
+
+def _ours_first(table: str, kind: type[Record]) -> tuple[Record, ...]:
+    return tuple(
+        one for file in (f"{table}_own", table) for one in records(f"parts/{file}.csv", kind, read=_READ)
     )
 
 
 @cache
 def card_models() -> tuple[CardModel, ...]:
     """Every graphics card of a known chip."""
-    columns: dict[str, tuple[str, CellReader]] = {
-        "chip": ("chip", text), "name": ("name", text), "vendor": ("vendor", text),
-        "length_mm": ("length_m", scaled(_MILLI)), "slots": ("slots", number), "plugs": ("plugs", text),
-        "cooling": ("cooling", text),
-    }  # fmt: skip
-    return _read(CardModel, "cards", columns=columns)
+    return records("parts/cards.csv", CardModel)
 
 
 @cache
 def kits() -> dict[str, Kit]:
     """Every kit of memory by its part number."""
-    columns: dict[str, tuple[str, CellReader]] = {
-        "part": ("name", text), "vendor": ("vendor", text), "type": ("type", text),
-        "modules": ("modules", whole), "module_gb": ("module_bytes", scaled(GIB)), "mts": ("mts", whole),
-        "ecc": ("ecc", yes), "registered": ("registered", yes), "laptop": ("laptop", yes),
-    }  # fmt: skip
-    return {one.name.casefold(): one for one in _read(Kit, "memory", columns=columns)}
+    return {one.name.casefold(): one for one in records("parts/memory.csv", Kit, read=_READ)}
 
 
 @cache
 def drives() -> tuple[Drive, ...]:
     """Every NVMe drive."""
-    columns: dict[str, tuple[str, CellReader]] = {
-        "name": ("name", text), "vendor": ("vendor", text), "gen": ("gen", whole), "lanes": ("lanes", whole),
-        "form": ("form", text),
-    }  # fmt: skip
-    return _read(Drive, "drives", columns=columns)
+    return records("parts/drives.csv", Drive)
 
 
 @cache
 def finished() -> tuple[Finished, ...]:
     """Every machine that is sold whole."""
-    columns: dict[str, tuple[str, CellReader]] = {
-        "name": ("name", text), "words": ("words", lambda cell: tuple(cell.split("|"))),
-        "kind": ("kind", text), "chips": ("chips", _words), "cards_max": ("cards_max", whole),
-        "card_slots": ("card_slots", number), "card_mm": ("card_m", scaled(_MILLI)),
-        "passive_ok": ("passive_ok", yes), "watts_card": ("card_w", number), "psu_w": ("psu_w", number),
-        "source": ("source", text), "as_of": ("as_of", text), "confidence": ("confidence", text),
-    }  # fmt: skip
-    return _read(Finished, "machines", columns=columns)
+    return records("parts/machines.csv", Finished, read={"words": lambda cell: tuple(cell.split("|"))})
 
 
 @cache
 def chipsets() -> dict[str, Chipset]:
     """Every chipset by its name."""
-    columns: dict[str, tuple[str, CellReader]] = {
-        "chipset": ("chipset", text), "socket": ("socket", text), "mem": ("mem", _words),
-        "runs": ("runs", _words), "bios": ("bios", _words), "bios_from": ("bios_from", whole),
-        "splits": ("splits", yes), "source": ("source", text), "as_of": ("as_of", text),
-        "confidence": ("confidence", text),
-    }  # fmt: skip
-    return {one.chipset.casefold(): one for one in _read(Chipset, "chipsets", columns=columns)}
+    return {one.chipset.casefold(): one for one in records("parts/chipsets.csv", Chipset)}

@@ -10,9 +10,8 @@ from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.clouds import Offer, no_prices, offers, providers_of
-from rigright.facts.counting import read_counts
 from rigright.facts.find import find_chip
-from rigright.facts.naming import read_tokens
+from rigright.facts.naming import read_counts, read_tokens
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.units import sold_count
 from rigright.search.counts import counts_of

@@ -14,8 +14,7 @@ from rigright.demand import PlanWish, ServingWish, TrainingWish
 from rigright.facts.chips import chips
 from rigright.facts.clouds import no_prices, offers, providers_of
 from rigright.facts.engines import find_engine
-from rigright.facts.formats import find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.facts.own_prices import own_clouds
 from rigright.options.read import idle, refusals, values_in

@@ -8,7 +8,7 @@ from rigright.choice.case import Case
 from rigright.cost.memory_bands import Parts, parts_of
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import Bound, ServingMemory
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_kv_format
 from rigright.facts.nodes import Card
 from rigright.predict.limits import context_limit, largest_batch
 from rigright.predict.ranks import by_card

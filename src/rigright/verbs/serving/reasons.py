@@ -10,8 +10,7 @@ from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
 from rigright.cost.memory_kv import lanes
 from rigright.cost.memory_serving import ServingMemory
-from rigright.facts.formats import find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.predict.timed import Speed
 from rigright.verbs.serving.explained import Reason
 from rigright.verbs.serving.speed_reasons import speed_rows

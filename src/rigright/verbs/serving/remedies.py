@@ -14,9 +14,8 @@ from rigright.choice.offload import can_offload, cpu_moe, gpu_layers, least_offl
 from rigright.choice.ways import is_run
 from rigright.cost.memory_kv import generates
 from rigright.demand import Layout
-from rigright.facts.formats import find_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.host_words import RAM_GIB, find_host
-from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Node
 from rigright.options.read import typed
 from rigright.predict.limits import largest_batch, largest_context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.doctor.examine import case_of, examine
 from rigright.doctor.record import Finding
-from rigright.facts.engine_needs import engine_needs
+from rigright.facts.software import engine_needs
 from rigright.machine.record import Machine
 from rigright.machine.system import Python
 from rigright.verbs.setup.set_up import Installed

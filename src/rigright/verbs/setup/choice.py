@@ -11,24 +11,27 @@ from dataclasses import replace
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import say
 from rigright.facts.drivers import newest_branch
-from rigright.facts.engine_needs import EngineNeeds, engine_needs, pythons_of, torch_indexes
 from rigright.facts.engines import find_engine
 from rigright.facts.software import (
     Capability,
+    EngineNeeds,
     TensorFlow,
     TorchBuild,
     Version,
     cuda_releases,
     driver_for,
     driver_of_chip,
+    engine_needs,
+    glibc_floor,
     greatest_cuda,
+    pythons_of,
     runs_cuda,
     tensorflow_releases,
     torch_builds,
+    torch_indexes,
     version_of,
     written,
 )
-from rigright.facts.systems import glibc_floor
 from rigright.verbs.setup.set_up import Pick
 
 TORCH, TENSORFLOW = "torch", "tensorflow"

@@ -10,9 +10,16 @@ from pathlib import Path
 from rigright.base.errors import AskError
 from rigright.base.files import save_text
 from rigright.base.words import Sentence, say
-from rigright.facts.drivers import OPEN_FROM, OPEN_ONLY_FROM, Branch, DriverPackages, branches, newest_branch
+from rigright.facts.drivers import (
+    OPEN_FROM,
+    OPEN_ONLY_FROM,
+    Branch,
+    DriverPackages,
+    branches,
+    newest_branch,
+    release_of,
+)
 from rigright.facts.software import Capability
-from rigright.facts.systems import release_of
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.already import installed

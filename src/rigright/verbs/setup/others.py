@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.facts.drivers import ARM, DriverPackages
-from rigright.facts.engine_needs import torch_indexes
-from rigright.facts.makers import MakerPackages, maker_way
+from rigright.facts.drivers import ARM, DriverPackages, MakerPackages, maker_way
+from rigright.facts.software import torch_indexes
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import TORCH, builds, python_for
 from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep, Target

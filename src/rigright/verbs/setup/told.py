@@ -12,10 +12,11 @@ from rigright.facts.drivers import (
     OPEN_ONLY_FROM,
     Branch,
     DriverPackages,
+    SystemRelease,
     last_branch,
+    release_of,
 )
 from rigright.facts.software import Capability, version_of, written
-from rigright.facts.systems import SystemRelease, release_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import picks
 from rigright.verbs.setup.set_up import Installed, Pick, Target

@@ -9,12 +9,13 @@ from rigright.facts.drivers import (
     OPEN_KERNEL,
     OPEN_ONLY_FROM,
     DriverPackages,
+    SystemRelease,
     branch_of,
     branches,
     packages_for,
+    release_of,
 )
 from rigright.facts.software import version_of, written
-from rigright.facts.systems import SystemRelease, release_of
 from rigright.verbs.setup.set_up import Pick, Target
 from rigright.verbs.setup.target import OF_WSL, WSL
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.words import say
-from rigright.facts.engine_needs import engine_needs
+from rigright.facts.software import engine_needs
 from rigright.verbs.setup.choice import TORCH, python_for
 from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.steps import in_two, quoted, torch_line

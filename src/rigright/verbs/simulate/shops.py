@@ -15,7 +15,7 @@ from rigright.cost.speed.parts import ranks_of
 from rigright.cost.speed.service import Limits
 from rigright.demand import Traffic
 from rigright.facts.engines import Engine
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import find_kv_format
 from rigright.predict.passes import pass_law, reached
 from rigright.predict.ranks import worst
 from rigright.predict.speed import replicas_of

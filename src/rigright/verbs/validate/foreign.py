@@ -15,8 +15,7 @@ from rigright.base.words import Sentence, say
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.find import find_chip
-from rigright.facts.formats import GGUF, find_format, ggml_types, mixes
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import GGUF, find_format, find_kv_format, ggml_types, mixes
 from rigright.facts.nodes import find_node
 
 BITS = 8

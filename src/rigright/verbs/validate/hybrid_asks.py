@@ -16,14 +16,13 @@ from rigright.choice.offload import asked_offload, least_offload
 from rigright.choice.offload import in_ram as shares_of
 from rigright.cost.speed.work import Gemm, InRam, Work
 from rigright.demand import Serving, ServingWish
-from rigright.facts.cabling import Stated, cabled
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
+from rigright.facts.fabrics import Stated, cabled
 from rigright.facts.find import find_chip
-from rigright.facts.formats import find_format
+from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.host_words import find_host
 from rigright.facts.hosts import Host, host_chip
-from rigright.facts.kv_formats import find_kv_format
 from rigright.facts.nodes import Card, in_slots
 from rigright.predict.beside import BesideCase
 from rigright.terms.speed import stream_terms

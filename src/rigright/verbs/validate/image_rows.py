@@ -21,7 +21,7 @@ from rigright.base.words import Sentence, say
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.images.work import ImageWork, work_of_counts
 from rigright.facts.chips import Chip
-from rigright.facts.cpu_rates import CpuRate, find_cpu
+from rigright.facts.cpus import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, Place

@@ -21,8 +21,7 @@ from rigright.cost.weights import WeightBytes, has_experts
 from rigright.demand import Layout, Numbers, Serving, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.engines import find_engine
-from rigright.facts.formats import Format, GgufMix, find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.formats import Format, GgufMix, find_format, find_kv_format
 from rigright.facts.nodes import find_node
 from rigright.terms.memory import (
     LOADING_BYTES,

@@ -14,12 +14,10 @@ from rigright.cost.speed.eras import is_dated
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior
 from rigright.demand import Layout, Serving, Traffic
-from rigright.facts.backends import backend_in
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.facts.engines import Engine, engines, find_engine
-from rigright.facts.formats import GGUF, find_format
-from rigright.facts.kv_formats import find_kv_format
+from rigright.facts.engines import Engine, backend_in, engines, find_engine
+from rigright.facts.formats import GGUF, find_format, find_kv_format
 from rigright.facts.nodes import Card
 from rigright.terms.unsaid import priors
 from rigright.verbs.validate.ask import RunAsk, first_card

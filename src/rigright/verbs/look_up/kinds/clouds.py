@@ -7,7 +7,7 @@ from rigright.base.page import Shown
 from rigright.base.units import GIGA, TERA
 from rigright.base.words import say
 from rigright.facts.chips import by_id
-from rigright.facts.clouds import BITS, Offer, offers, providers_of
+from rigright.facts.clouds import Offer, offers, providers_of
 from rigright.facts.find import find_chips
 from rigright.verbs.look_up.fields import field, provenance
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, Unit
@@ -65,7 +65,7 @@ KIND = ListingKind(
         field("ram_bytes", say("RAM GB"), "ram"),
         field("nvme_bytes", say("local disk TB"), unit=Unit(TERA)),
         field("link", say("link between chips")),
-        field("network_bytes_per_s", say("network Gbit/s"), "network", unit=Unit(GIGA / BITS)),
+        field("network_bytes_per_s", say("network Gbit/s"), "network", unit=Unit(GIGA / 8)),
         field("spot_usd_per_h", say("$/hour, spot"), "spot"),
         field("region", say("region")),
         field("currency", say("currency")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.base.words import say
-from rigright.facts.platforms import Platform, platforms
+from rigright.facts.parts import Platform, platforms
 from rigright.verbs.look_up.fields import doubt, field, provenance
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 from rigright.verbs.look_up.words import doubt_notes, matching, source_shown

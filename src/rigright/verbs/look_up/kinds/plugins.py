@@ -11,8 +11,7 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.doctor.examine import checks
 from rigright.facts.chips import chips
 from rigright.facts.clouds import offers
-from rigright.facts.part_prices import hosts
-from rigright.facts.prices import prices
+from rigright.facts.prices import hosts, prices
 from rigright.verbs.export import added
 from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery

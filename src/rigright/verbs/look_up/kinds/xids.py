@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rigright.base.errors import AskError
 from rigright.base.words import say, tell
-from rigright.facts.xids import Xid, xids
+from rigright.facts.faults import Xid, xids
 from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
 

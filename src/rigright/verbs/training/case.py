@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from rigright.arch.record import Arch
@@ -20,19 +21,8 @@ from rigright.predict.trained_memory import TrainingMemory, least, stages
 from rigright.predict.trained_notes import batch_notes, length_decides, training_notes
 from rigright.search.training_settled import settle
 
-COUNTS = [
-    "tp",
-    "pp",
-    "dp",
-    "ep",
-    "cp",
-    "micro_batch",
-    "seq_tok",
-    "rank",
-    "accumulate",
-    "virtual_stages",
-    "global_batch",
-]
+CUTS = ("tp", "pp", "dp", "cp")
+COUNTS = (*CUTS, "ep", "micro_batch", "seq_tok", "rank", "accumulate", "virtual_stages", "global_batch")
 MOST = 999_999_999  # of any count: beyond it nothing is meant
 
 
@@ -104,14 +94,8 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
                 say("{name} cannot be {value}; use a whole number above zero", name=name, value=value)
             )
         if value is not None and value > MOST:
-            raise AskError(
-                say(
-                    "{name} cannot be {value}; at most {most}",
-                    name=name,
-                    value=f"{value:,}",
-                    most=f"{MOST:,}",
-                )
-            )
+            told = {"name": name, "value": f"{value:,}", "most": f"{MOST:,}"}
+            raise AskError(say("{name} cannot be {value}; at most {most}", **told))
     _check_layout(arch, wish, cards=node.n_cards)
     settled = settle(arch, node, said=wish)
     training, layout = settled.training, settled.layout
@@ -134,19 +118,12 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
 
 def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
     """Of what was said: the ranks there are, layers for every stage, heads and experts that divide."""
-    tp, pp, dp, ep, cp = (getattr(wish, name) or 1 for name in ("tp", "pp", "dp", "ep", "cp"))
-    ranks = tp * pp * dp * cp
-    if ranks > cards:
+    cuts = {name: getattr(wish, name) or 1 for name in CUTS}
+    tp, pp, dp = cuts["tp"], cuts["pp"], cuts["dp"]
+    if prod(cuts.values()) > cards:
+        needed = {**cuts, "ranks": prod(cuts.values()), "cards": cards}
         raise AskError(
-            say(
-                "tp {tp} x pp {pp} x dp {dp} x cp {cp} needs {ranks} GPUs; the machine has {cards}",
-                tp=tp,
-                pp=pp,
-                dp=dp,
-                cp=cp,
-                ranks=ranks,
-                cards=cards,
-            )
+            say("tp {tp} x pp {pp} x dp {dp} x cp {cp} needs {ranks} GPUs; the machine has {cards}", **needed)
         )
     layers = trunk_of(arch).layers
     if pp > len(layers):
@@ -154,14 +131,11 @@ def _check_layout(arch: Arch, wish: TrainingWish, *, cards: int) -> None:
     heads = next((layer.mixer.heads for layer in layers if layer.mixer is not None and layer.mixer.heads), 0)
     if heads % tp:
         raise AskError(say("tp {tp} does not divide {heads} heads", tp=tp, heads=heads))
-    check_experts(arch, ep, ranks=cards // pp)
+    check_experts(arch, wish.ep or 1, ranks=cards // pp)
     if wish.global_batch is not None and dp > wish.global_batch:
+        asked = {"dp": dp, "batch": wish.global_batch}
         raise AskError(
-            say(
-                "{dp} replicas need at least {dp} sequences per step; the batch has {batch}",
-                dp=dp,
-                batch=wish.global_batch,
-            )
+            say("{dp} replicas need at least {dp} sequences per step; the batch has {batch}", **asked)
         )
 
 

@@ -1,5 +1,5 @@
 """`validate`: compares predictions with measured runs, row by row.
 
-`record.py` defines a kind of table, `kinds/` has one file each, `models.py` finds the model of a row,
-`frame.py` runs a file, `scores.py` summarises, `files.py` reads and writes.
+`record.py` defines a kind of table, `kinds/` has one file each, their columns are data/run_columns.csv.
+`door.py` reads the words of others, `ask.py` is what a row asks, `frame.py` runs a file, `scores.py` sums up.
 """

@@ -78,10 +78,10 @@ def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -
 
 
 def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
-    def mean(figures: Iterable[float | None]) -> float | None:
-        known = [figure for figure in figures if figure is not None]
-        return sum(known) / len(known) if known else None
-
+    means: dict[str, float | None] = {}
+    for name in ("median", "p90", "near", "bias", "coverage", "width"):
+        known = [figure for score in members if (figure := getattr(score, name)) is not None]
+        means[name] = sum(known) / len(known) if known else None
     return Score(
         of="group",
         name=group,
@@ -89,10 +89,5 @@ def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
         group=group,
         measured=sum(score.measured for score in members),
         answered=sum(score.answered for score in members),
-        median=mean(score.median for score in members),
-        p90=mean(score.p90 for score in members),
-        near=mean(score.near for score in members),
-        bias=mean(score.bias for score in members),
-        coverage=mean(score.coverage for score in members),
-        width=mean(score.width for score in members),
+        **means,
     )

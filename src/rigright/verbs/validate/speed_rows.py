@@ -113,8 +113,10 @@ def _told(asked: SpeedRow, values: Sequence[float]) -> tuple[Prediction, ...]:
 def _why_none(ask: RunAsk, value: float) -> Sentence:
     """Why a row has no figure."""
     if ask.is_alone:
-        why = 'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown'
-        return say(why, metric=ask.metric, chip=ask.chip.name)
+        return say(
+            'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown',
+            metric=ask.metric, chip=ask.chip.name,
+        )  # fmt: skip
     if np.isnan(value):
         return say('unknown serving metric "{metric}"', metric=ask.metric)
     if value > 0:

@@ -9,8 +9,9 @@ import numpy as np
 from rigright.base.errors import RigError
 from rigright.base.tables import Row
 from rigright.terms.power import power_band
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.kinds import inference
-from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
+from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught, each_caught
 from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_cases import figures_of
 from rigright.verbs.validate.speed_rows import read_speed, speeds
@@ -21,20 +22,28 @@ WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """The figure each row measures, and what its GPUs draw meanwhile."""
     made = speeds([caught(read_speed, {**row, "metric": OUTPUT}, is_served=True) for row in rows])
-    return [
-        own if isinstance(own, RigError) else caught(_both, row, own=own, output=output)
-        for row, own, output in zip(rows, inference.answers(rows), made, strict=True)
-    ]
+    asks = [caught(read_served, {**row, "metric": WATTS}) for row in rows]
+    watts = iter(each_caught(_watts, [ask for ask in asks if not isinstance(ask, RigError)]))
+    found: list[Answer] = []
+    for own, output, ask in zip(inference.answers(rows), made, asks, strict=True):
+        drawn = ask if isinstance(ask, RigError) else next(watts)
+        if isinstance(own, RigError) or isinstance(ask, RigError) or isinstance(drawn, RigError):
+            found.append(next(one for one in (own, drawn) if isinstance(one, RigError)))
+        else:
+            found.append((*own, *_drawn(ask, drawn, output=output)))
+    return found
 
 
-def _both(row: Row, *, own: tuple[Prediction, ...], output: Answer) -> tuple[Prediction, ...]:
+def _watts(asks: Sequence[RunAsk]) -> list[float]:
+    return list(map(float, figures_of(asks)))
+
+
+def _drawn(ask: RunAsk, watts: float, *, output: Answer) -> tuple[Prediction, ...]:
     """Watts by what the passes keep in use; joules are those over the tokens, with the doubts of both."""
-    ask = read_served({**row, "metric": WATTS})
-    watts = float(figures_of([ask])[0])
     (made,) = output if not isinstance(output, RigError) else (Prediction(metric=OUTPUT, group=OUTPUT),)
     if not np.isfinite(watts) or made.predicted is None or made.low is None or made.high is None:
         why = output.whole if isinstance(output, RigError) else made.why
-        return (*own, *(Prediction(metric=name, group=name, why=why) for name in (WATTS, JOULES)))
+        return tuple(Prediction(metric=name, group=name, why=why) for name in (WATTS, JOULES))
     edges = np.log(power_band(ask.chip))
     low, high = watts * np.exp(edges)
     most = float(min(high, max(ask.chip.tdp_w or high, watts)))
@@ -42,7 +51,6 @@ def _both(row: Row, *, own: tuple[Prediction, ...], output: Answer) -> tuple[Pre
     rates = np.log(np.array([made.predicted / made.high, made.predicted / made.low]))
     least, dearest = joules * np.exp(np.sign(edges) * np.hypot(edges, rates))
     return (
-        *own,
         Prediction(metric=WATTS, group=WATTS, predicted=watts, low=float(low), high=most, why=made.why),
         Prediction(
             metric=JOULES, group=JOULES, predicted=joules, low=float(least), high=float(dearest), why=made.why

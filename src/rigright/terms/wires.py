@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rigright.cost import wires
 from rigright.cost.links import Wire
@@ -14,16 +13,11 @@ from rigright.terms.fitted import fitted
 SUBJECT = "links"
 
 
-def wire_of(
-    chips: Sequence[Chip], *, engine: str | None = None, tables: Mapping[str, Any] | None = None
-) -> Wire:
+def wire_of(chips: Sequence[Chip], *, engine: str | None = None) -> Wire:
     """The wires of chips as such chips usually stand, in their order: each figure an array over them."""
-    return wire_of_fabrics([fabric_of(chip) for chip in chips], engine=engine, tables=tables)
+    return wire_of_fabrics([fabric_of(chip) for chip in chips], engine=engine)
 
 
-def wire_of_fabrics(
-    fabrics: Sequence[ChipLinks], *, engine: str | None = None, tables: Mapping[str, Any] | None = None
-) -> Wire:
+def wire_of_fabrics(fabrics: Sequence[ChipLinks], *, engine: str | None = None) -> Wire:
     """The same of fabrics that somebody described: bridges, lanes, a network, cards of a box."""
-    terms = fitted(SUBJECT, tables)
-    return wires.wire_of_fabrics(fabrics, engine=engine, tables=terms)
+    return wires.wire_of_fabrics(fabrics, engine=engine, tables=fitted(SUBJECT))

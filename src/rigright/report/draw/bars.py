@@ -7,9 +7,7 @@ from collections.abc import Iterable
 
 from rigright.base.page import Bar, Bars, Piece, Shown, Tone
 from rigright.base.words import clean, tell
-from rigright.report.cells import cut, pad, width, wrap
-from rigright.report.draw.ink import dye, fill, toned
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, cut, dye, fill, pad, toned, width, wrap
 
 _WIDEST, _SHORTEST = 56, 16  # cells of the bar itself
 

@@ -8,9 +8,7 @@ from itertools import pairwise
 
 from rigright.base.page import Shown, Strip, Strips
 from rigright.base.words import clean, tell
-from rigright.report.cells import cut, pad, width, wrap
-from rigright.report.draw.ink import toned
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, cut, pad, toned, width, wrap
 
 _WIDEST, _SHORTEST = 60, 12  # cells of the picture itself
 _BLOCKS = (" ▁▂▃▄▅▆▇█", " .:-=+*%#")

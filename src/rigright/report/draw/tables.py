@@ -6,9 +6,7 @@ from itertools import zip_longest
 
 from rigright.base.page import Shown, Table, Tone
 from rigright.base.words import clean, tell
-from rigright.report.cells import longest_word, pad, width, wrap
-from rigright.report.draw.ink import toned
-from rigright.report.screen import NARROW_CELLS, Screen
+from rigright.report.screen import NARROW_CELLS, Screen, longest_word, pad, toned, width, wrap
 
 _GAP = "  "
 TYPED = "$ "  # a cell that begins so is a command

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rigright.faces.cli.main import main
-from rigright.report.cells import width
+from rigright.report.screen import width
 
 ASK = ("explain", "llama-3.1-8b", "--on", "4090")
 

@@ -29,10 +29,9 @@ from rigright.faces.cli.options import DETAILED
 from rigright.faces.page import ASKED
 from rigright.faces.reply import reply
 from rigright.faces.short import SHORT, TEXT, shortened
-from rigright.report.cells import width
 from rigright.report.formats import csv as csv_format
 from rigright.report.formats import html, markdown, text
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, width
 
 WIDTHS = (40, 60, 100)
 HEIGHT = 30

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.base.words import clean
-from rigright.report import cells
+from rigright.report import screen as cells
 
 TEXT = st.text(alphabet=LETTERS, max_size=80).map(clean)
 

@@ -14,13 +14,12 @@ import spoken
 from rigright.base.page import Line, Plot, Table
 from rigright.base.plain import dumps
 from rigright.demand import PlanWish
-from rigright.report.cells import width
 from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.text import render
 from rigright.report.pages import compare as pages
 from rigright.report.pages.plan_table import heads
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, width
 from rigright.verbs.comparing.compared import Compared, Contender, Pass, Roof, winners
 
 ROOF = Roof(

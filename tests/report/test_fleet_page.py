@@ -169,7 +169,7 @@ def test_the_slow_node_is_named_with_its_card_and_how_far_behind():
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("width", [40, 60, 100, 160])
 def test_it_fits_any_screen(width, language):
-    from rigright.report.cells import width as cells
+    from rigright.report.screen import width as cells
 
     nodes = [node(f"n{number}", finding("the card is lost " * 4, about="gpu 3")) for number in range(3)]
     for result in (doctor(*nodes, silent("n9"), node("n8")), BENCHED):

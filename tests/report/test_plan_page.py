@@ -17,7 +17,6 @@ from rigright.base.plain import dumps
 from rigright.base.words import OLD_PRICE, say
 from rigright.demand import PlanWish
 from rigright.faces.cli.main import verb_parser
-from rigright.report.cells import width
 from rigright.report.formats.csv import render as render_csv
 from rigright.report.formats.html import render as render_html
 from rigright.report.formats.markdown import render as render_markdown
@@ -27,7 +26,7 @@ from rigright.report.pages import plan_data as data
 from rigright.report.pages import plan_details
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.plan_table import heads
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, width
 from rigright.search.record import Safe, Supply
 from rigright.verbs.plan import plan as plan_verb
 from spoken import same, values

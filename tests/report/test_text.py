@@ -6,9 +6,8 @@ from anypage import pages, screens
 from hypothesis import example, given
 
 from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Piece, Points, Strip, Strips, Table
-from rigright.report.cells import width
 from rigright.report.formats.text import render
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, width
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -14,10 +14,9 @@ from rigright.faces.cli.main import main
 from rigright.machine.probe import probe
 from rigright.machine.record import Machine
 from rigright.machine.stored import restored
-from rigright.report.cells import width
 from rigright.report.formats.text import render
 from rigright.report.pages import probe as pages
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, width
 from rigright.verbs.probe import probe as probe_verb
 from scenes import remembered, scene
 

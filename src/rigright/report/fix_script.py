@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rigright.base.words import Sentence, clean, say, tell
 from rigright.doctor.examine import Examined
 from rigright.doctor.record import Finding, Step
-from rigright.report.cells import wrap
 from rigright.report.findings import groups
 from rigright.report.named import machine_name
+from rigright.report.screen import wrap
 from rigright.report.typed import typed
 
 _WIDE = 96

@@ -13,7 +13,7 @@ from rigright.base.words import Sentence, say, sentences, tell
 from rigright.faces.cli.options import ARGUMENTS, BEHIND, OPTIONS, Group, add, check
 from rigright.faces.cli.terminal import columns
 from rigright.options.readers import cells
-from rigright.report.cells import wrap
+from rigright.report.screen import wrap
 
 _ANY = say("[options]")
 _COMMAND = say("COMMAND ...")

@@ -7,10 +7,8 @@ from collections.abc import Iterable
 
 from rigright.base.page import Bar, Bars, Piece, Shown
 from rigright.base.words import clean
-from rigright.report.cells import width, wrap
-from rigright.report.draw.ink import dye, fill, told, toned
 from rigright.report.draw.lanes import Lane, draw_lanes
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, dye, fill, told, toned, width, wrap
 
 _WIDEST, _SHORTEST = 56, 16  # cells of the bar itself
 

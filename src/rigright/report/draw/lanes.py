@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rigright.base.page import Shown, Tone
-from rigright.report.cells import cut, pad, width, wrap
-from rigright.report.draw.ink import told, toned
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, cut, pad, told, toned, width, wrap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,8 @@ from itertools import pairwise
 
 from rigright.base.page import Plot
 from rigright.base.words import clean
-from rigright.report.cells import cut, pad, width, wrap
-from rigright.report.draw.ink import dye, told, toned
 from rigright.report.draw.scales import Place, Scales, scales_of
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, cut, dye, pad, told, toned, width, wrap
 
 _WIDEST = 72  # cells of the drawing
 _ACROSS, _UP = 2, 4  # dots of a cell

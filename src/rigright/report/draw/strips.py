@@ -8,10 +8,8 @@ from functools import partial
 from itertools import pairwise
 
 from rigright.base.page import Strip, Strips
-from rigright.report.cells import wrap
-from rigright.report.draw.ink import told, toned
 from rigright.report.draw.lanes import Lane, draw_lanes
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, told, toned, wrap
 
 _WIDEST, _SHORTEST = 60, 12  # cells of the picture itself
 _BLOCKS = (" ▁▂▃▄▅▆▇█", " .:-=+*%#")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from rigright.base.page import Table, Tone
-from rigright.report.cells import longest_word, pad, width, wrap
-from rigright.report.draw.ink import told, toned
-from rigright.report.screen import NARROW_CELLS, Screen
+from rigright.report.screen import NARROW_CELLS, Screen, longest_word, pad, told, toned, width, wrap
 
 _GAP = "  "
 TYPED = "$ "  # a cell that begins so is a command

@@ -9,10 +9,9 @@ from dataclasses import replace
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table
 from rigright.base.words import clean, tell
 from rigright.report.draw.bars import draw_bars
-from rigright.report.draw.ink import mark
 from rigright.report.draw.plots import draw_plot
 from rigright.report.draw.strips import draw_strips
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, mark
 
 _BAR_CELLS = 100  # a code block scrolls; it needs no narrow screen
 _SPECIAL = re.compile(r"[\\`*<>|\[\]~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")

@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
 from rigright.base.words import clean, tell
-from rigright.report.cells import width, wrap
 from rigright.report.draw.bars import draw_bars
-from rigright.report.draw.ink import mark, toned
 from rigright.report.draw.tables import draw_table
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, mark, toned, width, wrap
 
 _MARKED: frozenset[Tone] = frozenset({"good", "warn", "bad"})
 _WIDEST_TEXT = 100  # cells a sentence may take before it is hard to read

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from rigright.base.page import Strip, Tone
 from rigright.base.words import CHINESE, Sentence, clean, tell
-from rigright.report.cells import cut, pad, width
-from rigright.report.draw.ink import toned
 from rigright.report.draw.strips import blocks
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, cut, pad, toned, width
 
 PICTURE = 20  # cells
 _LEAST_LAST = 16  # cells of the last column of a grid, before another column goes

@@ -7,15 +7,13 @@ from collections import Counter
 from rigright.base.units import show_seconds
 from rigright.base.words import say
 from rigright.machine.parts.node_power import beside_cards
-from rigright.report.cells import pad, width, wrap
-from rigright.report.draw.ink import mark, toned
 from rigright.report.live import links, programs, words
 from rigright.report.live.cards import draw_cards
 from rigright.report.live.pieces import Words, cut_to, joined, line_of, told
 from rigright.report.live.recent import Recent, clock
 from rigright.report.live.state import HELP, Frame, View
 from rigright.report.live.verdict import verdict
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, mark, pad, toned, width, wrap
 from rigright.verbs.watch.watched import MachineMoment
 
 _LEAST_LIST = 4  # lines of programs or links with their head, before cards give way

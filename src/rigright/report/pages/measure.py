@@ -9,7 +9,7 @@ from rigright.base import telling
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Strip, Strips, Table
 from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say
-from rigright.report.cells import cut
+from rigright.report.screen import cut
 from rigright.verbs.measure.measured import Course, Held, Measured
 
 _JOULES_PER_WH = 3600.0

@@ -25,7 +25,6 @@ from rigright.arch.decoder import (
     text_arch,
     windows,
 )
-from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, extras, read_mixture
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
 from rigright.arch.ssm import vector
@@ -298,7 +297,6 @@ def _vectors(config: Config, size: Sizes) -> tuple[Weight, ...]:
 
 def read_hrm_text(config: Config, name: str) -> Arch:
     """HRM-Text: two stacks of layers run in nested cycles; every run keeps a cache of its own."""
-    config = full(config, "hrm_text")
     biased = config.flag("attention_bias", default=False)
     hidden = config.size("hidden_size")
     style = Style(

@@ -132,14 +132,6 @@ def read_qwen2_moe(config: Config, name: str) -> Arch:
     return read_mixture(config, name, style=style, mixture=Mixture(shared_gate=True))
 
 
-def read_minimax_m2(config: Config, name: str) -> Arch:
-    """MiniMax-M2: norms over all of q and of k, 256 small experts."""
-    per_head = config.word("qk_norm_type", default="per_layer") == "per_head"
-    normed = config.flag("use_qk_norm", default=True)
-    style = Style(family="minimax_m2", qk_norm="none" if not normed else "head" if per_head else "all")
-    return read_mixture(config, name, style=style, mixture=Mixture(shared=False))
-
-
 def read_glm4_moe(config: Config, name: str) -> Arch:
     """GLM-4.5 to 4.7: biases on q, k, v, norms on q and k where asked, dense layers first, shared experts."""
     kind = kind_of(config, "glm4_moe")

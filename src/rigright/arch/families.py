@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from rigright.arch.config import Config
+from rigright.arch.defaults import full, known
 from rigright.arch.record import Arch
 from rigright.base.tables import DATA, read_toml
 
@@ -58,11 +59,18 @@ def kind_of(config: Config, family: str) -> str:
 
 @cache
 def reader(family: str) -> Reader:
-    """What reads a config of that family: its kin's own function, else its row."""
+    """What reads a config of that family: its row, or its kin's function over the defaults of its class."""
     said = row(family)
     if "kin" not in said:
         from rigright.arch.rows import read_row
 
         return lambda config, name: read_row(said, config, name=name)
-    found: Reader = getattr(import_module(f"rigright.arch.kin.{said['kin']}"), f"read_{said['reads']}")
-    return found
+    read: Reader = getattr(import_module(f"rigright.arch.kin.{said['kin']}"), f"read_{said['reads']}")
+    if "unsaid" in said:
+        return read
+
+    def whole(config: Config, name: str) -> Arch:
+        kind = kind_of(config, family)
+        return read(full(config, kind if known(kind) else family), name)
+
+    return whole

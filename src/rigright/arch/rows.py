@@ -57,6 +57,7 @@ def read_row_sizes(row: Row, config: Config) -> Sizes:
         given["tied"] = holds(config, row["tied"])
     size = read_sizes(config, **given)
     width = count(config, row.get("width", "width"), size=size) // row.get("width_over", 1)
+    width *= count(config, row.get("width_times", 1))
     kv_heads = count(config, choice(config, row.get("kv_heads", "kv_heads")), size=size)
     return replace(size, width=width, kv_heads=kv_heads)
 
@@ -70,9 +71,10 @@ def read_style(row: Row, config: Config, *, size: Sizes) -> Style:
     told |= {key: holds(config, row[key]) for key in _PLAIN if key in row}
     told |= {key: choice(config, row[key]) for key in _CHOSEN if key in row}
     told |= {key: _weights(config, row[key], size=size) for key in ("extra", "outer") if key in row}
-    if "positions" in row:
-        known = {} if row["positions"] == "told" else {"default": row["positions"]}
-        told["positions"] = config.size(*CONTEXT, **known) + row.get("spare_positions", 0)
+    rows = choice(config, row.get("positions", 0))
+    if rows:
+        least = {} if rows == "told" else {"default": rows}
+        told["positions"] = config.size(*CONTEXT, **least) + row.get("spare_positions", 0)
     if "windows" in row:
         told["windows"] = _windows(config, row["windows"], size=size)
     return Style(family=row["family"], **told)
@@ -111,7 +113,7 @@ def choice(config: Config, said: Any) -> Any:
     """What a row says, or what it says for such a config."""
     if not isinstance(said, dict):
         return said
-    return said["then"] if holds(config, said["if"]) else said["else"]
+    return choice(config, said["then"] if holds(config, said["if"]) else said["else"])
 
 
 def _weights(config: Config, said: list[Row], *, size: Sizes) -> tuple[Weight, ...]:

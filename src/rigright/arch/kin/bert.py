@@ -246,7 +246,6 @@ _POOLS = frozenset({"", "ForPreTraining", "ForSequenceClassification", "ForMulti
 
 def read_albert(config: Config, name: str) -> Arch:
     """ALBERT: a few groups of layers, each used again and again, above a narrow token table."""
-    config = full(config, "albert")
     asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
     hidden, width = config.size("hidden_size"), config.size("embedding_size")
     vocab = config.size("vocab_size")
@@ -306,7 +305,6 @@ def _albert_head(config: Config, asked: str, *, hidden: int, width: int) -> tupl
 
 def read_esm(config: Config, name: str) -> Arch:
     """ESM-2: a protein language model of BERT's kind."""
-    config = full(config, "esm")
     asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
     hidden, count = config.size("hidden_size"), config.layers("num_hidden_layers")
     heads = config.size("num_attention_heads")
@@ -351,7 +349,6 @@ def _esm_head(config: Config, asked: str, *, hidden: int) -> tuple[Weight, ...]:
 
 def read_layoutlmv3(config: Config, name: str) -> Arch:
     """LayoutLMv3: words, their places on a page, and the page's image in one encoder."""
-    config = full(config, "layoutlmv3")
     hidden, heads = config.size("hidden_size"), config.size("num_attention_heads")
     stack = Stack(hidden=hidden, heads=heads, width=config.size("intermediate_size"))
     vocab = config.size("vocab_size")

@@ -88,7 +88,6 @@ def _behind(config: Config, hidden: int, *, said: int, tok: int) -> tuple[Weight
 
 def read_idefics2(config: Config, name: str) -> Arch:
     """Idefics 2: a SigLIP eye, a gated projection, a resampler to few tokens, a Mistral decoder."""
-    config = full(config, "idefics2")
     arch = language(config, name, kind="mistral")
     text = part(config, "text_config", kind="mistral")
     eye = part(config, "vision_config", kind="idefics2_vision")
@@ -228,7 +227,6 @@ def read_qwen2_vl(config: Config, name: str) -> Arch:
 
 def read_hyperclovax_vision_v2(config: Config, name: str) -> Arch:
     """HyperCLOVA X SEED Vision 2: Qwen2.5-VL's eye, one projection, a HyperCLOVA X decoder."""
-    config = full(config, "hyperclovax_vision_v2")
     arch = language(config, name, kind="hyperclovax")
     eye = part(config, "vision_config", kind="qwen2_5_vl_vision").over(
         sample_size=config.raw.get("image_size")

@@ -121,9 +121,7 @@ _DOUBLE = frozenset({"dinov2", "dinov2_with_registers"})  # the head sees class 
 
 def read_vit(config: Config, name: str) -> Arch:
     """Image encoders and classifiers that are vision transformers: ViT, DeiT, BEiT, DINO and their kin."""
-    told = config.word("model_type", default="vit")
-    kind = told if told in KINDS else "vit"
-    config = full(config, kind)
+    kind = kind_of(config, "vit")
     asked = task(config, "ForImageClassification")
     pools = bool(asked) or kind not in _BARE
     return Arch(

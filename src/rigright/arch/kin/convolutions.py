@@ -28,7 +28,7 @@ from rigright.arch.conv import (
     squeeze,
     write,
 )
-from rigright.arch.defaults import full
+from rigright.arch.families import kind_of
 from rigright.arch.heads import labels, task
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import vector
@@ -39,7 +39,6 @@ _NARROW = 4  # how much narrower the middle of a bottleneck is
 
 def read_resnet(config: Config, name: str) -> Arch:
     """ResNet: convolutions with batch norms around shortcuts, plain or with a narrow middle."""
-    config = full(config, "resnet")
     high, wide = sides(config.raw.get("image_size"), 224)
     image = begin(config.size("num_channels"), high, wide=wide)
     stem = pool(
@@ -78,7 +77,6 @@ def _resnet_step(flow: Flow, outputs: int, *, kernel: int, stride: int = 1) -> F
 
 def read_regnet(config: Config, name: str) -> Arch:
     """RegNet: ResNet's layers with grouped convolutions, and in its Y form a gate a channel."""
-    config = full(config, "regnet")
     high, wide = sides(config.raw.get("image_size"), 224)
     image = begin(config.size("num_channels"), high, wide=wide)
     first, flow = close(relu(norm(conv(image, config.size("embedding_size"), kernel=3, stride=2))))
@@ -119,7 +117,6 @@ _STRIDES = (2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1)
 
 def read_mobilenet_v2(config: Config, name: str) -> Arch:
     """MobileNetV2: narrow maps widened, convolved a channel at a time, and narrowed again."""
-    config = full(config, "mobilenet_v2")
     high, wide = sides(config.raw.get("image_size"), 224)
     image = begin(config.size("num_channels"), high, wide=wide)
     narrow = _mobilenet_v2_scaled(config, _MOBILENET_V2_STEM)
@@ -183,7 +180,6 @@ _EFFICIENTNET_STEM, _EFFICIENTNET_TOP = 32, 1280  # channels before scaling
 
 def read_efficientnet(config: Config, name: str) -> Arch:
     """EfficientNet: deep convolutions with gates a channel, scaled in width, depth and image."""
-    config = full(config, "efficientnet")
     high, wide = sides(config.raw.get("image_size"), 224)
     image = begin(config.size("num_channels"), high, wide=wide)
     first, flow = close(
@@ -238,9 +234,7 @@ _KINDS = ("convnext", "convnextv2", "dinov3_convnext")
 
 def read_convnext(config: Config, name: str) -> Arch:
     """ConvNeXt, first and second form, and DINOv3's: deep convolutions, a wide feed-forward at each place."""
-    told = config.word("model_type", default="convnext")
-    kind = told if told in _KINDS else "convnext"
-    config = full(config, kind)
+    kind = kind_of(config, "convnext")
     high, wide = sides(config.raw.get("image_size"), 224)
     flow = begin(config.size("num_channels"), high, wide=wide)
     layers: list[Layer] = []

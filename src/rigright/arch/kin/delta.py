@@ -30,7 +30,6 @@ LINEAR = "linear_attention"
 
 def read_minimax(config: Config, name: str) -> Arch:
     """MiniMax-Text-01 and M1: lightning attention, whole attention every eighth layer, 32 experts."""
-    config = full(config, "minimax")
     size, style = read_sizes(config), Style(family="minimax")
     told = listed(config, "attn_type_list", layers=size.layers)  # 1: whole attention, 0: lightning
     whole = [bool(kind) for kind in told] if told else [index % 2 == 0 for index in range(size.layers)]
@@ -45,7 +44,6 @@ def read_minimax(config: Config, name: str) -> Arch:
 def read_qwen3_next(config: Config, name: str) -> Arch:
     """Qwen3-Next and the text part of Qwen3.5: gated delta nets, gated attention every fourth layer."""
     kind = kind_of(config, "qwen3_next")
-    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     style = Style(family=kind, qkv_bias=biased, out_bias=biased, qk_norm="head")
     has_experts = any(config.raw.get(key) for key in EXPERTS)
@@ -73,7 +71,6 @@ def read_qwen3_next(config: Config, name: str) -> Arch:
 
 def read_olmo_hybrid(config: Config, name: str) -> Arch:
     """OLMo-Hybrid: gated delta nets, and every fourth layer attention with norms over all of q and k."""
-    config = full(config, "olmo_hybrid")
     biased = config.flag("attention_bias", default=False)
     style = Style(family="olmo_hybrid", qkv_bias=biased, out_bias=biased, qk_norm="all")
     size = read_sizes(config)
@@ -166,7 +163,6 @@ def delta_sizes(config: Config) -> Delta:
 
 def read_glm5_next_text(config: Config, name: str) -> Arch:
     """GLM-5.3-Flash, language part: Kimi delta attention, indexed latent attention every fourth layer."""
-    config = full(config, "glm5_next_text")
     latent, index = read_latent(config), read_index(config)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
     pooled = (
@@ -209,7 +205,6 @@ class _Grams:
 
 def read_qwen4_exp_text(config: Config, name: str) -> Arch:
     """Qwen4-Exp: delta nets and indexed attention in hyper-connected streams; some layers look n-grams up."""
-    config = full(config, "qwen4_exp_text")
     size = read_sizes(config, width=1)
     stream = size.hidden * config.size("hc_count")
     # how a block reads from all streams: a norm, and a mixture of low rank

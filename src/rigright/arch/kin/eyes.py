@@ -122,7 +122,6 @@ _ROWS = 729  # places of a picture of 378 pixels
 
 def read_molmo2(config: Config, name: str) -> Arch:
     """Molmo 2: an eye read at two depths, attention that pools its patches, a gated projection."""
-    config = full(config, "molmo2")
     text = part(config, "text_config")
     arch = language(config, name, kind="molmo2_text", model_type="qwen3")
     eye, adapter = part(config, "vision_config"), part(config, "adapter_config")
@@ -223,7 +222,6 @@ def read_minimax_m3_vl(config: Config, name: str) -> Arch:
 
 def read_inkling2(config: Config, name: str) -> Arch:
     """Inkling 2: an eye of flat patches with layer scale, four patches merged without biases."""
-    config = full(config, "inkling2")
     arch = language(config, name, kind="inkling2_text")
     return join(config, arch, towers=(_inkling2_eye(part(config, "vision_config"), arch.trunk.hidden),))
 
@@ -261,7 +259,6 @@ _SAMPLES = 480_000  # of 30 seconds at 16 kHz
 
 def read_muse_spark(config: Config, name: str) -> Arch:
     """Muse Spark: an eye over pairs of frames, an ear of four stages of convolutions, a sparse decoder."""
-    config = full(config, "muse_spark")
     arch = language(config, name, kind="muse_spark_text")
     said, wide = arch.trunk.hidden, config.size("projector_hidden_size")
     eye, ear = part(config, "vision_config"), part(config, "audio_config")
@@ -324,7 +321,6 @@ def _ear(ear: Config) -> Tower:
 
 def read_step3p7(config: Config, name: str) -> Arch:
     """Step 3.7: an eye with two strided convolutions behind it, a mixture-of-experts decoder."""
-    config = full(config, "step3p7")
     text = part(config, "text_config", kind="step3p5")
     arch = read_family(text.over(model_type="step3p5", architectures=None), name)
     eye = part(config, "vision_config", kind="step3p5_vision")

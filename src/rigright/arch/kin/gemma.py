@@ -9,7 +9,7 @@ from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.conformer import FRAMES, Conformer, ear_tower
 from rigright.arch.decoder import Sizes, Style, every, layer_types, read_sizes, text_arch
-from rigright.arch.defaults import full, part
+from rigright.arch.defaults import part
 from rigright.arch.families import kind_of
 from rigright.arch.multimodal import join, language
 from rigright.arch.plan import repeat
@@ -140,7 +140,6 @@ _SEEN_TOK = 256  # an image becomes 16 x 16 tokens
 
 def read_gemma3n(config: Config, name: str) -> Arch:
     """Gemma 3n: a MobileNet eye known by its name alone, an ear of conformer layers, a Gemma 3n decoder."""
-    config = full(config, "gemma3n")
     arch = language(config, name, kind="gemma3n_text")
     said = arch.trunk.hidden
     eye, ear = (
@@ -202,7 +201,6 @@ PATCHES = 2520  # of an image that becomes 280 tokens of 3 x 3 patches
 def read_gemma4(config: Config, name: str) -> Arch:
     """Gemma 4: an eye with gated layers, an ear of conformer layers where there is one, a Gemma 4 decoder."""
     kind = kind_of(config, "gemma4")
-    config = full(config, kind)
     arch = language(config, name, kind=f"{kind}_text")
     said = arch.trunk.hidden
     build = (_flat_eye, _flat_ear) if kind == "gemma4_unified" else (_gemma4_eye, _gemma4_ear)

@@ -25,7 +25,6 @@ from rigright.arch.decoder import (
     text_arch,
     windows,
 )
-from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, extras, read_mixture
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
 from rigright.arch.ssm import vector
@@ -98,34 +97,6 @@ def read_mpt(config: Config, name: str) -> Arch:
     )
     width = int(hidden * config.number("expansion_ratio", default=4))
     return read_decoder(config, name, style=style, kv_heads=heads.get(kind, own), width=width)
-
-
-def read_gpt_neox_japanese(config: Config, name: str) -> Arch:
-    """GPT-NeoX Japanese: GPT-NeoX without biases but one, in the last layer."""
-    hidden = config.size("hidden_size")
-    style = Style(
-        family="gpt_neox_japanese",
-        gated=False,
-        norm="layer",
-        outer=(Weight(role="attn.o.bias", shape=(hidden,)),),
-    )
-    width = hidden * config.size("intermediate_multiple_size", default=4)
-    return read_decoder(config, name, style=style, width=width)
-
-
-def read_jais(config: Config, name: str) -> Arch:
-    """Jais, the first, and BTLM: GPT-2 with a gate and ALiBi."""
-    learnt = config.word("position_embedding_type", default="learned") == "learned"
-    style = Style(
-        family="jais",
-        qkv_bias=True,
-        out_bias=True,
-        ffn_bias=True,
-        gated=config.word("activation_function", default="gelu") == "swiglu",
-        norm="layer",
-        positions=config.size(*CONTEXT) if learnt else 0,
-    )
-    return read_decoder(config, name, style=style, tied=config.flag("tie_word_embeddings", default=True))
 
 
 SPARE_ROWS = 2
@@ -298,7 +269,6 @@ def _vectors(config: Config, size: Sizes) -> tuple[Weight, ...]:
 
 def read_hrm_text(config: Config, name: str) -> Arch:
     """HRM-Text: two stacks of layers run in nested cycles; every run keeps a cache of its own."""
-    config = full(config, "hrm_text")
     biased = config.flag("attention_bias", default=False)
     hidden = config.size("hidden_size")
     style = Style(

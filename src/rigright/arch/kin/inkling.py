@@ -8,7 +8,6 @@ from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, layer, layer_types, read_sizes, text_arch
-from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, extras, moe, read_mixture, routing
 from rigright.arch.plan import repeat
 from rigright.arch.record import Arch, Cut, Layer, Weight
@@ -19,7 +18,6 @@ SLIDING = "hybrid_sliding"
 
 def read_inkling_text(config: Config, name: str) -> Arch:
     """Inkling, language part: relative positions, short convolutions on keys, values and outputs."""
-    config = full(config, "inkling_text")
     dense = config.maybe("dense_intermediate_size")
     if dense:
         config = config.over(
@@ -84,7 +82,6 @@ def _weighed(layer: Layer, shared: int, *, hidden: int) -> Layer:
 
 def read_inkling2_text(config: Config, name: str) -> Arch:
     """Inkling 2, language part: gated attention with data-given sinks, residuals weighed block by block."""
-    config = full(config, "inkling2_text")
     size = read_sizes(config, width=config.size("moe_intermediate_size"))
     hidden, kernel = size.hidden, config.size("conv_kernel_size")
     query = vector("other.connect", hidden)

@@ -47,7 +47,6 @@ def read_minicpm3(config: Config, name: str) -> Arch:
 def read_deepseek_v32(config: Config, name: str) -> Arch:
     """DeepSeek-V3.2, GLM-5: latent attention that reads the keys an indexer chose, shared by some layers."""
     kind = kind_of(config, "deepseek_v32")
-    config = full(config, kind)
     latent, index = read_latent(config), read_index(config)
     made = {own: indexed(mla(latent), latent, index=index, own=own) for own in (True, False)}
     attends = tuple(made[own] for own in owners(config, config.layers("num_hidden_layers")))
@@ -87,7 +86,6 @@ _RATES = {DEEPSEEK_V4_SPARSE: 4, HEAVY: 128}
 
 def read_deepseek_v4(config: Config, name: str) -> Arch:
     """DeepSeek-V4: one key-value head over a window, caches compressed 4- and 128-fold, hyper-connections."""
-    config = full(config, "deepseek_v4")
     size = read_sizes(config, width=config.size("moe_intermediate_size"))
     streams = config.size("hc_mult")
     style = Style(family="deepseek_v4", outer=head_connection(size.hidden, streams))
@@ -187,7 +185,6 @@ def _squeeze(role: str, hidden: int, *, width: int, positions: tuple[int, int]) 
 
 def read_axk2(config: Config, name: str) -> Arch:
     """A.X-K2: latent attention with an indexer and a gate from compressed queries, gated norms."""
-    config = full(config, "axk2")
     latent = read_latent(config)
     whole = indexed(_gated(latent), latent, index=read_index(config))
     attends = (whole,) * config.layers("num_hidden_layers")
@@ -218,7 +215,6 @@ def _narrow_gates(layer: Layer, hidden: int, *, rank: int) -> Layer:
 
 def read_hy_v4(config: Config, name: str) -> Arch:
     """Hunyuan 4: latent attention with sinks and a gate, shared indexers, hyper-connections."""
-    config = full(config, "hy_v4")
     latent, index = read_latent(config), read_index(config)
     size = read_sizes(config, head_dim=latent.nope_dim + latent.rope_dim)
     streams = config.size("hc_mult")
@@ -266,7 +262,6 @@ def _attention(config: Config, latent: Latent) -> Block:
 
 def read_longcat_flash(config: Config, name: str) -> Arch:
     """LongCat-Flash: two latent attentions and two dense feed-forwards a layer, with experts across them."""
-    config = full(config, "longcat_flash")
     style, latent = Style(family="longcat_flash"), read_latent(config)
     blocks = config.maybe("num_layers") or config.layers("num_hidden_layers") // 2
     size = read_sizes(
@@ -372,7 +367,6 @@ _OWN_KEYS = {
 def read_minimax_m3_vl_text(config: Config, name: str) -> Arch:
     """MiniMax-M3's language part: grouped-query attention that reads the blocks an indexer chose."""
     own = config.part("sparse_attention_config")
-    config = full(config, "minimax_m3_vl_text")
     config = config.over(**{new: own.raw[old] for old, new in _OWN_KEYS.items() if old in own.raw})
     style = Style(family="minimax_m3", qk_norm="head")
     size = read_sizes(config, width=config.size("dense_intermediate_size"))

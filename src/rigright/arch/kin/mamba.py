@@ -76,7 +76,6 @@ def dt_rank(config: Config, key: str, *, hidden: int) -> int:
 
 def read_mamba2(config: Config, name: str) -> Arch:
     """Mamba-2: layers of one state-space mixer each, heads and groups."""
-    config = full(config, "mamba2")
     hidden = config.size("hidden_size")
     dims = Mamba(
         hidden=hidden,
@@ -97,7 +96,6 @@ def read_mamba2(config: Config, name: str) -> Arch:
 
 def read_jamba(config: Config, name: str) -> Arch:
     """Jamba: Mamba layers, attention every eighth, experts in every second."""
-    config = full(config, "jamba")
     style, size = Style(family="jamba"), read_sizes(config)
     hidden = config.size("hidden_size")
     mixers = {
@@ -137,7 +135,6 @@ ATTENTION = frozenset({"attention", "full_attention"})
 def read_bamba(config: Config, name: str) -> Arch:
     """Bamba, Granite 4 and Falcon-H1: Mamba-2 beside attention, in turns or in the same layer."""
     kind = kind_of(config, "bamba")
-    config = full(config, kind)
     biased = config.flag("attention_bias", default=False)
     style = Style(
         family=kind,
@@ -336,7 +333,6 @@ _KINDS = {
 
 def read_nemotron_h(config: Config, name: str) -> Arch:
     """Nemotron-H and Nemotron 3: layers that are one thing each: Mamba-2, attention, experts or dense."""
-    config = full(config, "nemotron_h")
     kinds = _nemotron_h_kinds(config, "hybrid_override_pattern", "layers_block_type", "layer_types")
     style = Style(family="nemotron_h", norms=1)
     size = read_sizes(config, layers=len(kinds), tied=False)

@@ -90,7 +90,6 @@ def read_dbrx(config: Config, name: str) -> Arch:
 
 def read_jetmoe(config: Config, name: str) -> Arch:
     """JetMoE: attention has experts too, each with its own queries and outputs."""
-    config = full(config, "jetmoe")
     style = Style(family="jetmoe")
     kv_heads, top = config.size("num_key_value_heads"), config.size("num_experts_per_tok")
     width = config.size("kv_channels")
@@ -123,7 +122,6 @@ def read_jetmoe(config: Config, name: str) -> Arch:
 
 def read_qwen2_moe(config: Config, name: str) -> Arch:
     """Qwen1.5-MoE and Qwen2-MoE: biases on q, k, v; a gated shared expert beside the routed ones."""
-    config = full(config, "qwen2_moe")
     slides = config.flag("use_sliding_window", default=False)
     last = config.whole("max_window_layers", default=0)
     style = Style(
@@ -134,19 +132,9 @@ def read_qwen2_moe(config: Config, name: str) -> Arch:
     return read_mixture(config, name, style=style, mixture=Mixture(shared_gate=True))
 
 
-def read_minimax_m2(config: Config, name: str) -> Arch:
-    """MiniMax-M2: norms over all of q and of k, 256 small experts."""
-    config = full(config, "minimax_m2")
-    per_head = config.word("qk_norm_type", default="per_layer") == "per_head"
-    normed = config.flag("use_qk_norm", default=True)
-    style = Style(family="minimax_m2", qk_norm="none" if not normed else "head" if per_head else "all")
-    return read_mixture(config, name, style=style, mixture=Mixture(shared=False))
-
-
 def read_glm4_moe(config: Config, name: str) -> Arch:
     """GLM-4.5 to 4.7: biases on q, k, v, norms on q and k where asked, dense layers first, shared experts."""
     kind = kind_of(config, "glm4_moe")
-    config = full(config, kind)
     style = Style(
         family=kind,
         qkv_bias=config.flag("attention_bias", default=False),
@@ -187,7 +175,6 @@ def _guest(own: Block) -> Block:
 
 def read_hunyuan_v1_moe(config: Config, name: str) -> Arch:
     """HunYuan MoE (A13B): norms on q and k, a shared expert as wide as a routed one."""
-    config = full(config, "hunyuan_v1_moe")
     biased = config.flag("attention_bias", default=False)
     style = Style(family="hunyuan_v1_moe", qkv_bias=biased, out_bias=biased, qk_norm="head")
     size = read_sizes(config)
@@ -263,7 +250,6 @@ def _beam_slides(config: Config) -> Callable[[int], bool]:
 
 def read_laguna(config: Config, name: str) -> Arch:
     """Laguna and Step-3.7: norms on q and k, a gate a head, windows with heads of their own number."""
-    config = full(config, "laguna")
     gate = "head" if config.raw.get("gating") in {True, "per-head", None} else "wide"
     told = listed(config, "num_attention_heads_per_layer", layers=config.layers("num_hidden_layers"))
     heads = tuple(head for head in told if isinstance(head, int))
@@ -327,7 +313,6 @@ def read_step3_text(config: Config, name: str) -> Arch:
 
 def read_mimo_v2_flash(config: Config, name: str) -> Arch:
     """MiMo-V2-Flash: values narrower than keys, windows with more key-value heads, one dense layer."""
-    config = full(config, "mimo_v2_flash")
     size = read_sizes(config)
     told = listed(config, "hybrid_layer_pattern", layers=size.layers)  # 1: a window
     slides = (
@@ -373,7 +358,6 @@ CHUNKED = "chunked_attention"
 
 def read_llama4_text(config: Config, name: str) -> Arch:
     """Llama 4, language part: attention in chunks, one expert of many and a shared one."""
-    config = full(config, "llama4_text")
     if config.raw.get("num_local_experts") is None or config.raw.get("moe_layers") is None:
         config = config.over(moe_layers=None)
     biased = config.flag("attention_bias", default=False)

@@ -130,7 +130,6 @@ _LABELS = {"ForSequenceClassification", "ForTokenClassification"}
 
 def read_modernbert(config: Config, name: str) -> Arch:
     """ModernBERT: rotary, gated, pre-normed, most layers seeing only a window."""
-    config = full(config, "modernbert")
     asked = task(config, "" if "architectures" not in config else "ForMaskedLM")
     hidden = config.size("hidden_size")
     count = config.layers("num_hidden_layers")

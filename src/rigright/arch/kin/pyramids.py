@@ -84,7 +84,6 @@ def _stage(config: Config, kind: str, *, width: int, heads: int, tok: int) -> La
 
 def read_segformer(config: Config, name: str) -> Arch:
     """SegFormer: four stages of attention over maps whose keys are thinned out, and a light decoder."""
-    config = full(config, "segformer")
     high, wide = sides(config.raw.get("image_size"), 512)
     widths, strides = config.sizes("hidden_sizes"), config.sizes("strides")
     inputs = config.size("num_channels")

@@ -18,7 +18,6 @@ from rigright.arch.decoder import (
     text_arch,
 )
 from rigright.arch.decoder import feed as dense
-from rigright.arch.defaults import full
 from rigright.arch.experts import Mixture, extras, feeding, routing
 from rigright.arch.families import kind_of
 from rigright.arch.plan import repeat, sparse_layers
@@ -29,7 +28,6 @@ from rigright.arch.ssm import rg_lru, short_conv, vector
 def read_lfm2(config: Config, name: str) -> Arch:
     """LFM2 and LFM3: gated short convolutions, attention in some layers, experts in some editions."""
     kind = kind_of(config, "lfm2")
-    config = full(config, kind)
     third = kind == "lfm3"
     biased = config.flag("attention_bias", default=False)
     norms = 4 if third and config.flag("use_sandwich_norm", default=True) else 2
@@ -84,7 +82,6 @@ def _lfm2_width(config: Config) -> int:
 
 def read_recurrent_gemma(config: Config, name: str) -> Arch:
     """RecurrentGemma: gated linear recurrences, a window of attention every third layer."""
-    config = full(config, "recurrent_gemma")
     biased = config.flag("attention_bias", default=False)
     style = Style(family="recurrent_gemma", qkv_bias=biased, out_bias=True, ffn_bias=True)
     size = read_sizes(
@@ -109,7 +106,6 @@ def read_recurrent_gemma(config: Config, name: str) -> Arch:
 
 def read_zaya(config: Config, name: str) -> Arch:
     """Zaya: attention on convolved queries and keys, one expert a token or none, a deep router."""
-    config = full(config, "zaya")
     size = read_sizes(
         config,
         tied=config.flag("tie_word_embeddings", default=True),

@@ -9,7 +9,6 @@ from rigright.arch.assumed import near_published, warned
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, layer, text_arch
-from rigright.arch.defaults import full
 from rigright.arch.families import kind_of
 from rigright.arch.kin.mamba import bare_sizes
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Weight
@@ -19,7 +18,6 @@ from rigright.base.words import say
 
 def read_rwkv(config: Config, name: str) -> Arch:
     """RWKV 4: time mixing and channel mixing, LayerNorms, one more norm before the first layer."""
-    config = full(config, "rwkv")
     hidden = config.size("hidden_size")
     inner = config.maybe("attention_hidden_size") or hidden
     width = config.maybe("intermediate_size") or 4 * hidden
@@ -163,7 +161,6 @@ def _low(rank: int, hidden: int, *, bias: bool) -> tuple[Weight, ...]:
 
 def read_xlstm(config: Config, name: str) -> Arch:
     """xLSTM: matrix memories with input and forget gates, a gated feed-forward."""
-    config = full(config, "xlstm")
     hidden = config.size("hidden_size", "embedding_dim")
     config = config.over(
         hidden_size=hidden, num_hidden_layers=config.layers("num_hidden_layers", "num_blocks")

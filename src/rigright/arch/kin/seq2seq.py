@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import SLIDING, layer_types
-from rigright.arch.defaults import full, part
+from rigright.arch.defaults import part
+from rigright.arch.families import kind_of
 from rigright.arch.heads import dense_label, labels, vocab_head
 from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table
@@ -18,9 +19,7 @@ _T5_KINDS = ("t5", "mt5", "umt5", "longt5")
 
 def read_t5(config: Config, name: str) -> Arch:
     """T5 and its kin: encoder and decoder with relative positions, one token table for both and the head."""
-    told = config.word("model_type", default="t5")
-    kind = told if told in _T5_KINDS else "t5"
-    config = full(config, kind)
+    kind = kind_of(config, "t5")
     classes = config.items("architectures", default=[])
     called = str(classes[0]) if classes else ""
     hidden, vocab = config.size("d_model"), config.size("vocab_size")
@@ -92,7 +91,6 @@ def _layers(config: Config, kind: str, *, count: int, decodes: bool) -> tuple[La
 
 def read_t5gemma(config: Config, name: str) -> Arch:
     """T5Gemma: Gemma 2's layers as encoder and decoder, two norms around each look across."""
-    config = full(config, "t5gemma")
     reader, writer = (part(config, key, kind="t5_gemma_module") for key in ("encoder", "decoder"))
     classes = config.items("architectures", default=[])
     called = str(classes[0]) if classes else "T5GemmaForConditionalGeneration"
@@ -177,9 +175,7 @@ _BART_KINDS = {
 
 def read_bart(config: Config, name: str) -> Arch:
     """BART and its kin: encoder and decoder with learned or fixed position tables."""
-    told = config.word("model_type", default="bart")
-    kind = told if told in _BART_KINDS else "bart"
-    config = full(config, kind)
+    kind = kind_of(config, "bart")
     classes = config.items("architectures", default=[])
     called = str(classes[0]) if classes else "ForConditionalGeneration"
     hidden, vocab = config.size("d_model"), config.size("vocab_size")
@@ -247,7 +243,6 @@ _NO_KEY_BIAS = "qvoudc"
 
 def read_whisper(config: Config, name: str) -> Arch:
     """Whisper: convolutions over mel frames, an audio encoder, a text decoder that looks at it."""
-    config = full(config, "whisper")
     classes = config.items("architectures", default=[])
     called = str(classes[0]) if classes else "ForConditionalGeneration"
     vocab = config.size("vocab_size")

@@ -8,6 +8,7 @@ from rigright.arch import merging
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
 from rigright.arch.defaults import full, part
+from rigright.arch.families import kind_of
 from rigright.arch.heads import labels, task
 from rigright.arch.kin.seq2seq import audio_encoder
 from rigright.arch.multimodal import join, language
@@ -23,9 +24,7 @@ SAMPLES = 160_000  # ten seconds at 16 kHz
 
 def read_wav2vec2(config: Config, name: str) -> Arch:
     """wav2vec 2.0 and its kin: convolutions over the sound itself, then layers of BERT's kind."""
-    told = config.word("model_type", default="wav2vec2")
-    kind = told if told in _WAV2VEC2_KINDS else "wav2vec2"
-    config = full(config, kind)
+    kind = kind_of(config, "wav2vec2")
     asked = task(config, "ForCTC")
     hidden = config.size("hidden_size")
     # the convolutions over samples, and how many frames they leave
@@ -154,9 +153,7 @@ _ROTARY = frozenset({"glmasr"})  # kinds whose ear has no table of places
 
 def read_qwen2_audio(config: Config, name: str) -> Arch:
     """Language models with Whisper's ear: Qwen2-Audio, Voxtral, Audio Flamingo."""
-    told = config.word("model_type", default="qwen2_audio")
-    kind = told if told in _QWEN2_AUDIO_KINDS else "qwen2_audio"
-    config = full(config, kind)
+    kind = kind_of(config, "qwen2_audio")
     arch = language(config, name, kind="llama" if kind in _LLAMAS else "qwen2")
     ear = part(config, "audio_config", kind=_QWEN2_AUDIO_KINDS[kind])
     ear = ear.over(max_source_positions=ear.size("max_source_positions", "max_position_embeddings"))
@@ -251,7 +248,6 @@ def ear_tower(ear: Config) -> Tower:
 
 def read_qwen3_asr(config: Config, name: str) -> Arch:
     """Qwen3-ASR: the ear of Qwen3-Omni, a Qwen3 decoder."""
-    config = full(config, "qwen3_asr")
     arch = language(config, name, kind="qwen3")
     ear = part(config, "audio_config", kind="qwen3_asr_encoder")
     return join(config, arch, towers=(ear_tower(ear),), task="audio-text")

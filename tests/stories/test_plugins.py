@@ -129,9 +129,15 @@ def test_a_target_writes_its_file_and_is_listed_and_completed(acme, plan, tmp_pa
     assert "acme-rig 1.2" in done.out
     assert (tmp_path / "out/qwen3-32b.acme").read_text(encoding="utf-8").startswith("gpus 1\nvllm\nserve\n")
     assert "acme-jobs" in rig("export", "--help", path=acme).out
-    script = rig("completion", "bash", path=acme).out
+    (tmp_path / "completion").write_text(rig("completion", "bash", path=acme).out, encoding="utf-8")
     typed = "COMP_WORDS=(rigright export acm); COMP_CWORD=2; _rigright; echo ${COMPREPLY[@]}"
-    asked = subprocess.run(["bash", "-c", script + typed], capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        ["bash", "-c", f"source completion; {typed}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert asked.stdout.split() == ["acme-jobs"]
     head = rig("export", "vllm", "--from", str(plan), path=acme).out
     assert re.search(rf"^# .*{re.escape(USED)}$", head, re.MULTILINE)

@@ -48,13 +48,13 @@ def test_keys_choose_sort_filter_look_back_and_end(opened):
     assert screen.is_apart
     assert screen.is_hidden
     assert screen.lines()[0].strip(), "the answer comes first"
-    screen.type("4")
-    screen.shows("[4 ")
-    screen.type("\t\t")
-    screen.shows("[6 ")
+    screen.type("l")
+    screen.until(lambda one: re.search(r"^gpu0 +\d+/18 ", "\n".join(one.lines()), re.MULTILINE))
+    screen.type("l")
+    screen.shows("PID")
     screen.type("?")
     screen.shows("? h ")  # the page of keys
-    screen.type("x1s")
+    screen.type("xs")
     screen.until(lambda one: re.search(r"s \w+: SM ", one.lines()[-1]))
     screen.type("/nobody")
     screen.shows('"nobody"')

@@ -12,8 +12,7 @@ from rigright.cost.memory_serving import serving_memory
 from rigright.demand import Layout, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
-from rigright.terms.memory import device_of, started
-from rigright.terms.stored import weigh
+from rigright.terms.memory import device_of, started, weigh
 
 
 def main(model: str = "llama-3.1-70b", layouts: int = 1_000_000) -> None:

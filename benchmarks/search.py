@@ -20,7 +20,7 @@ from rigright.search.market import market_on
 from rigright.search.question import Question, ask, kinds_of
 from rigright.search.training import filled
 from rigright.search.training_space import said_of, ways_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import work_of
 
 SIZES = (10_000, 100_000, 1_000_000)
 WISH = PlanWish(prompt_tok=2048, output_tok=512, users=64, ttft_s=2, tpot_s=0.05)

@@ -14,7 +14,7 @@ from rigright.cost.links import Wire, all_gather_s, all_reduce_s, all_to_all_s, 
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, chips
 from rigright.facts.fabrics import fabric_of
-from rigright.terms.wires import wire_of, wire_of_fabrics
+from rigright.terms.fitted import wire_of, wire_of_fabrics
 
 RATE, PORT = 1e11, 1e10
 PLAIN = Wire(bytes_per_s=RATE, start_s=0.0, domain=64, outer_bytes_per_s=PORT, outer_start_s=0.0)

@@ -18,8 +18,7 @@ from rigright.demand import Layout, Serving
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.formats import formats, mixes
 from rigright.facts.nodes import find_node
-from rigright.terms.memory import device_of, started
-from rigright.terms.stored import weigh, weights_bytes
+from rigright.terms.memory import device_of, started, weigh, weights_bytes
 
 CARD = find_node("h100").cards[0]
 WIDTHS = np.array([1, 2, 4, 8])

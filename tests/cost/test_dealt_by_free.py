@@ -19,9 +19,8 @@ from rigright.demand import Layout, Serving
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Card, find_node
-from rigright.terms.memory import device_of, started
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import weigh, work_of
+from rigright.terms.memory import device_of, started, weigh
+from rigright.terms.speed import rates_of, work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 # public logs: layers, MiB free on each card before the model is loaded, layers whose cache each card then has

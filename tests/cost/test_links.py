@@ -15,7 +15,7 @@ from rigright.cost.links import Wire, all_gather_s, all_reduce_s, all_to_all_s, 
 from rigright.facts.bench import references
 from rigright.facts.chips import by_id, chips
 from rigright.facts.fabrics import fabric_of, networks, wiring_of, wirings
-from rigright.terms.wires import wire_of, wire_of_fabrics
+from rigright.terms.fitted import wire_of, wire_of_fabrics
 
 KINDS = (all_reduce_s, all_gather_s, all_to_all_s)
 SIZES = {"16GiB": 16 * GIB, "8GiB": 8 * GIB, "4GiB": 4 * GIB, "1GiB": GIB, "512MiB": 512 * MIB}

@@ -24,7 +24,7 @@ from rigright.money.tariff import (
     usd_per_mtok,
     write_off_usd_per_h,
 )
-from rigright.terms.power import pue_of
+from rigright.terms.fitted import pue_of
 
 tariffs = st.builds(
     Tariff,

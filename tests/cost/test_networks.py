@@ -33,10 +33,9 @@ from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 from rigright.predict.images import Learning
 from rigright.predict.samples import batch_time, network_rates, network_speed, train_time
-from rigright.terms.fitted import fitted
+from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.memory import device_of
 from rigright.terms.samples import work_of_arch
-from rigright.terms.wires import wire_of
 from rigright.verbs.validate.kinds.diffusion import predict
 
 NAMES = ("resnet50", "vit-base", "sd 1.5", "sdxl", "sd3", "flux.1-schnell", "bge-large-en-v1.5")

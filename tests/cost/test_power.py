@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rigright.cost.power import Busy, Draw, draw_w, machine_w, rented_w
 from rigright.facts.chips import by_id, chips
-from rigright.terms.power import busy_in, power_terms, pue_of
+from rigright.terms.fitted import busy_in, power_terms, pue_of
 
 RATED = [chip for chip in chips() if chip.tdp_w]
 rated = st.sampled_from(RATED)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rigright.cost.power import BOARDS, Busy, draw_w, machine_w
 from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
-from rigright.terms.power import busy_in, power_terms, pue_of
+from rigright.terms.fitted import busy_in, power_terms, pue_of
 
 RATED = tuple(chip for chip in chips() if chip.tdp_w)
 PHASES = ("idle", "decode", "serve", "prefill", "training", "image")

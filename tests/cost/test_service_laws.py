@@ -11,8 +11,7 @@ from rigright.cost.speed.service import Limits, serve
 from rigright.demand import Layout, Traffic
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-70B")
 CHIP = find_node("h100 sxm").cards[0].chip

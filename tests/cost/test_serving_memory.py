@@ -20,8 +20,7 @@ from rigright.demand import Layout, Serving
 from rigright.facts.engines import engines, find_engine
 from rigright.facts.nodes import find_node
 from rigright.predict.columns import stacked
-from rigright.terms.memory import away, band, device_of, pool_band, started, widened
-from rigright.terms.stored import weigh
+from rigright.terms.memory import away, band, device_of, pool_band, started, weigh, widened
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 GEMMA = zoo.arch("google/gemma-3-27b-it")

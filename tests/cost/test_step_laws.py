@@ -15,8 +15,7 @@ from rigright.cost.speed.step import Pass, step
 from rigright.demand import Layout
 from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 BIG = zoo.arch("meta-llama/Llama-3.1-70B")

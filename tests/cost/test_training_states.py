@@ -16,7 +16,7 @@ from rigright.cost.training_states import groups_of, state_bytes, summed
 from rigright.demand import Layout, Training
 from rigright.facts.training import find_optimizer, optimizers
 from rigright.predict.trained_memory import training_memory
-from rigright.terms.stored import weights_bytes
+from rigright.terms.memory import weights_bytes
 from rigright.terms.training import set_up
 
 STATES = ("weights", "master", "grads", "optimizer")

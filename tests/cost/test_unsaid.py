@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.cost.unsaid import Prior, integrated
-from rigright.terms.unsaid import priors
+from rigright.terms.fitted import priors
 
 RANK = Prior(name="rank", values=(8, 16, 64), weights=(0.3, 0.4, 0.3), option="--rank")
 SEQ = Prior(name="seq", values=(512, 2048, 8192), weights=(0.3, 0.4, 0.3), option="--seq")

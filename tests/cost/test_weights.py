@@ -20,7 +20,7 @@ from rigright.base.units import GIB
 from rigright.cost.gguf_mix import alike, more_bits, place, place_of, tensor_type
 from rigright.cost.weights import _Around, _uniform_weights
 from rigright.facts.formats import find_format, formats, ggml_types, mixes
-from rigright.terms.stored import file_bytes, weigh, weights_bytes
+from rigright.terms.memory import file_bytes, weigh, weights_bytes
 
 EVERY_FORMAT = sorted([*formats(), *(mix.id for mix in mixes().values())])
 

@@ -24,11 +24,10 @@ from rigright.demand import Training
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine
 from rigright.predict.samples import batch_time, network_rates
-from rigright.terms.fitted import fitted
+from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.samples import work_of_arch
 from rigright.terms.speed import rates_of
 from rigright.terms.training import set_up, training_rates
-from rigright.terms.wires import wire_of
 
 SD15 = "stable-diffusion-v1-5/stable-diffusion-v1-5#unet"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0#unet"

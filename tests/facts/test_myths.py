@@ -27,7 +27,7 @@ from rigright.facts.fabrics import pcie_bytes_per_s, pcie_raw_bytes_per_s
 from rigright.facts.myths import Figure, find_myth, myths
 from rigright.facts.parts import platforms
 from rigright.facts.software import tensorflow_releases, torch_builds, version_of
-from rigright.terms.stored import weights_bytes
+from rigright.terms.memory import weights_bytes
 from rigright.terms.training import set_up
 from rigright.verbs.look_up.kinds.myths import right
 

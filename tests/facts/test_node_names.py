@@ -12,7 +12,7 @@ from rigright.base.units import GIB, GIGA, MIB
 from rigright.facts.chips import by_id
 from rigright.facts.fabrics import fabric_of
 from rigright.facts.nodes import MOST_CARDS, device_of, find_node
-from rigright.terms.wires import wire_of
+from rigright.terms.fitted import wire_of
 from spoken import values
 
 EIGHT = ["h100-sxm5-80gb"] * 8

@@ -26,8 +26,7 @@ from rigright.search.score import Misfits, score
 from rigright.search.serving import filled, find_serving, tabled
 from rigright.search.space import LOADS, STAGES
 from rigright.search.supply import BUY, OWN, RENT, options, prices_of
-from rigright.terms.memory import device_of, started
-from rigright.terms.stored import weigh
+from rigright.terms.memory import device_of, started, weigh
 
 WORK = {"prompt_tok": 1024, "output_tok": 256}
 costs = st.one_of(st.floats(0.01, 100), st.sampled_from([1.0, 2.0, 3.0]), st.just(float("nan")))

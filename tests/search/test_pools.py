@@ -21,8 +21,7 @@ from rigright.search import named
 from rigright.search.question import ask
 from rigright.search.score import score
 from rigright.search.serving import filled, find_serving, wider
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, work_of
 from rigright.verbs.planning.planned import Planned, row_of
 from rigright.verbs.simulate.frame import simulate
 from rigright.verbs.simulate.wish import PlayWish

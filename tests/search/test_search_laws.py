@@ -23,9 +23,8 @@ from rigright.search.score import SERVED, _served, score
 from rigright.search.serving import filled, find, find_serving, searched, tabled, wider
 from rigright.search.sure import doubts_of
 from rigright.search.why import excess_of
-from rigright.terms.memory import device_of, started
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import weigh, work_of
+from rigright.terms.memory import device_of, started, weigh
+from rigright.terms.speed import rates_of, work_of
 from rigright.verbs.explain import explain
 
 CHIPS = ("rtx 4090", "rtx 3090", "h100", "a100 80gb", "l40s", "mi300x", "rtx 5090")

@@ -15,8 +15,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.report.pages import explain as explain_page
 from rigright.report.pages.plan import page, verdict
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, work_of
 from rigright.verbs.explain import explain
 from rigright.verbs.plan import plan
 from spoken import shown as shown_of

@@ -22,8 +22,7 @@ from rigright.sim.arrivals import Arrivals, made_load
 from rigright.sim.fleet import ReplicaFleet, play
 from rigright.sim.pace import pace_of
 from rigright.sim.tally import Targets, moments_of, spread, tally
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, work_of
 
 SHOPS = {policy: make_shop(policy, blocks=1 << 20, seats=8, budget=512) for policy in POLICIES}
 ALONE = make_shop("vllm_sync", blocks=1 << 20, seats=1, budget=4096)

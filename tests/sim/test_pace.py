@@ -17,8 +17,7 @@ from rigright.facts.engines import find_engine
 from rigright.facts.nodes import find_node
 from rigright.predict.passes import law_of
 from rigright.sim.pace import FINE, Pace, grid, pace_of
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, work_of
 
 TOY = Pace(law, most_seqs=64, most_tok=2048, most_context=16384)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rigright.facts.chips import by_id
-from rigright.terms.power import power_band
+from rigright.terms.fitted import power_band
 from rigright.verbs.validate.frame import validate
 
 HEAD = (

@@ -20,8 +20,7 @@ from rigright.facts.engines import Engine, engines_of, find_engine, unrun
 from rigright.facts.formats import find_kv_format
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Card, Node
-from rigright.terms.memory import device_of
-from rigright.terms.stored import weigh
+from rigright.terms.memory import device_of, weigh
 
 MOST_TOK = 2**31
 

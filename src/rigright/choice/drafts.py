@@ -6,7 +6,7 @@ from rigright.arch import count
 from rigright.arch.record import Arch, Tower
 from rigright.base.record import dataclass
 from rigright.demand import PlanWish
-from rigright.terms.stored import weights_bytes
+from rigright.terms.memory import weights_bytes
 
 HEAD = "mtp"
 USUAL_TOK = 3  # drafted for a pass, where no head of the model says how far it was taught to look

@@ -23,8 +23,7 @@ from rigright.cost.memory_serving import ServingMemory, serving_memory
 from rigright.cost.memory_settings import Device
 from rigright.cost.memory_step import samples_bytes
 from rigright.demand import Layout, Numbers, Serving
-from rigright.terms.memory import started
-from rigright.terms.stored import weigh, weights_bytes
+from rigright.terms.memory import started, weigh, weights_bytes
 
 LOOK, PAINT, READ = "look", "paint", "read"
 ENGINE = "transformers"  # whose terms of memory hold for PyTorch without a server around it

@@ -22,8 +22,7 @@ from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_kv_format
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Card
-from rigright.terms.memory import device_of, started
-from rigright.terms.stored import weigh
+from rigright.terms.memory import device_of, started, weigh
 
 FREE_SHARE = 0.03  # of main memory, for the engine's own buffers
 

@@ -17,7 +17,7 @@ from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.training import Trainer
-from rigright.terms.unsaid import priors
+from rigright.terms.fitted import priors
 
 NODE_CHIPS = 8  # of the node that a run of nobody-says-how-many chips was on, where it cuts the model
 MEGATRON = frozenset({"megatron", "megatron-deepspeed"})

@@ -20,7 +20,7 @@ from rigright.facts.cpus import cpus
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.prices import Need, hosts
 from rigright.money.prices import assumptions, cpu_usd, part_usd, ram_usd
-from rigright.terms.power import pue_of
+from rigright.terms.fitted import pue_of
 
 if TYPE_CHECKING:
     from rigright.facts.tariffs import KwhPrice

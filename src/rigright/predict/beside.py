@@ -28,8 +28,7 @@ from rigright.facts.hosts import Host, host_chip
 from rigright.predict.columns import blended
 from rigright.predict.served import Replicas, prompt_alone, served, server_rates, token_pass
 from rigright.predict.told import HYBRID, case_of, least_known, tell_known, unsaid
-from rigright.terms.speed import speed_terms, stream_terms, with_streams
-from rigright.terms.stored import work_of
+from rigright.terms.speed import speed_terms, stream_terms, with_streams, work_of
 
 USUAL_DISK_BYTES_PER_S = 3.0 * GIGA  # of a machine that nobody says more of
 PAGED = 0.25  # of a disk's rate in a row, that pages of a mapped file come at

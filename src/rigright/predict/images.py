@@ -26,9 +26,8 @@ from rigright.cost.links import Wire
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip, chips
 from rigright.facts.cpus import CpuRate
-from rigright.terms.fitted import fitted
+from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.known import bands_of, known_of_one
-from rigright.terms.wires import wire_of
 
 Place = Chip | CpuRate  # where a network runs
 

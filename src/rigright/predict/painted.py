@@ -24,10 +24,9 @@ from rigright.cost.known import Ran
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
 from rigright.predict.images import BatchTime, image_time, reached
-from rigright.terms.fitted import fitted
+from rigright.terms.fitted import fitted, wire_of
 from rigright.terms.known import known_of_one
 from rigright.terms.samples import work_of_arch
-from rigright.terms.wires import wire_of
 
 NEVER_TRIED = (0.4, 2.5)  # measured over predicted, of what no run ever tried
 PAINTED = {"unet": (0.6, 1.5)}  # the same of twelve published runs, none of which was fitted

@@ -17,7 +17,7 @@ from rigright.facts.chips import Chip
 from rigright.predict.columns import blended
 from rigright.predict.ranks import dealt_of
 from rigright.predict.served import server_rates
-from rigright.terms.stored import work_of
+from rigright.terms.speed import work_of
 
 Law = Callable[[Pass], np.ndarray]  # arrays of passes -> seconds
 

@@ -14,7 +14,7 @@ from rigright.cost.shards import stage_bounds
 from rigright.demand import Numbers
 from rigright.facts.nodes import Card
 from rigright.terms.memory import device_of, started
-from rigright.terms.stored import work_of
+from rigright.terms.speed import work_of
 
 if TYPE_CHECKING:
     from rigright.cost.speed.dealt import Dealt

@@ -26,9 +26,8 @@ from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.nodes import Card
 from rigright.predict.columns import blended
-from rigright.terms.memory import device_of, started
+from rigright.terms.memory import device_of, started, weigh
 from rigright.terms.speed import rates_of
-from rigright.terms.stored import weigh
 
 if TYPE_CHECKING:
     from rigright.cost.speed.dealt import Dealt

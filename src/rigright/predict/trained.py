@@ -25,9 +25,9 @@ from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.fabrics import fabric_of
 from rigright.predict.columns import at
+from rigright.terms.fitted import wire_of_fabrics
 from rigright.terms.known import known_of_one
 from rigright.terms.training import program_of, set_up, training_rates
-from rigright.terms.wires import wire_of_fabrics
 
 __all__ = ["PLAIN", "SUBJECT", "TrainingRates", "TrainingTime", "matmul_of", "own_case"]
 FIGURE = "tok_per_s_per_chip"

@@ -10,7 +10,7 @@ from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
 from rigright.cost.unsaid import trials, weighed
 from rigright.predict.trained import TrainingCase, edges_of, is_timed, steps_of
-from rigright.terms.unsaid import priors
+from rigright.terms.fitted import priors
 
 PARTS = ("forward", "backward", "recompute", "optimizer", "tp", "dp", "pp", "ep", "cp", "bubble", "host")
 LINKS = ("tp", "dp", "pp", "ep", "cp")

@@ -18,8 +18,8 @@ from rigright.demand import Training
 from rigright.facts.anchors import unmoved
 from rigright.predict.trained import TrainingCase, edges_of, setup_of, steps_of
 from rigright.predict.trained_memory import Fullest, ended, fullest_of, least_bytes
+from rigright.terms.fitted import priors
 from rigright.terms.training import peak_band
-from rigright.terms.unsaid import priors
 
 HABIT = {"training": 0.7, "pretraining": 0.92}  # share of runs that leave a default of their program as it is
 HABITS = frozenset({"recompute", "optimizer", "targets", "flash"})

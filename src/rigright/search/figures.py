@@ -23,8 +23,8 @@ from rigright.predict.kept import at_percentile
 from rigright.search.question import Question
 from rigright.search.score import Scored
 from rigright.search.supply import BUY, RENT, Options
-from rigright.terms.power import busy_in, power_terms
-from rigright.terms.stored import weights_bytes
+from rigright.terms.fitted import busy_in, power_terms
+from rigright.terms.memory import weights_bytes
 
 PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",

@@ -21,8 +21,8 @@ from rigright.predict.samples import batch_time, network_rates, train_time
 from rigright.predict.trained_memory import least_bytes
 from rigright.search.question import Kind, Question
 from rigright.search.score import Misfits
+from rigright.terms.fitted import wire_of
 from rigright.terms.memory import device_of
-from rigright.terms.wires import wire_of
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 GAIN = 1.04  # more samples a second that twice as many at once have to bring

@@ -34,9 +34,8 @@ from rigright.search.question import Kind, Question, Way
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok
 from rigright.search.supply import Options, Prices, nodes_of, supply_of
-from rigright.terms.memory import away, device_of, started, widened
+from rigright.terms.memory import away, device_of, started, weigh, widened
 from rigright.terms.memory import band as memory_band
-from rigright.terms.stored import weigh
 
 BANDED = ("ttft_s", "tpot_s", "output_tok_per_s", "requests_per_s")
 SHARES = {

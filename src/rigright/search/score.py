@@ -33,7 +33,7 @@ from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 from rigright.terms.known import known_of
 from rigright.terms.memory import device_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import work_of
 
 SERVED = (
     *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),

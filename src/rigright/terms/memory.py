@@ -6,12 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from rigright.base.record import replace
+from rigright.arch.record import Arch
+from rigright.base.record import kept, replace
 from rigright.base.units import KIB, MIB
 from rigright.cost.memory_anchors import SERVING
 from rigright.cost.memory_bands import Parts, parts_of, summed_band
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.memory_settings import Device, Start
+from rigright.cost.weights import WeightBytes, stored
 from rigright.demand import Numbers, Serving
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
@@ -24,6 +26,32 @@ SHARES = frozenset({"preallocated"})  # of a card: as sure on one that was not m
 LOADING_BYTES = (
     100 * MIB
 )  # logs of vLLM show that much more than is counted in every fourth start, of any size
+
+# tokens and merges in a GGUF file: 57 +- 5 B a token left over in 24 published sizes of Llama-3-70B files
+GGUF_BYTES_PER_TOKEN = 57
+
+
+def weigh(arch: Arch, weights: str) -> WeightBytes:
+    """Bytes of every place of the model."""
+    return stored(arch, find_format(weights))
+
+
+@kept
+def weights_bytes(arch: Arch, weights: str) -> int:
+    """Bytes of all weights, as an engine loads them."""
+    return round(weigh(arch, weights).total_bytes)
+
+
+def file_bytes(arch: Arch, weights: str) -> int:
+    """Bytes of the files: the weights and, in a GGUF, the vocabulary."""
+    vocabulary = arch.vocab * GGUF_BYTES_PER_TOKEN if isinstance(find_format(weights), GgufMix) else 0
+    return weights_bytes(arch, weights) + vocabulary
+
+
+def file_band(arch: Arch, weights: str, *, least_spread: float = 0.0) -> tuple[float, float]:
+    """Where four of five files of a format lie: with and without vocabulary, and as the mix is made."""
+    spread = max(find_format(weights).spread, least_spread)
+    return weights_bytes(arch, weights) * (1 - spread), file_bytes(arch, weights) * (1 + spread)
 
 
 def started(serving: Serving) -> Start:

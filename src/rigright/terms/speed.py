@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from rigright.arch.record import Arch
 from rigright.cost.speed import rates
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, SpeedTerms
 from rigright.cost.speed.reach import KERNEL, ElementForm, stored_in
 from rigright.cost.speed.reach import stream_terms as terms_in
+from rigright.cost.speed.work import Work, work_in
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
-from rigright.facts.formats import find_format
-from rigright.terms.fitted import fitted
-from rigright.terms.wires import wire_of
+from rigright.facts.formats import find_format, find_kv_format
+from rigright.terms.fitted import fitted, wire_of
 
 STREAMS = "speed_streams"
 MANY = 256  # kinds of chips in an order, with an engine and a format
@@ -82,3 +83,8 @@ def stream_table(engine: Engine, chip: Chip) -> str | None:
 def with_streams(tables: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Terms of servers with other terms of streams than ours; None where these are ours."""
     return None if tables is None else {**fitted(SUBJECT), "streams": tables}
+
+
+def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
+    """What a forward pass does, with weights and caches of such formats."""
+    return work_in(arch, find_format(weights), kv=find_kv_format(kv))

@@ -27,8 +27,7 @@ from rigright.demand import Training
 from rigright.facts.chips import Chip
 from rigright.facts.formats import find_format
 from rigright.facts.training import find_optimizer, find_precision, find_trainer
-from rigright.terms.fitted import fitted, noted, own_runs
-from rigright.terms.wires import wire_of
+from rigright.terms.fitted import fitted, noted, own_runs, wire_of
 
 FP32_BYTES = 4
 KINDS = ("allocated", "reserved", "device", "rounded")  # of peaks

@@ -35,7 +35,7 @@ from rigright.money.machine_price import around_usd
 from rigright.money.prices import DAYS_PER_YEAR, GUESSED, price_width, priced
 from rigright.money.renting import Contract, Lease, cheapest, reserved
 from rigright.money.tariff import SECONDS_PER_H, Tariff, power_usd_per_h, tariff_in
-from rigright.terms.power import busy_in, power_terms
+from rigright.terms.fitted import busy_in, power_terms
 from rigright.verbs.clock import today
 from rigright.verbs.costed import (
     API,

@@ -28,7 +28,7 @@ from rigright.predict.limits import context_limit
 from rigright.predict.ranks import worst
 from rigright.predict.speed import speed
 from rigright.search.single import single
-from rigright.terms.stored import weights_bytes
+from rigright.terms.memory import weights_bytes
 from rigright.verbs.fitted import Fitted, Fitting
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.samples import sample_speed

@@ -11,8 +11,7 @@ from rigright.cost.speed.step import Pass, step
 from rigright.demand import Layout
 from rigright.facts.chips import by_id, chips
 from rigright.facts.engines import find_engine, runnings
-from rigright.terms.speed import rates_of
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, work_of
 
 LLAMA = zoo.arch("meta-llama/Llama-3.1-8B")
 BIG = zoo.arch("meta-llama/Llama-3.1-70B")

@@ -18,8 +18,7 @@ from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.facts.host_words import find_host
 from rigright.facts.hosts import host_chip
-from rigright.terms.speed import rates_of, speed_terms
-from rigright.terms.stored import work_of
+from rigright.terms.speed import rates_of, speed_terms, work_of
 
 WEIGHTS = "gguf:Q4_K_M"
 ENGINE = find_engine("llama.cpp")

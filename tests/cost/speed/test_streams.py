@@ -21,8 +21,7 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.corrections import corrections
 from rigright.facts.engines import Engine, engines, find_engine
 from rigright.facts.find import find_chip
-from rigright.terms.speed import speed_terms, stored, stream_terms
-from rigright.terms.stored import work_of
+from rigright.terms.speed import speed_terms, stored, stream_terms, work_of
 
 LLAMA = "meta-llama/Llama-3.1-8B"
 ONE = Layout()

@@ -10,7 +10,7 @@ import pytest
 from programs import rigright
 from rigright.cost.power import draw_w
 from rigright.facts.chips import by_id
-from rigright.terms.power import busy_in, power_terms
+from rigright.terms.fitted import busy_in, power_terms
 from rigright.verbs.measure.measured import Course, Measured
 from rigright.verbs.measure.planned import hold, unheld
 from rigright.verbs.runs.planned import read_plan

@@ -53,7 +53,7 @@ from rigright.facts.shop.tables import (
 from rigright.facts.units import devices_of, sold_count
 from rigright.money.machine_price import line_usd
 from rigright.money.prices import cpu_usd
-from rigright.terms.power import power_terms
+from rigright.terms.fitted import power_terms
 
 _OF_BASE = ("socket", "firmware", "cpu-count", "memory-type", "memory-slots", "memory-modules", "memory-size",
             "memory-registered", "slots", "lanes", "shared-lanes", "pluggable", "makers")  # fmt: skip

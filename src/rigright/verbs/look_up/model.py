@@ -20,7 +20,7 @@ from rigright.base.units import KIB
 from rigright.cost.memory_kv import cross_tok, entries, entry_bytes, lanes, state_bytes
 from rigright.demand import Layout
 from rigright.facts.formats import formats, mixes
-from rigright.terms.stored import weights_bytes
+from rigright.terms.memory import weights_bytes
 from rigright.verbs.look_up.listing import LookUpQuery
 from rigright.verbs.look_up.model_card import LayerKind, ModelCard, TowerCard
 

@@ -10,7 +10,7 @@ from rigright.cost.power import Draw, draw_w
 from rigright.facts.chips import Chip, by_id
 from rigright.facts.find import find_chips
 from rigright.search.figures import PHASES
-from rigright.terms.power import busy_in, power_terms
+from rigright.terms.fitted import busy_in, power_terms
 from rigright.verbs.measure.measured import Held, Measured
 
 METER = 0.05  # of a reading: as near as NVIDIA's manual says its meters are

@@ -20,7 +20,7 @@ from rigright.search.market import Market
 from rigright.search.planned_case import case_of, traffic_of
 from rigright.search.record import Plan
 from rigright.terms.known import known_of_one
-from rigright.terms.stored import weigh
+from rigright.terms.memory import weigh
 from rigright.verbs.serving.explained import Reason
 from rigright.verbs.serving.speed_reasons import Row, speed_rows, what_was_seen
 

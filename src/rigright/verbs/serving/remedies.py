@@ -21,7 +21,7 @@ from rigright.options.read import typed
 from rigright.predict.limits import largest_batch, largest_context
 from rigright.predict.ranks import worst
 from rigright.predict.speed import speed
-from rigright.terms.stored import weigh
+from rigright.terms.memory import weigh
 from rigright.verbs.serving.explained import Remedy
 
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97

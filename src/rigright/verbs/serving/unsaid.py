@@ -11,7 +11,7 @@ from rigright.choice.case import Case
 from rigright.cost.unsaid import integrated
 from rigright.demand import Traffic
 from rigright.predict.speed import speed, traffic_of
-from rigright.terms.unsaid import priors
+from rigright.terms.fitted import priors
 
 LENGTHS = ("prompt_tok", "output_tok")
 WORTH = 1.5  # most over least, from which a length is worth a word

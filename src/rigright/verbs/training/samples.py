@@ -12,7 +12,7 @@ from rigright.facts.nodes import Node
 from rigright.predict.images import Learning
 from rigright.predict.samples import network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
-from rigright.terms.wires import wire_of
+from rigright.terms.fitted import wire_of
 from rigright.verbs.training.case import Case
 
 PARTS = ("compute", "memory", "fixed", "links")

@@ -15,7 +15,8 @@ from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Card, find_node
-from rigright.terms.stored import weights_bytes, work_of
+from rigright.terms.memory import weights_bytes
+from rigright.terms.speed import work_of
 
 _LEAST, _MOST = 0.5, 2.0  # of the size a format makes of a model: beyond, a file is of another
 

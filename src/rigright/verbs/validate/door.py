@@ -13,7 +13,7 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
 from rigright.facts.units import devices_of
-from rigright.terms.stored import weights_bytes
+from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate import foreign
 from rigright.verbs.validate.foreign import ReadAs
 from rigright.verbs.validate.models import model_of

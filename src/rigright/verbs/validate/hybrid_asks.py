@@ -25,8 +25,8 @@ from rigright.facts.host_words import find_host
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Card, in_slots
 from rigright.predict.beside import BesideCase
-from rigright.terms.speed import stream_terms
-from rigright.terms.stored import weights_bytes, work_of
+from rigright.terms.memory import weights_bytes
+from rigright.terms.speed import stream_terms, work_of
 from rigright.verbs.validate.models import model_of
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server

@@ -23,18 +23,20 @@ from rigright.facts.anchors import RunCase
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import Format, GgufMix, find_format, find_kv_format
 from rigright.facts.nodes import find_node
+from rigright.terms.fitted import priors
 from rigright.terms.memory import (
     LOADING_BYTES,
     away,
     band,
     device_of,
     engine_terms,
+    file_band,
+    file_bytes,
     pool_band,
     started,
+    weigh,
     widened,
 )
-from rigright.terms.stored import file_band, file_bytes, weigh
-from rigright.terms.unsaid import priors
 from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.validation import Basis

@@ -15,7 +15,7 @@ from rigright.cost.unsaid import Prior
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format, find_kv_format
-from rigright.terms.unsaid import priors
+from rigright.terms.fitted import priors
 from rigright.verbs.validate.ask import RunAsk, first_card
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import drafts_of

@@ -25,9 +25,9 @@ from rigright.predict.columns import at, stacked
 from rigright.predict.room import Asked, Room, room_of
 from rigright.predict.served import DEFAULT_SEQS, LEAST_TOK, Replicas, at_kinds, piped, served, server_rates
 from rigright.predict.told import STREAMS
-from rigright.terms.memory import device_of
-from rigright.terms.power import power_terms
-from rigright.terms.stored import weigh, work_of
+from rigright.terms.fitted import power_terms
+from rigright.terms.memory import device_of, weigh
+from rigright.terms.speed import work_of
 from rigright.verbs.validate.ask import RunAsk
 
 CUTS = (1, 2, 4, 8)  # tensor parallel, tried where nobody says

@@ -17,7 +17,7 @@ from rigright.cost.unsaid import trials, weighed
 from rigright.facts.anchors import FULL, RunCase
 from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
 from rigright.terms.known import known_of_one
-from rigright.terms.stored import weights_bytes
+from rigright.terms.memory import weights_bytes
 from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.encoder_rows import is_encoding
 from rigright.verbs.validate.record import Answer, Basis, Prediction, caught, each_caught

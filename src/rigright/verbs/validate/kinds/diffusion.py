@@ -15,7 +15,7 @@ from rigright.cost.power import Busy, draw_w
 from rigright.predict.images import BatchTime
 from rigright.predict.painted import painted_rates, painted_time, painted_told
 from rigright.predict.samples import batch_time, network_rates, network_speed
-from rigright.terms.power import power_band, power_terms
+from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.base.errors import RigError
 from rigright.base.tables import Row
-from rigright.terms.power import power_band
+from rigright.terms.fitted import power_band
 from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.kinds import inference
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught, each_caught

@@ -16,7 +16,16 @@ from rigright.options.rows import options_of
 EVERY = 9  # of the options one is tried in a quick run
 ECHOED = frozenset({"asked", "next", "wish"})  # parts of an answer that repeat the question
 TYPED = frozenset({"serve", "buy", "flash", "no-attention-dp"})  # what holds unless something else is typed
-PARTS = frozenset({"rent", "cloud", "spot"})  # `build` is about what is bought
+QUESTION = {  # what every question of a verb says already
+    *(
+        ("explain", "on"),
+        ("simulate", "on"),
+        ("simulate", "rate"),
+        ("simulate", "concurrency"),
+        ("fit", "on"),
+    ),
+    ("explain", "sequence-parallel"),  # every trainer that cuts tensors does so
+}
 VALUES = {
     "on": "4x l40s", "own": "2x rtx 3090", "chips": "l40s", "vendor": "amd", "cloud": "gcp", "max-chips": "1",
     "mode": "rag", "prompt": "333", "output": "77", "context": "3000", "concurrency": "7", "rate": "0.37",
@@ -25,7 +34,8 @@ VALUES = {
     "max-seqs": "11", "util": "0.7", "gpu-layers": "5", "cpu-moe": "3", "tp": "2", "pp": "2", "dp": "2",
     "ep": "2", "cp": "2", "train": "lora", "tokens": "123M", "samples": "7777", "epochs": "3", "seq": "777",
     "method": "qlora", "trainer": "deepspeed", "days": "0.001", "optimizer": "lion", "precision": "fp32",
-    "micro-batch": "3", "accumulate": "5", "recompute": "full", "rank": "55", "targets": "ffn", "base": "fp4",
+    "micro-batch": "3", "accumulate": "5", "recompute": "full", "rank": "55", "targets": "ffn",
+    "base": "int8",
     "references": "2", "sharding": "zero2", "offload": "optimizer-cpu", "schedule": "gpipe",
     "virtual-stages": "4", "requests": "77", "arrivals": "gamma", "burst": "4", "burstiness": "3",
     "period": "1h", "think": "3s", "prompt-spread": "0.7", "output-spread": "0.7", "seed": "5",
@@ -43,7 +53,7 @@ BESIDE = {  # what an option says something beside
     "epochs": ["--samples", "1M"],
     "days": ["--samples", "1M"], "burst": ["--arrivals", "burst"], "burstiness": ["--arrivals", "gamma"],
     "period": ["--arrivals", "diurnal"], "router": ["--replicas", "3"], "then": ["--after", "2"],
-    "percentile": ["--ttft", "60ms"], "api": ["--mtok", "900"], "base": ["--train", "qlora"],
+    "api": ["--mtok", "900"], "base": ["--train", "qlora"],
 }  # fmt: skip
 SERVED, MIXED, DRAFTS = "qwen3-8b", "mixtral-8x7b", "zai-org/GLM-4.5-Air"
 ASKED = {  # questions of each verb, the plainest first
@@ -88,6 +98,7 @@ NAMES = [
     for verb in ASKED
     for option in options_of(verb)
     if option.name in VALUES or (option.is_flag and option.name not in TYPED)
+    if (verb, option.name) not in QUESTION
 ]
 TRIED = NAMES if THOROUGH else NAMES[::EVERY]
 

@@ -91,5 +91,6 @@ def check_experts(arch: Arch, ep: int, *, ranks: int) -> None:
         )
     if ep > ranks:
         raise AskError(
-            say("experts cannot be split over {ep} ranks: tp x dp x cp is {ranks}", ep=ep, ranks=ranks)
+            say("experts cannot be split over {ep} ranks: tp x dp x cp is {ranks}", ep=ep, ranks=ranks),
+            hint=say("use a smaller --ep or --pp"),
         )

@@ -196,7 +196,7 @@ TRAINING = (
          works=frozenset({TRAIN}), bars="samples", most=MEGA * TERA),
     _row("samples", "N", read=parse_amount, text=say("samples to process or train on, --seq tokens each"),
          works=TRAINS | SAMPLES, most=MEGA * TERA),
-    _row("epochs", "N", read=parse_amount, text=say("epochs"), works=TRAINS, most=MEGA),
+    _row("epochs", "N", read=parse_amount, text=say("epochs"), works=TRAINS, needs="samples", most=MEGA),
     _row("seq", "N", read=parse_count, text=say("tokens per training sequence"), fields="seq_tok",
          verbs=f"{PLANS} explain {RUNS}", works=frozenset({TRAIN})),
     _row("method", "METHOD", read=str, text=say("full, lora, qlora, dora"),

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, asked: str = "") -> Compared:
     """Compare things for a model's work; `asked` is the command to build on."""
     from rigright.verbs.comparing.things import read_things
-    from rigright.verbs.planning.checks import check
+    from rigright.verbs.planning.checks import check, check_deadline
 
     wish = wish or PlanWish()
     arch = arch_of(model, wish)
     check(arch, wish)
     day = today()
     read = read_things(tuple(things), wish=wish, market=market_of(wish, day=day))
+    for thing in read:
+        check_deadline(thing.wish)
     one = side_by_side(
         arch, wish, machines=[thing.chips for thing in read], named=all(thing.whole for thing in read)
     )

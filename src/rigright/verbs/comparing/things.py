@@ -55,6 +55,11 @@ def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tu
 
 def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:
     provider, colon, instance = asked.strip().partition(":")
+    if wish.buy and _is_provider(provider):
+        raise AskError(
+            say("{first} and {second} cannot be combined", first=asked, second="--buy"),
+            hint=say("remove one of them"),
+        )
     if colon and _is_provider(provider):
         return _instance(asked, provider, instance=instance.strip(), wish=wish, market=market)
     if _is_provider(asked.strip()):

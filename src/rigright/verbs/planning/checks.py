@@ -8,6 +8,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.drafts import HEAD
+from rigright.choice.training import tokens_of
 from rigright.choice.ways import check_format
 from rigright.cost.memory_kv import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
@@ -31,6 +32,7 @@ def check(arch: Arch, wish: PlanWish) -> None:
     for wrong in _wrong(arch, wish):
         raise wrong
     check_lengths(wish)
+    check_deadline(wish)
     for engine in wish.engines:
         find_engine(engine)
     for form in wish.weights:
@@ -112,6 +114,17 @@ def check_lengths(wish: PlanWish | ServingWish) -> None:
             ),
             hint=say("--context counts prompt and output: use --context {least}, or remove it", least=least),
         )
+
+
+def check_deadline(wish: PlanWish) -> None:
+    """Refuse a deadline of work that nobody said the amount of."""
+    if wish.days is None or wish.samples is not None or tokens_of(wish) is not None:
+        return
+    more = "--tokens | --samples" if wish.work in TRAINING_MODES else "--samples"
+    raise AskError(
+        say("{option} needs {others}", option="--days", others=more),
+        hint=say("add {others}, or remove {option}", option="--days", others=more),
+    )
 
 
 def kind_of(arch: Arch, wish: PlanWish) -> str:

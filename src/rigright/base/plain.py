@@ -21,6 +21,9 @@ _STEERS = re.compile(
 )  # terminals obey these
 
 
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
 def dumps(data: Any, language: str) -> str:
     """JSON for `--json`."""
     text: list[str] = []
@@ -56,7 +59,8 @@ def settle(thing: Any, language: str) -> Any:
     """Sentences told, arrays as lists, figures to twelve digits; NaN and infinity, unknown to JSON, null."""
     if isinstance(thing, Mapping):
         return {
-            str(key): value if type(value) is str else settle(value, language) for key, value in thing.items()
+            str(key): value if type(value) in _PLAIN else settle(value, language)
+            for key, value in thing.items()
         }
     if isinstance(thing, (list, tuple)):
         return [settle(value, language) for value in thing]

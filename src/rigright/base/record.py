@@ -237,12 +237,18 @@ def _replacing(
     *,
     ready: Callable[[object], None] | None,
 ) -> Callable[..., object]:
+    places: list[Callable[[object, object], None]] = []
+
     def replaced(self: object, **changes: object) -> object:
+        if not places:
+            places[:] = [getattr(self.__class__, name).__set__ for name in names]
         made = object.__new__(self.__class__)
-        for name, held in zip(names, values(self), strict=True):
-            _put(made, name, changes.pop(name) if name in changes else held)
-        if changes:
-            raise TypeError(f"{self.__class__.__name__}: no field {next(iter(changes))!r}")
+        for put, held in zip(places, values(self), strict=True):
+            put(made, held)
+        for name, held in changes.items():
+            if name not in names:
+                raise TypeError(f"{self.__class__.__name__}: no field {name!r}")
+            _put(made, name, held)
         if ready is not None:
             ready(made)
         return made

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import CHIP, CLASS, ELSEWHERE, KIN, NOTHING, TRAVELLED, Known
 from rigright.demand import Numbers
@@ -59,6 +59,11 @@ def figure_of(metric: str, *, split: bool = False) -> str:
 
 def band(metric: str, *, known: Known) -> tuple[Numbers, Numbers]:
     """Low and high as ratios to the predicted figure; never narrower where less is known."""
+    return _band(known, metric)
+
+
+@kept
+def _band(known: Known, metric: str) -> tuple[Numbers, Numbers]:
     terms = terms_in(known.bands, figure_of(metric))
     width = deviation(terms, known=known) * _of(known.narrow, metric)
     return np.exp(terms["low"] * width), np.exp(terms["high"] * width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from rigright.facts.engines import Engine
 
 NOTHING, KIN, CLASS, CHIP = range(4)  # what was measured of a chip: not even its kin, kin, class, itself
 NEVER, ELSEWHERE, TRAVELLED = range(3)  # and of an engine: see `engine_level`
+MANY = 1024  # models in engines
 SEVERAL = 3  # chips on which an engine ran tell what is the engine's and what the chip's
 _ROUND = re.compile(r"[_ -]v?\d+(\.\d+)*$|\s*\(.*$")
 LANGUAGE = {"text", "image-text", "audio-text"}
@@ -70,7 +71,13 @@ class Ran:
 
 def ran(arch: Arch, *, engine: Engine | str = "", source: str | None = None, case: RunCase = ANY) -> Ran:
     """A language model in an engine; one with several backends is as many engines, each on its chips."""
-    what = Ran(model=arch.name, kind=kind_of(arch), source=source or "", case=case)
+    what = _ran(arch, engine=engine, source=source or "")
+    return what if case == ANY else replace(what, case=case)
+
+
+@lru_cache(maxsize=MANY)
+def _ran(arch: Arch, *, engine: Engine | str, source: str) -> Ran:
+    what = Ran(model=arch.name, kind=kind_of(arch), source=source)
     if isinstance(engine, str):
         return replace(what, engine=engine)
     built = {vendor: engine.backend_on(vendor) for vendor in engine.backends}

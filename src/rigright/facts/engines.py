@@ -153,12 +153,14 @@ def _near(name: str, known: Mapping[str, Engine]) -> list[str]:
     return spelt or next((row["engines"] for row in rows if re.search(row["pattern"], name)), [])
 
 
+@cache
 def at_date(engine: Engine, date: str) -> Engine:
     """The engine as it was on a day, where its releases are known."""
     versions = [version for day, version in engine.released if day <= date]
     return at_version(engine, versions[-1]) if versions else engine
 
 
+@cache
 def at_version(engine: Engine, version: str) -> Engine:
     """The engine as it was at a version."""
     if _order(version) == _order(engine.version):

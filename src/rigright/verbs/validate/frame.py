@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rigright.base import shelf
 from rigright.base.errors import DataError, RigError
-from rigright.base.record import replace
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row, head_of, open_rows
 from rigright.base.words import Sentence, say, with_semicolons
 from rigright.verbs.runs.files import STDIO, Text, gather, known
@@ -21,7 +20,7 @@ from rigright.verbs.validate.scores import scores
 from rigright.verbs.validate.validation import Judged, Prediction, Validation
 
 FOLDER = "rigright.verbs.validate.kinds"
-TOGETHER = 4096  # rows that are answered at once
+TOGETHER = 8192  # rows that are answered at once
 MOST_NAMES = 3  # of several files, in a title
 SEEN_CHARS = 40  # of a bad cell that is shown
 
@@ -132,7 +131,7 @@ class _ReadRow:
     def asks(self) -> tuple[object, ...]:
         """What rows that ask the same have in common: all but what was measured."""
         apart = {"id", *self.kind.measured}
-        return (self.kind.name, *(value for column, value in self.row.items() if column not in apart))
+        return (self.kind.name, *[value for column, value in self.row.items() if column not in apart])
 
 
 def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _ReadRow:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from rigright.arch.record import Arch, Tower
+from rigright.base.record import dataclass
 from rigright.base.tables import DATA, CellReader, Row, number, read_rows, text
 from rigright.base.units import MEGA
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence
 from rigright.facts.anchors import ANY, RunCase
 

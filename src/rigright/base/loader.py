@@ -34,6 +34,8 @@ from rigright.base.words import Sentence, say
 
 R = TypeVar("R")
 Readers = Mapping[str, CellReader]  # by the name of a field, or by what it is annotated with
+Columns = dict[str, Sequence[Any]]  # field -> its value in each row
+Derived = Callable[[Columns], Columns]
 _UNITS = (  # how a column ends, how its field does, and the factor between them
     ("_gb_per_s", "_bytes_per_s", GIGA), ("_gbit_per_s", "_bytes_per_s", GIGA / 8),
     ("_mt_per_s", "_transfers_per_s", MEGA), ("_tflops", "_flops_per_s", TERA), ("_tops", "_ops_per_s", TERA),
@@ -59,19 +61,24 @@ class _Field(NamedTuple):
     needed: bool
 
 
-def records(file: str | Path, kind: type[R], *, read: Readers | None = None) -> tuple[R, ...]:
-    """Every row of a table, in its order: one of ours by its name, another by its path."""
+def records(
+    file: str | Path, kind: type[R], *, read: Readers | None = None, derive: Derived | None = None
+) -> tuple[R, ...]:
+    """Every row of a table, in its order: one of ours by its name, another by its path.
+
+    `derive` works fields out from the others, column by column.
+    """
     readers, columns = {**_READERS, **(read or {})}, _columns(file)
     fields = _fields(file, kind, heads=tuple(columns))
     count = len(next(iter(columns.values()), ()))
     try:
-        found = {field.name: _values(columns[field.column], field, read=readers) for field in fields}
+        found: Columns = {field.name: _values(columns[field.column], field, read=readers) for field in fields}
     except _WRONG:
         raise _fault(file, fields, read=readers) from None
     left = dict.fromkeys(kind.__annotations__) | dict(defaults(kind))
     for name, value in left.items():
         found.setdefault(name, (value,) * count)
-    return columned(kind, found, count=count)
+    return columned(kind, found if derive is None else found | derive(found), count=count)
 
 
 def blocks(file: str, kind: Callable[..., R]) -> dict[str, R]:

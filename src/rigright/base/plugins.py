@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rigright.base.errors import DataError, MissingError, RigError
-from rigright.base.loader import Readers, records
+from rigright.base.loader import Derived, Readers, records
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 
@@ -138,6 +138,7 @@ def read_facts(
     kind: type[T],
     *,
     read: Readers | None = None,
+    derive: Derived | None = None,
     unique: tuple[str, ...] = (),
     chips: Callable[[], Container[str]] | None = None,
 ) -> tuple[T, ...]:
@@ -145,11 +146,11 @@ def read_facts(
 
     None may have what another has in the `unique` fields, nor name a chip that is none of `chips`.
     """
-    every = records(table, kind, read=read)
+    every = records(table, kind, read=read, derive=derive)
     for plugin in plugins(FACTS):
         try:
             path = file_of(plugin, table)
-            found = () if path is None else records(path, kind, read=read)
+            found = () if path is None else records(path, kind, read=read, derive=derive)
             for field in unique:
                 known = {word for one in every for word in _words(one, field)}
                 taken = next((word for one in found for word in _words(one, field) if word in known), None)

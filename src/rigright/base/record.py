@@ -22,7 +22,7 @@ R = TypeVar("R")
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_MANY = 500  # from so many records of a class on, a compiled `__init__` is worth its price
+_MANY = 3000  # from so many records of a class on, a compiled `__init__` is worth its price
 _put = object.__setattr__
 _answers = operator.attrgetter("_answers")
 

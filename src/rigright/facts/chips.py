@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
-from rigright.base.loader import records
+from rigright.base.loader import Columns, records
 from rigright.base.plugins import ADDED, read_facts
-from rigright.base.record import dataclass, replace
+from rigright.base.record import dataclass
 
 UNKNOWN = 0.0  # of a size that the table does not hold
 
@@ -177,7 +177,7 @@ class Chip:
 @cache
 def chips() -> tuple[Chip, ...]:
     """Every chip of the table, in its order."""
-    return tuple(map(_whole, read_facts("chips.csv", Chip, unique=("id", "name", "pci_ids"))))
+    return read_facts("chips.csv", Chip, derive=_derived, unique=("id", "name", "pci_ids"))
 
 
 @cache
@@ -203,23 +203,26 @@ def production() -> dict[str, Production]:
     return {one.chip: one for one in read_facts("chip_production.csv", Production)}
 
 
-def _whole(chip: Chip) -> Chip:
-    """A chip with what its row leaves to others: its class, shares of memory, whether it is made."""
-    made = production().get(chip.id)
-    known: dict[str, Any] = {"kind": class_of(chip.vendor, chip.architecture, segment=chip.segment)}
-    if made is not None:
-        known["ended"] = made.ended
-    if chip.link_both_ways_bytes_per_s:
-        known["link_one_way_bytes_per_s"] = chip.link_both_ways_bytes_per_s / 2
-    if not (chip.mem_usable_bytes and chip.mem_program_bytes and chip.mem_source):
-        share = memory_share(chip.vendor, chip.segment, mem_bytes=chip.mem_bytes)
-        known |= {
-            "mem_usable_bytes": chip.mem_usable_bytes or chip.mem_bytes * share.driver,
-            "mem_program_bytes": chip.mem_program_bytes or chip.mem_bytes * share.program,
-            "mem_estimated": not chip.mem_program_bytes,
-            "mem_source": chip.mem_source or share.why,
-        }
-    return replace(chip, **known)
+def _derived(read: Columns) -> Columns:
+    """What rows leave to others: the class of a chip, shares of its memory, whether it is made."""
+    made, kinds = production(), zip(read["vendor"], read["architecture"], read["segment"], strict=True)
+    both_ways = read["link_both_ways_bytes_per_s"]
+    found: dict[str, list[Any]] = {
+        "kind": [class_of(vendor, architecture, segment=segment) for vendor, architecture, segment in kinds],
+        "ended": [made[chip].ended if chip in made else None for chip in read["id"]],
+        "link_one_way_bytes_per_s": [rate / 2 if rate else None for rate in both_ways],
+        "mem_estimated": [not known for known in read["mem_program_bytes"]],
+    }
+    told = ("mem_usable_bytes", "mem_program_bytes", "mem_source")
+    found |= {name: list(read[name]) for name in told}
+    for place, known in enumerate(zip(*(read[name] for name in told), strict=True)):
+        if not all(known):
+            size = read["mem_bytes"][place]
+            share = memory_share(read["vendor"][place], read["segment"][place], mem_bytes=size)
+            shared = (size * share.driver, size * share.program, share.why)
+            for name, one, other in zip(told, known, shared, strict=True):
+                found[name][place] = one or other
+    return {**found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

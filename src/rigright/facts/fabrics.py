@@ -43,6 +43,17 @@ _SLOT = pattern(
     r"|(?:\b(?:in|on|at)\s+)?(?<!\w)[x×](?P<lanes>16|8|4|1)\s*(?:pcie\s*)?(?:slots?|lanes?|插槽|通道)",
     re.IGNORECASE,
 )
+_CABLES = (
+    "link",
+    "pci",
+    "x",
+    "×",
+    "g",
+    "ib",
+    "dr",
+    "thunderbolt",
+    "雷电",
+)  # one is in all that speaks of them
 _COUNTED = pattern(r"\s*\d{1,3}\s*[x×*]", re.IGNORECASE)
 _LAST = pattern(r"\s[x×](?P<lanes>16|8|4)\s*\Z", re.IGNORECASE)
 _NETWORK = pattern(
@@ -247,6 +258,8 @@ class Stated:
 def take_cabling(text: str) -> tuple[str, Stated]:
     """The text without its words for cables, and what they say."""
     plain, stated = text, Stated()
+    if not any(sign in text.lower() for sign in _CABLES):
+        return plain, stated
     found = _NVLINK.search(plain)
     if found is not None:
         plain, stated = _without(plain, found), replace(stated, bridged=found["no"] is None)

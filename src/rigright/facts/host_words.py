@@ -60,6 +60,7 @@ _CORES = pattern(r"\s*(?P<cores>\d{1,3})[\s-]*(?:cores?|c\b|核)", _CASE)
 _ALONE = pattern(r"\bcpu[\s-]*only\b|\b(?:no|without(?: a)?) gpus?\b|纯处理器|无显卡", _CASE)
 _LABELS = pattern(r"\b(?:gpus?|cards?|cpu|ram|memory|board)\s*[:：]|(?:显卡|处理器|内存)\s*[:：]", _CASE)
 _TWICE = pattern(r"\s*[x×*]\s*(?P<count>[248])\b")
+_SIGNS = pattern(r"ddr|\d\s*[gt]|\d{4}[xkfwgh]")  # one is in all that speaks of memory or a bare model
 _MODEL = pattern(r"[a-z]*\d+[a-z]*\d*[a-z]*")
 _BARE_MODEL = pattern(
     rf"(?<![a-z0-9]){_COUNT}(?P<name>[0-9]{{4,5}}(?:x3d2?|xt|x|k|ks|kf|f|wx|g|hx)|[0-9]{{4}}ws)(?![a-z0-9])",
@@ -151,8 +152,19 @@ class Taken:
     only: bool = False  # the text names no cards
 
 
+def _speaks_of_hosts(words: str) -> bool:
+    """Whether a text may name memory or a processor, which most texts for cards do not."""
+    plain = words.casefold()
+    named = any(word in plain for one, _, _ in _families() for word in one)
+    return named or ":" in plain or "：" in plain or _SIGNS.search(plain) is not None
+
+
 def take_host(words: str) -> Taken:
     """The host that a text tells of, and the rest of it."""
+    return _taken(words) if _speaks_of_hosts(words) else Taken(plain=words)
+
+
+def _taken(words: str) -> Taken:
     plain = _LABELS.sub(" ", words)
     alone = _ALONE.search(plain)
     plain = plain if alone is None else _cut(plain, alone)

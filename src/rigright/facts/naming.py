@@ -102,11 +102,17 @@ def _callings(chip: Chip, told: list[_Alias]) -> Iterator[Calling]:
         yield Calling(chip=chip, key=key, may=asides, own=key.union(chip.pci_ids), rank=None)
 
 
-def _asides(chip: Chip) -> set[str]:
+def _asides(chip: Chip) -> frozenset[str]:
     """What may be said of a chip without naming it: brand, form, memory, link, PCI id."""
     said = f"{chip.vendor} {chip.architecture} {chip.form} {chip.mem_type} {chip.link or ''}"
-    words = pieces(said) | memory_words(chip) | brands().get(chip.vendor, frozenset()) | set(chip.pci_ids)
-    return words | {found.group(1) for word in words if (found := _SOCKET.fullmatch(word))}
+    return _asides_of(chip.vendor, said) | memory_words(chip) | set(chip.pci_ids)
+
+
+@cache
+def _asides_of(vendor: str, said: str) -> frozenset[str]:
+    """Those that many chips share."""
+    words = frozenset(pieces(said)) | brands().get(vendor, frozenset())
+    return words.union(found.group(1) for word in words if (found := _SOCKET.fullmatch(word)))
 
 
 def _key(chip: Chip, optional: frozenset[str]) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from rigright.base.errors import AskError
+from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
@@ -27,14 +28,15 @@ WIDTHS = (16, 8, 4, 1)  # of a slot
 BOX_CARDS = 8  # of a server, where more cards are named than one machine holds
 MOST_BOXES = 9999  # of a cluster that is named by its cards
 _NUMBER = r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+"
-_NESTED = re.compile(
+_NESTED = pattern(
     rf"(?P<nodes>{_NUMBER})\s*[x\u00d7*]\s*"
     r"(?:\((?P<bracketed>[^()]+)\)|(?P<inside>[0-9]{1,2}\s*[x\u00d7*][^()+;,]*|(?<=[x\u00d7*])(?:4|8|16)\s[^()+;,]*))",
     re.IGNORECASE,
 )
-_MANY = re.compile(rf"(?P<count>{_NUMBER})\s*[x\u00d7*]?\s+(?P<name>[^()+;]*[a-z][^()+;]*)", re.IGNORECASE)
-_OF_A_NAME = re.compile(r"(?<=max)\+(?=\s*(?:pro\s*)?\d{3}\b)", re.IGNORECASE)  # "Ryzen AI Max+ 395"
-_NO_COUNT = re.compile(  # before a times sign: below zero, a fraction, a power, nothing, too many digits
+_MANY = pattern(rf"(?P<count>{_NUMBER})\s*[x\u00d7*]?\s+(?P<name>[^()+;]*[a-z][^()+;]*)", re.IGNORECASE)
+_OF_A_NAME = pattern(r"(?<=max)\+(?=\s*(?:pro\s*)?\d{3}\b)", re.IGNORECASE)  # "Ryzen AI Max+ 395"
+_TIMES = frozenset("x×*")
+_NO_COUNT = pattern(  # before a times sign: below zero, a fraction, a power, nothing, too many digits
     r"(?:\A|[+,;])\s*([-\u2212][0-9]+|[0-9]*[.,][0-9]+|[0-9]+e[0-9]+|0+|[0-9]{5,})\s*[x\u00d7*]",
     re.IGNORECASE,
 )
@@ -201,6 +203,8 @@ def in_slots(stated: Stated, host: Host, *, cards: int) -> Stated:
 
 def _in_boxes(text: str) -> str:
     """A cluster as boxes: "2048x 8x h100", "2,048 x (8x h100)", "16384x h100"."""
+    if not text.lstrip()[:1].isdecimal():
+        return text
     nested = _NESTED.fullmatch(text[:MAX_NAME_CHARS].strip())
     if nested is not None:
         return f"{nested['nodes'].replace(',', '')} nodes of {nested['bracketed'] or nested['inside']}"
@@ -213,6 +217,8 @@ def _in_boxes(text: str) -> str:
 
 def _refuse_odd_counts(text: str) -> None:
     """A number of cards that no machine can have, before the rest is taken for a name."""
+    if not _TIMES & set(text.lower()):
+        return
     match = _NO_COUNT.search(text[:MAX_NAME_CHARS])
     if match:
         raise _no_count(text, match.group(1))

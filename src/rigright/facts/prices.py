@@ -199,6 +199,7 @@ class OrderLine:
         return f"{self.count} {self.kind} {self.variant} {self.size:g}"
 
 
+@cache
 def read_line(written: str) -> OrderLine:
     """The other way round."""
     count, kind, *rest, last = written.split(" ")

@@ -39,7 +39,7 @@ def test_every_count_is_sold_in_units_and_stands_in_real_boxes(chip):
     units, each = units_of(chip), devices_of(chip)
     assert units.sold == tuple(sorted(units.sold))
     assert units.sold[0] >= 1
-    assert units.node <= units.most
+    assert units.most == 0 or units.node <= units.most
     for count in COUNTS:
         sold = sold_count(chip, count * each)
         assert sold >= count * each

@@ -17,9 +17,8 @@ from rigright.cost.memory_serving import serving_memory
 from rigright.demand import Layout, PlanWish, Serving
 from rigright.facts.chips import by_id
 from rigright.facts.units import sold_count
-from rigright.predict.columns import at, blended, joined, stacked
+from rigright.predict.columns import CHUNK, at, blended, each_chunk, joined, stacked
 from rigright.search.choose import LESS, MORE, NEAR, choose, field_of, unbeaten
-from rigright.search.chunks import CHUNK, each_chunk
 from rigright.search.figures import Limit, figures_of
 from rigright.search.question import ask
 from rigright.search.score import Misfits, score

@@ -17,7 +17,6 @@ from rigright.facts.fabrics import Stated, cabled, take_cabling
 from rigright.facts.find import Match, match_tokens
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
-from rigright.facts.instances import is_instance, machine_of
 from rigright.facts.naming import MAX_NAME_CHARS, Counted, Token, read_counts, read_tokens
 from rigright.facts.units import boxes_of
 
@@ -122,23 +121,33 @@ def host_card(host: Host) -> Card:
     return Card(chip=chip, index=0, total_bytes=chip.mem_usable_bytes)
 
 
-def _find_cards(text: str, *, host: Host | None = None) -> Node:
-    text = _in_boxes(_OF_A_NAME.sub("", text))
-    _refuse_odd_counts(text)
-    joined = "-" in text or "." in text or "_" in text  # as names of instances are
-    rented = find_instance(text) if joined else None
+def _of_instance(text: str) -> Node | None:
+    """The machine that a cloud rents under this name; None where no cloud writes names so."""
+    from rigright.facts.instances import is_instance, machine_of
+
+    rented = find_instance(text)
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return _in_one_box(find_node(f"{rented.n_chips:g}x {rented.chip}"))
-    unpriced = machine_of(text) if joined else None
+    unpriced = machine_of(text)
     if unpriced is not None:
         return find_node(unpriced)
-    if joined and is_instance(text):
+    if is_instance(text):
         raise AskError(
             say('unknown instance "{text}"', text=text),
             hint=say(
                 "give its GPUs: {example}; `rigright look-up clouds` lists instances", example='"8x h100"'
             ),
         )
+    return None
+
+
+def _find_cards(text: str, *, host: Host | None = None) -> Node:
+    text = _in_boxes(_OF_A_NAME.sub("", text))
+    _refuse_odd_counts(text)
+    if "-" in text or "." in text or "_" in text:  # as names of instances are
+        machine = _of_instance(text)
+        if machine is not None:
+            return machine
     text, stated = take_cabling(text)
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
     matches = [

@@ -21,11 +21,10 @@ from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
 from rigright.facts.nodes import Card
-from rigright.predict.columns import at, joined, stacked
+from rigright.predict.columns import at, each_chunk, joined, stacked
 from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, whole_rates
 from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
 from rigright.predict.told import case_of, most_output
-from rigright.search.chunks import each_chunk
 from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
 from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
 from rigright.search.market import Market

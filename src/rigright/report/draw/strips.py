@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 
 from rigright.base.page import Strip, Strips
-from rigright.report.draw.lanes import Lane, draw_lanes
+from rigright.report.draw.bars import Lane, draw_lanes
 from rigright.report.screen import Screen, told, toned, wrap
 
 _WIDEST, _SHORTEST = 60, 12  # cells of the picture itself

@@ -151,12 +151,12 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         )
     if wish.work == IMAGE and arch.task == EMBED:
         yield AskError(
-            say("{model} embeds text: it has no images", model=arch.name),
+            say("{model} is for text embeddings: it has no images", model=arch.name),
             hint=say("add --mode {modes}", modes=EMBED),
         )
     if wish.work == EMBED and is_generator(arch):
         yield AskError(
-            say("{model} generates images, not embeddings", model=arch.name),
+            say("{model} is for images: it embeds nothing", model=arch.name),
             hint=say("add --mode {modes}", modes=IMAGE),
         )
     if wish.work == SPEECH and not transcribes(arch):

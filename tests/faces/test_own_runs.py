@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rigright.faces.cli.main import main, verb_parser
-from rigright.verbs.own_runs import sentence
+from rigright.verbs.own import sentence
 
 HEAD = (
     "id,source,engine,engine_version,arch,chip,n_chips,tp,weights,mode,load,prompt_tok,output_tok"

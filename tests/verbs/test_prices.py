@@ -18,7 +18,7 @@ from rigright.facts import own_prices
 from rigright.facts.chips import by_id, chips
 from rigright.facts.own_prices import examine, read_own
 from rigright.verbs.cost import cost as cost_verb
-from rigright.verbs.own_prices import use as use_prices
+from rigright.verbs.own import use as use_prices
 from rigright.verbs.prices import check, prices
 from rigright.verbs.prices import prices as prices_verb
 

@@ -95,15 +95,15 @@ def answering(verb: str, options: argparse.Namespace) -> Iterator[Answer]:
     answer: Callable[[argparse.Namespace], Answer] = shelf.take(ASKS, verb.replace("-", "_"), bears="answer")
     with ExitStack() as stack:
         if verb in PRICED:
-            from rigright.verbs.own_prices import use as use_prices
+            from rigright.verbs.own import use as use_prices
 
             stack.enter_context(use_prices(getattr(options, "prices", None)))
         if not hasattr(options, "anchors"):
             yield _plugged(answer(options))
             return
-        from rigright.verbs.own_runs import sentence, use
+        from rigright.verbs.own import sentence, use_runs
 
-        used = stack.enter_context(use(options.anchors))
+        used = stack.enter_context(use_runs(options.anchors))
         yield _plugged(noted(answer(options), "own_runs", note=lambda: sentence(used)))
 
 

@@ -16,9 +16,8 @@ from rigright.predict.speed import speed, traffic_of
 from rigright.search.single import single
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.serving.cards import card_uses, limits
+from rigright.verbs.serving.cards import card_uses, limits, ram_use
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
-from rigright.verbs.serving.ram import ram_use
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
 

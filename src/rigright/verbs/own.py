@@ -1,4 +1,4 @@
-"""The user's own prices and runs in force while a question is answered: those kept, and a list that is named."""
+"""The user's own prices and runs, in force while a question is answered."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""What every card of a case holds, with its bands, and how far the case goes."""
+"""What every card and the main memory of a case hold, with bands, and how far the case goes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rigright.choice.case import Case
+from rigright.choice.offload import flags, ram_bytes, told_in_ram
 from rigright.cost.memory_bands import Parts, parts_of
 from rigright.cost.memory_kv import token_bytes
 from rigright.cost.memory_serving import Bound, ServingMemory
@@ -12,8 +13,9 @@ from rigright.facts.formats import find_kv_format
 from rigright.facts.nodes import Card
 from rigright.predict.limits import context_limit, largest_batch
 from rigright.predict.ranks import by_card
+from rigright.predict.speed import traffic_of
 from rigright.terms.memory import away, band, device_of, pool_band, widened
-from rigright.verbs.serving.explained import PARTS, CardUse, Limits
+from rigright.verbs.serving.explained import PARTS, CardUse, Limits, RamUse
 
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:
@@ -72,3 +74,31 @@ def limits(case: Case, memory: ServingMemory, *, fullest: CardUse) -> Limits:
 def _pool_tok(memory: ServingMemory, pool_bytes: float) -> int:
     """Tokens in a pool of so many bytes."""
     return int(max(pool_bytes, 0.0) // float(memory.unit_bytes) * float(memory.unit_tok))
+
+
+def ram_use(case: Case) -> RamUse | None:
+    """What lies in main memory, what the processor does of each token, and the flags that say so.
+
+    None where everything lies on the cards.
+    """
+    offload, host, traffic = case.serving.offload, case.host, traffic_of(case)
+    if offload is None or host is None:
+        return None
+    from rigright.predict.beside import token_parts
+
+    layers, batch = case.arch.trunk.layers, case.serving.budget_tok
+    inside_s, token_s = token_parts(
+        case, seqs=float(traffic.concurrency or 1), context_tok=traffic.prompt_tok + traffic.output_tok / 2
+    )
+    return RamUse(
+        used_bytes=ram_bytes(case.arch, case.serving, offload=offload),
+        total_bytes=host.ram_bytes,
+        layers=offload.layers,
+        experts=offload.experts,
+        all_layers=len(layers),
+        moe_layers=sum(1 for layer in layers if layer.ffn is not None and layer.ffn.experts),
+        flags=flags(case.arch, offload, engine=case.engine, batch_tok=batch),
+        said=told_in_ram(case.arch, offload, engine=case.engine, batch_tok=batch),
+        token_s=inside_s,
+        cards_s=max(token_s - inside_s, 0.0),
+    )

@@ -156,7 +156,7 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
         )
     if wish.work == EMBED and is_generator(arch):
         yield AskError(
-            say("{model} is for images: it embeds nothing", model=arch.name),
+            say("{model} is for images: it makes no embeddings", model=arch.name),
             hint=say("add --mode {modes}", modes=IMAGE),
         )
     if wish.work == SPEECH and not transcribes(arch):

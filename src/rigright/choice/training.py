@@ -16,7 +16,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
 from rigright.cost.training_setup import mixed_of
 from rigright.cost.training_towers import trunk_of
-from rigright.demand import PlanWish, Training, TrainingWish
+from rigright.demand import Layout, PlanWish, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import how_runs
 from rigright.facts.training import Recipe, Trainer, find_precision, find_trainer, recipes
@@ -58,6 +58,10 @@ class Space:
     least_ranks: int = 1  # that the sharding needs to divide anything
     loose: bool = False  # the micro-batch was said and the batch was not: it need not divide it
     modest: bool = False  # a larger micro-batch has to be worth its memory
+
+    def layout(self, **cuts: Any) -> Layout:
+        """One way to cut it; a stream of tokens is cut beside tensors alone."""
+        return Layout(**cuts, sequence_parallel=self.sequence_parallel and cuts["tp"] > 1)
 
 
 def work_of(wish: TrainingWish, *, cards: int) -> str:

@@ -15,7 +15,7 @@ from rigright.choice.training import batch_of, seq_tok_of, tokens_of
 from rigright.choice.training_runs import box_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.training_setup import METHODS
-from rigright.demand import Layout, Numbers, PlanWish
+from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.trained import TrainingCase
@@ -162,7 +162,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     way, kind = question.ways[int(points.way[point])], question.kinds[int(points.kind[point])]
     n_chips = int(points.n_chips[point])
     tp, pp, dp, cp, ep = (int(getattr(points, name)[point]) for name in ("tp", "pp", "dp", "cp", "ep"))
-    layout = Layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, sequence_parallel=way.space.sequence_parallel)
+    layout = way.space.layout(tp=tp, pp=pp, dp=dp, cp=cp, ep=ep)
     training = replace(
         way.training,
         micro_batch=int(points.micro_batch[point]),

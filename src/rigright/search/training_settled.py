@@ -85,7 +85,7 @@ def _best(question: Question, scored: TrainingScored, *, batch: int | None) -> t
 def _taken(way: TrainingWay, found: Any) -> tuple[Training, Layout]:
     """One point of a way as records."""
     cuts: dict[str, Any] = {name: int(getattr(found, name)) for name in ("tp", "pp", "dp", "cp", "ep")}
-    layout = Layout(**cuts, sequence_parallel=way.space.sequence_parallel and cuts["tp"] > 1)
+    layout = way.space.layout(**cuts)
     training = replace(way.training, micro_batch=int(found.micro_batch), accumulate=int(found.accumulate))
     return training, layout
 

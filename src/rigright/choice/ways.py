@@ -62,10 +62,9 @@ def ways_on(
     `others`: unusual engines as well; `more`: with formats and caches that lose more.
     """
     order = [one for one in taken_on(arch, wish, site=site) if not site.mixed or one.split == "layer"]
-    # who buys for a few users with targets takes either engine: one user more must not make it cheaper
-    aims = any(one is not None for one in (wish.ttft_s, wish.tpot_s, wish.tok_per_s))
-    either = aims and wish.on is None and wish.owned is None and wish.work != "chat"
-    either = either and _place(arch, wish, site=site) == HOME
+    # who buys for a few users takes either engine: one user more, or a limit told, must not make it cheaper
+    buys = wish.on is None and wish.owned is None and wish.work != "chat"
+    either = buys and _place(arch, wish, site=site) == HOME
     for rank, engine in enumerate(order):
         forms = tuple(formats_in(arch, wish, engine=engine, chips=site.chips, more=more))
         for weights in forms:

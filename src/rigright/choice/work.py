@@ -81,7 +81,8 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     loaded = wish.users is not None or wish.rate_per_s is not None or wish.tok_per_s is not None
     name = SPEECH if transcribes(arch) else wish.work
     if name == AUTO:
-        name = "chat" if chips and is_home(chips) and not loaded else "serve"
+        alone = wish.users == 1 and wish.rate_per_s is None and wish.tok_per_s is None
+        name = "chat" if chips and is_home(chips) and (alone or not loaded) else "serve"
     usual = work_of(name, arch)
     prompt, output = _lengths(wish, usual, most=wish.context_tok or arch.max_context_tok)
     context = wish.context_tok or usual_context_tok(name, arch, tok=prompt + output)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
 from rigright.arch.record import Tower, Weight
-from rigright.arch.stack import Stack, conv, layer, linear, table
+from rigright.arch.stack import Stack, conv, eye_tower, layer, linear, table
 from rigright.arch.vision import sides
 
 SIDE = 1024
@@ -54,15 +54,13 @@ def qwen2(config: Config) -> Tower:
         width=int(hidden * config.number("mlp_ratio")),
         tok=tok,
     )
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * config.layers("depth"),
+    return eye_tower(
+        stack,
+        config.layers("depth"),
         outer=(
             *cubes(config, hidden, bias=False, sites=tok),
             *merger(hidden * area, config.size("hidden_size"), normed=hidden, sites=tok // area),
         ),
-        sample_tok=tok,
     )
 
 
@@ -103,17 +101,15 @@ def qwen3(config: Config) -> Tower:
         hidden=hidden, heads=config.size("num_heads"), width=config.size("intermediate_size"), tok=tok
     )
     wide, sites = hidden * area, tok // area
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * config.layers("depth"),
+    return eye_tower(
+        stack,
+        config.layers("depth"),
         outer=(
             *cubes(config, hidden, bias=True, sites=tok),
             *table(config.size("num_position_embeddings"), hidden),
             *merger(wide, outputs, normed=hidden, sites=sites),
             *merger(wide, outputs, normed=wide, sites=sites) * deep,
         ),
-        sample_tok=tok,
     )
 
 
@@ -136,10 +132,9 @@ def glm(config: Config, *, ocr: bool = False) -> Tower:
     rows = (config.size("image_size") // config.size("patch_size")) ** 2
     usual = outputs * config.size("in_channels") if ocr else inner
     wide, sites = config.size("projection_intermediate_size", default=usual), tok // merge**2
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * config.layers("depth"),
+    return eye_tower(
+        stack,
+        config.layers("depth"),
         outer=(
             *cubes(config, hidden, bias=True, sites=tok),
             *(() if ocr else (*table(rows, hidden), *norm(hidden))),
@@ -150,5 +145,4 @@ def glm(config: Config, *, ocr: bool = False) -> Tower:
             *linear("project", (wide, outputs), bias=False, sites=sites) * 2,
             *linear("project", (outputs, wide), bias=False, sites=sites),
         ),
-        sample_tok=tok,
     )

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from rigright.arch.blocks import matrix, norm
-from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Weight
+from rigright.arch.record import Cut, Ffn, Layer, Mix, Mixer, Tower, Weight
 from rigright.base.errors import DataError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import say
@@ -161,3 +161,9 @@ def _maps(stack: Stack, mix: Mixer) -> dict[str, Any]:
         "map_elems": tuple(tok * width for width in written),
         "kept_elems": tok * (kept + hidden * (stack.scales + stack.steers)),  # a factor needs what it scales
     }
+
+
+def eye_tower(stack: Stack, count: int, *, outer: tuple[Weight, ...]) -> Tower:
+    """An eye of so many layers alike, over the tokens of one image."""
+    many = (layer(stack),) * count
+    return Tower(name="vision", hidden=stack.hidden, layers=many, outer=outer, sample_tok=stack.tok)

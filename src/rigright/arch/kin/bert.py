@@ -30,6 +30,20 @@ _GTE_POOLS = frozenset({"ForSequenceClassification"})
 _ALWAYS = _BERT_POOLS | _LAST_WORD | {"ForTokenClassification", "ForQuestionAnswering"}
 
 
+def embedder(config: Config, name: str, *, family: str, tower: Tower, words: bool = False) -> Arch:
+    """A model of one encoder; `words`: its head is for words, usually the token table itself."""
+    return Arch(
+        name=name,
+        family=family,
+        task="embed",
+        towers=(tower,),
+        vocab=config.size("vocab_size"),
+        tied=words and config.flag("tie_word_embeddings", default=True),
+        max_context_tok=config.maybe("max_position_embeddings"),
+        dtype="fp32",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """In what an encoder differs from BERT."""
@@ -115,15 +129,12 @@ def read_bert(config: Config, name: str) -> Arch:
     config = full(config, kind)
     asked = task(config, "" if "architectures" not in config else _FALLBACK)
     tower = encoder(config, kind, asked=asked)
-    return Arch(
-        name=name,
+    return embedder(
+        config,
+        name,
         family=kind,
-        task="embed",
-        towers=(tower,),
-        vocab=config.size("vocab_size"),
-        tied=asked in _LAST_WORD and kind != "rembert" and config.flag("tie_word_embeddings", default=True),
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
+        tower=tower,
+        words=asked in _LAST_WORD and kind != "rembert",
     )
 
 
@@ -258,7 +269,6 @@ def read_albert(config: Config, name: str) -> Arch:
         *(linear("project", (hidden, hidden)) if asked in _POOLS else ()),
         *_albert_head(config, asked, hidden=hidden, width=width),
     )
-    tied = asked in {"ForMaskedLM", "ForPreTraining"} and config.flag("tie_word_embeddings", default=True)
     # each group's weights stand in its first layer and count for all the passes through them
     groups = max(config.layers("num_hidden_groups", default=1), 1)
     passes = config.layers("num_hidden_layers")
@@ -276,15 +286,12 @@ def read_albert(config: Config, name: str) -> Arch:
         uses = turns[group]
         own = replace(whole, weights=tuple(replace(weight, sites=max(uses, 1)) for weight in whole.weights))
         layers += [*(own,) * told, *(reused,) * (max(uses - 1, 0) * told)]
-    return Arch(
-        name=name,
+    return embedder(
+        config,
+        name,
         family="albert",
-        task="embed",
-        towers=(Tower(name="encoder", hidden=hidden, layers=tuple(layers), outer=outer),),
-        vocab=vocab,
-        tied=tied,
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
+        tower=Tower(name="encoder", hidden=hidden, layers=tuple(layers), outer=outer),
+        words=asked in {"ForMaskedLM", "ForPreTraining"},
     )
 
 
@@ -323,15 +330,12 @@ def read_esm(config: Config, name: str) -> Arch:
             *_esm_head(config, asked, hidden=hidden),
         ),
     )
-    return Arch(
-        name=name,
+    return embedder(
+        config,
+        name,
         family="esm",
-        task="embed",
-        towers=(tower,),
-        vocab=config.size("vocab_size"),
-        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
+        tower=tower,
+        words=asked == "ForMaskedLM",
     )
 
 
@@ -373,15 +377,7 @@ def read_layoutlmv3(config: Config, name: str) -> Arch:
             *_layoutlmv3_head(config, hidden),
         ),
     )
-    return Arch(
-        name=name,
-        family="layoutlmv3",
-        task="embed",
-        towers=(tower,),
-        vocab=vocab,
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
-    )
+    return embedder(config, name, family="layoutlmv3", tower=tower)
 
 
 def _page(config: Config, hidden: int) -> tuple[Weight, ...]:

@@ -16,7 +16,7 @@ from rigright.arch.merging import grid_patches
 from rigright.arch.multimodal import join, language
 from rigright.arch.pick import read_family
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Tower, Weight
-from rigright.arch.stack import Stack, at, conv, layer, linear, table, vector
+from rigright.arch.stack import Stack, at, conv, eye_tower, layer, linear, table, vector
 from rigright.arch.vision import patches, vit_tower
 
 _LARGE = {
@@ -267,10 +267,9 @@ def read_ernie4_5_vl_moe(config: Config, name: str) -> Arch:
         config,
         arch,
         towers=(
-            Tower(
-                name="vision",
-                hidden=hidden,
-                layers=(layer(stack),) * eye.layers("depth"),
+            eye_tower(
+                stack,
+                eye.layers("depth"),
                 outer=(
                     *conv("patch", (hidden, pixels), bias=False, sites=tok),
                     *norm(hidden, bias=True),
@@ -281,7 +280,6 @@ def read_ernie4_5_vl_moe(config: Config, name: str) -> Arch:
                     *linear("project", (trunk.hidden, wide), sites=sites),
                     *norm(trunk.hidden),
                 ),
-                sample_tok=tok,
             ),
         ),
     )

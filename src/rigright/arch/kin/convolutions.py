@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rigright.arch.config import Config
@@ -37,6 +38,22 @@ from rigright.arch.vision import sides
 _NARROW = 4  # how much narrower the middle of a bottleneck is
 
 
+def _classifier(
+    config: Config,
+    name: str,
+    *,
+    family: str,
+    layers: Sequence[Layer],
+    flow: Flow,
+    before: tuple[Weight, ...] = (),
+) -> Arch:
+    """A network of convolutions with its head, where it has one; `before`: what comes between."""
+    asked = task(config, "ForImageClassification")
+    classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
+    tower = Tower(name="vision", hidden=flow.shape[0], layers=tuple(layers), outer=(*before, *classes))
+    return Arch(name=name, family=family, task="vision", towers=(tower,), dtype="fp32")
+
+
 def read_resnet(config: Config, name: str) -> Arch:
     """ResNet: convolutions with batch norms around shortcuts, plain or with a narrow middle."""
     high, wide = sides(config.raw.get("image_size"), 224)
@@ -65,10 +82,7 @@ def read_resnet(config: Config, name: str) -> Arch:
             short = norm(conv(fork(flow), width, kernel=1, stride=stride)) if projects else fork(flow)
             layer, flow = close(relu(add(branch, short)))
             layers.append(layer)
-    asked = task(config, "ForImageClassification")
-    classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
-    tower = Tower(name="vision", hidden=flow.shape[0], layers=tuple(layers), outer=classes)
-    return Arch(name=name, family="resnet", task="vision", towers=(tower,), dtype="fp32")
+    return _classifier(config, name, family="resnet", layers=layers, flow=flow)
 
 
 def _resnet_step(flow: Flow, outputs: int, *, kernel: int, stride: int = 1) -> Flow:
@@ -87,10 +101,7 @@ def read_regnet(config: Config, name: str) -> Arch:
         for turn in range(deep):
             layer, flow = _regnet_layer(config, flow, width=width, stride=2 if halves and turn == 0 else 1)
             layers.append(layer)
-    asked = task(config, "ForImageClassification")
-    classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
-    tower = Tower(name="vision", hidden=flow.shape[0], layers=tuple(layers), outer=classes)
-    return Arch(name=name, family="regnet", task="vision", towers=(tower,), dtype="fp32")
+    return _classifier(config, name, family="regnet", layers=layers, flow=flow)
 
 
 def _regnet_layer(config: Config, flow: Flow, *, width: int, stride: int) -> tuple[Layer, Flow]:
@@ -144,10 +155,7 @@ def read_mobilenet_v2(config: Config, name: str) -> Arch:
             flow, _MOBILENET_V2_TOP if full_top else _mobilenet_v2_scaled(config, _MOBILENET_V2_TOP), kernel=1
         )
     )
-    asked = task(config, "ForImageClassification")
-    classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
-    tower = Tower(name="vision", hidden=flow.shape[0], layers=(*layers, last), outer=classes)
-    return Arch(name=name, family="mobilenet_v2", task="vision", towers=(tower,), dtype="fp32")
+    return _classifier(config, name, family="mobilenet_v2", layers=[*layers, last], flow=flow)
 
 
 def _mobilenet_v2_scaled(config: Config, channels: float) -> int:
@@ -190,10 +198,7 @@ def read_efficientnet(config: Config, name: str) -> Arch:
         stage, flow = _stage(config, flow, index=index)
         layers += stage
     last, flow = close(gelu(norm(conv(flow, _efficientnet_scaled(config, _EFFICIENTNET_TOP), kernel=1))))
-    asked = task(config, "ForImageClassification")
-    classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
-    tower = Tower(name="vision", hidden=flow.shape[0], layers=(*layers, last), outer=classes)
-    return Arch(name=name, family="efficientnet", task="vision", towers=(tower,), dtype="fp32")
+    return _classifier(config, name, family="efficientnet", layers=[*layers, last], flow=flow)
 
 
 def _efficientnet_scaled(config: Config, channels: int) -> int:
@@ -252,10 +257,7 @@ def read_convnext(config: Config, name: str) -> Arch:
             layer, flow = _convnext_layer(config, flow, kind=kind)
             layers.append(layer)
     last = (Weight(role="norm", shape=flow.shape[:1]), Weight(role="norm.bias", shape=flow.shape[:1]))
-    asked = task(config, "ForImageClassification")
-    classes = head(flow, labels(config)) if asked == "ForImageClassification" else ()
-    tower = Tower(name="vision", hidden=flow.shape[0], layers=tuple(layers), outer=(*last, *classes))
-    return Arch(name=name, family=kind, task="vision", towers=(tower,), dtype="fp32")
+    return _classifier(config, name, family=kind, layers=layers, flow=flow, before=last)
 
 
 def _convnext_layer(config: Config, flow: Flow, *, kind: str) -> tuple[Layer, Flow]:

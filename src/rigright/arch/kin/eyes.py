@@ -12,7 +12,7 @@ from rigright.arch.merging import cubes, grid_patches
 from rigright.arch.multimodal import join, language
 from rigright.arch.pick import read_family
 from rigright.arch.record import Arch, Layer, Tower, Weight
-from rigright.arch.stack import Stack, at, conv, layer, linear, table, vector
+from rigright.arch.stack import Stack, at, conv, eye_tower, linear, table, vector
 from rigright.arch.vision import patches, sides
 from rigright.base.words import say
 
@@ -37,10 +37,9 @@ def _llama4_vl_eye(eye: Config, said: int) -> Tower:
     wide, handed = eye.size("projector_input_dim"), eye.size("projector_output_dim")
     biased = eye.flag("multi_modal_projector_bias", default=False)
     pixels = eye.size("num_channels") * eye.size("patch_size") ** 2
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+    return eye_tower(
+        stack,
+        eye.layers("num_hidden_layers"),
         outer=(
             *conv("patch", (hidden, pixels), bias=False, sites=seen),
             *vector(hidden),
@@ -50,7 +49,6 @@ def _llama4_vl_eye(eye: Config, said: int) -> Tower:
             *linear("project", (handed, handed), bias=biased, sites=tok),
             *linear("project", (said, eye.size("vision_output_dim")), bias=False, sites=tok),
         ),
-        sample_tok=seen + 1,
     )
 
 
@@ -94,10 +92,9 @@ def _kimi_k25_eye(eye: Config, said: int) -> Tower:
     )
     patch, wide = eye.size("patch_size"), hidden * area
     rows = eye.size("init_pos_emb_height", "pos_emb_height") * eye.size("init_pos_emb_width", "pos_emb_width")
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("vt_num_hidden_layers", "num_hidden_layers"),
+    return eye_tower(
+        stack,
+        eye.layers("vt_num_hidden_layers", "num_hidden_layers"),
         outer=(
             *conv(
                 "patch",
@@ -110,7 +107,6 @@ def _kimi_k25_eye(eye: Config, said: int) -> Tower:
             *linear("project", (wide, wide), sites=tok // area),
             *linear("project", (said, wide), sites=tok // area),
         ),
-        sample_tok=tok,
     )
 
 
@@ -152,16 +148,14 @@ def read_molmo2(config: Config, name: str) -> Arch:
         config,
         words,
         towers=(
-            Tower(
-                name="vision",
-                hidden=hidden,
-                layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+            eye_tower(
+                stack,
+                eye.layers("num_hidden_layers"),
                 outer=(
                     *conv("patch", (hidden, pixels), sites=tok),
                     *table(eye.maybe("num_position_embeddings") or _ROWS, hidden),
                     *_pooling(adapter, hidden, tok=tok),
                 ),
-                sample_tok=tok,
             ),
         ),
     )
@@ -202,10 +196,9 @@ def read_minimax_m3_vl(config: Config, name: str) -> Arch:
         config,
         arch,
         towers=(
-            Tower(
-                name="vision",
-                hidden=hidden,
-                layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+            eye_tower(
+                stack,
+                eye.layers("num_hidden_layers"),
                 outer=(
                     *cubes(eye, hidden, bias=False, sites=tok),
                     *norm(hidden, bias=True),
@@ -214,7 +207,6 @@ def read_minimax_m3_vl(config: Config, name: str) -> Arch:
                     *linear("project", (wide, arch.trunk.hidden * area), sites=tok // area),
                     *linear("project", (arch.trunk.hidden, wide), sites=tok // area),
                 ),
-                sample_tok=tok,
             ),
         ),
     )
@@ -238,10 +230,9 @@ def _inkling2_eye(eye: Config, said: int) -> Tower:
         tok=tok + 1,
     )
     pixels = eye.size("num_channels") * eye.size("patch_size") ** 2
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+    return eye_tower(
+        stack,
+        eye.layers("num_hidden_layers"),
         outer=(
             *conv("patch", (hidden, pixels), bias=False, sites=tok),
             *vector(2, hidden),  # the class token and its place
@@ -250,7 +241,6 @@ def _inkling2_eye(eye: Config, said: int) -> Tower:
             *linear("project", (wide, hidden * area), bias=biased, sites=tok // area),
             *linear("project", (said, wide), bias=biased, sites=tok // area),
         ),
-        sample_tok=tok + 1,
     )
 
 
@@ -279,17 +269,15 @@ def _muse_spark_eye(eye: Config, bridge: tuple[Weight, ...]) -> Tower:
         tok=tok,
     )
     pixels = 3 * eye.size("patch_temporal") * eye.size("patch_size") ** 2
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+    return eye_tower(
+        stack,
+        eye.layers("num_hidden_layers"),
         outer=(
             *conv("patch", (hidden, pixels), bias=False, sites=tok),
             *table(eye.size("max_position_embeddings"), hidden),
             *norm(hidden, bias=True) * 2,
             *at(bridge, max(tok // eye.size("merge_size") ** 2, 1)),
         ),
-        sample_tok=tok,
     )
 
 
@@ -336,10 +324,9 @@ def read_step3p7(config: Config, name: str) -> Arch:
         config.over(model_type="step3p7"),
         arch,
         towers=(
-            Tower(
-                name="vision",
-                hidden=hidden,
-                layers=(layer(stack),) * eye.layers("num_hidden_layers"),
+            eye_tower(
+                stack,
+                eye.layers("num_hidden_layers"),
                 outer=(
                     *conv("patch", (hidden, 3, *(eye.size("patch_size"),) * 2), bias=False, sites=tok),
                     *table(eye.size("max_position_embeddings"), hidden),
@@ -353,7 +340,6 @@ def read_step3p7(config: Config, name: str) -> Arch:
                         sites=tok // 16,
                     ),
                 ),
-                sample_tok=tok,
             ),
         ),
     )

@@ -15,7 +15,7 @@ from rigright.arch.multimodal import join, language
 from rigright.arch.plan import repeat
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Tower, Weight
 from rigright.arch.sharing import borrow, per_layer_tables, shared_attention
-from rigright.arch.stack import Stack, conv, layer, linear, table, vector
+from rigright.arch.stack import Stack, conv, eye_tower, linear, table, vector
 from rigright.base.errors import DataError
 from rigright.base.tables import DATA, read_rows, text, whole
 from rigright.base.words import say
@@ -231,16 +231,14 @@ def _gemma4_eye(config: Config, said: int) -> Tower:
     )
     pixels = 3 * config.size("patch_size") ** 2
     pool = config.size("pooling_kernel_size", default=3) ** 2
-    return Tower(
-        name="vision",
-        hidden=hidden,
-        layers=(layer(stack),) * config.layers("num_hidden_layers"),
+    return eye_tower(
+        stack,
+        config.layers("num_hidden_layers"),
         outer=(
             *conv("patch", (hidden, pixels), bias=False, sites=PATCHES),
             *table(2 * config.size("position_embedding_size"), hidden),
             *linear("project", (said, hidden), bias=False, sites=PATCHES // pool),
         ),
-        sample_tok=PATCHES,
     )
 
 

@@ -100,18 +100,7 @@ def read_jamba(config: Config, name: str) -> Arch:
     hidden = config.size("hidden_size")
     mixers = {
         True: attend(size, style),
-        False: mamba(
-            Mamba(
-                hidden=hidden,
-                inner=config.size("mamba_expand") * hidden,
-                state=config.size("mamba_d_state"),
-                conv=config.size("mamba_d_conv"),
-                dt_rank=dt_rank(config, "mamba_dt_rank", hidden=hidden),
-                bias=config.flag("mamba_proj_bias", default=False),
-                conv_bias=config.flag("mamba_conv_bias", default=True),
-                inner_norms=True,
-            )
-        ),
+        False: mamba(replace(_dims(config, hidden), inner_norms=True)),
     }
     ffns = {True: routing(config, shared=False), False: None}
 

@@ -10,6 +10,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes, Style, layer_types, read_sizes, text_arch
 from rigright.arch.defaults import full
 from rigright.arch.heads import labels, task, vocab_head
+from rigright.arch.kin.bert import embedder
 from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 
@@ -55,15 +56,12 @@ def read_deberta(config: Config, name: str) -> Arch:
             *_deberta_head(config, asked, hidden=hidden),
         ),
     )
-    return Arch(
-        name=name,
+    return embedder(
+        config,
+        name,
         family=kind,
-        task="embed",
-        towers=(tower,),
-        vocab=config.size("vocab_size"),
-        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
+        tower=tower,
+        words=asked == "ForMaskedLM",
     )
 
 
@@ -163,15 +161,12 @@ def read_modernbert(config: Config, name: str) -> Arch:
             *_modernbert_head(config, asked, hidden=hidden),
         ),
     )
-    return Arch(
-        name=name,
+    return embedder(
+        config,
+        name,
         family="modernbert",
-        task="embed",
-        towers=(tower,),
-        vocab=config.size("vocab_size"),
-        tied=asked == "ForMaskedLM" and config.flag("tie_word_embeddings", default=True),
-        max_context_tok=config.maybe("max_position_embeddings"),
-        dtype="fp32",
+        tower=tower,
+        words=asked == "ForMaskedLM",
     )
 
 

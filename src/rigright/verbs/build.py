@@ -101,7 +101,7 @@ def _check_bought(wish: PlanWish) -> None:
     rented = {"rent": wish.buy is False, "cloud": bool(wish.clouds), "spot": wish.spot}
     for option in (name for name, is_said in rented.items() if is_said):
         raise AskError(
-            say("build is about a machine to buy: {option} does not apply", option=f"--{option}"),
+            say("build plans a machine to buy: {option} does not apply", option=f"--{option}"),
             hint=say("remove {option}", option=f"--{option}"),
         )
 

@@ -20,7 +20,7 @@ _COLUMNS = (
     GridColumn(say("tensor"), 6, least=6),
     GridColumn("DRAM", 9, least=5),
     GridColumn(say("SM clock"), 8, least=8),
-    GridColumn(say("busy before"), 7, right=False, least=PICTURE),
+    GridColumn(say("recent load"), 7, right=False, least=PICTURE),
     GridColumn(say("state"), -1, right=False, least=26),
 )
 

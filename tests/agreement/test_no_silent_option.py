@@ -13,7 +13,7 @@ from drawn_questions import THOROUGH
 from rigright.faces.cli.main import main
 from rigright.options.rows import options_of
 
-EVERY = 9  # of the options one is tried in a quick run
+EVERY = 31  # of the options one is tried in a quick run
 ECHOED = frozenset({"asked", "next", "wish"})  # parts of an answer that repeat the question
 TYPED = frozenset({"serve", "buy", "flash", "no-attention-dp"})  # what holds unless something else is typed
 QUESTION = {  # what every question of a verb says already

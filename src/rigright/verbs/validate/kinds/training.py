@@ -15,7 +15,7 @@ from rigright.cost.memory_anchors import trained_case
 from rigright.cost.unsaid import Integrated
 from rigright.predict import trained_unsaid
 from rigright.predict.trained import SUBJECT as TIME
-from rigright.predict.trained import own_case, setup_of
+from rigright.predict.trained import own_case
 from rigright.predict.trained_unsaid import Asked, FigureFound, figures_of
 from rigright.terms.training import program_of
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
@@ -74,7 +74,7 @@ def _peak(asked: TrainingQuestion, peak: FigureFound, *, kind: str) -> Predictio
         high=to_gib(peak.found.high),
         why=with_semicolons((*asked.taken.assumed, *decided(peak.found, show=show_bytes))),
         basis=Basis(
-            subject=MEMORY, figure=PEAK_PART, chip="", engine=program_of(setup_of(case.arch, case.training)),
+            subject=MEMORY, figure=PEAK_PART, chip="", engine=program_of(case.training),
             model=case.arch.name, case=trained_case(case.training), of=to_gib(peak.passing_bytes),
         ),
     )  # fmt: skip
@@ -93,7 +93,7 @@ def _speed(asked: TrainingQuestion, speed: FigureFound) -> Prediction:
         ),
         basis=Basis(
             subject=TIME, figure=figure_of(SPEED), chip="" if case.chip is None else case.chip.id,
-            engine=program_of(setup_of(case.arch, case.training)), model=case.arch.name,
+            engine=program_of(case.training), model=case.arch.name,
             case=own_case(case.training),
         ),
     )  # fmt: skip

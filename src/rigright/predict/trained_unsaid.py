@@ -113,7 +113,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class OpenFigure:
     """A figure of an open training."""
 
     open: Open
@@ -137,7 +137,7 @@ class Asked:
         return np.inf if self.open.room_bytes is None else self.open.room_bytes
 
 
-def tried(asked: Sequence[Asked]) -> tuple[list[Tried], Fullest]:
+def tried(asked: Sequence[OpenFigure]) -> tuple[list[Tried], Fullest]:
     """All trials, with room made where they do not fit, one after another; and their memory."""
     known = [one.priors for one in asked]
     values = [trials(prior) for prior in known]
@@ -186,7 +186,7 @@ class FigureFound:
     passing_bytes: float = 1.0  # of a peak
 
 
-def figures_of(asked: Sequence[Asked]) -> list[FigureFound]:
+def figures_of(asked: Sequence[OpenFigure]) -> list[FigureFound]:
     """The peak or the speed of each: cases alike share a call of the law, whichever is asked of them."""
     made, sizes = tried(asked)
     timed = [trial for one, trial in zip(asked, made, strict=True) if one.is_speed]
@@ -200,7 +200,7 @@ def figures_of(asked: Sequence[Asked]) -> list[FigureFound]:
     ]
 
 
-def _peak(asked: Asked, trial: Tried, *, sizes: Fullest) -> FigureFound:
+def _peak(asked: OpenFigure, trial: Tried, *, sizes: Fullest) -> FigureFound:
     edges = peak_band(asked.figure, assumed=asked.assumed, narrow=float(sizes.narrow[0]))
     figures = sizes.of_kind(asked.figure, limit_bytes=asked.limit_bytes)
     found = weighed(figures, trial.priors, band=edges)
@@ -214,7 +214,7 @@ def _peak(asked: Asked, trial: Tried, *, sizes: Fullest) -> FigureFound:
     )
 
 
-def _speed(asked: Asked, trial: Tried, *, rates: Numbers) -> FigureFound:
+def _speed(asked: OpenFigure, trial: Tried, *, rates: Numbers) -> FigureFound:
     """Where own runs put it."""
     low, high, moved, _ = edges_of(asked.open.case)
     found = weighed(rates, trial.priors, band=(low, high))
@@ -224,5 +224,5 @@ def _speed(asked: Asked, trial: Tried, *, rates: Numbers) -> FigureFound:
 
 def least_over(case: TrainingCase, name: str, *, work: str) -> Decides | None:
     """How far what decides whether it fits hangs on an input that nobody said; None where it does not."""
-    (trial,), sizes = tried([Asked(open=Open(case=case, unsaid=(name,), work=work), figure=SHOWN)])
+    (trial,), sizes = tried([OpenFigure(open=Open(case=case, unsaid=(name,), work=work), figure=SHOWN)])
     return weighed(sizes.least_bytes, trial.priors, band=(1.0, 1.0)).decides

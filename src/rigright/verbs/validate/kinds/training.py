@@ -16,7 +16,7 @@ from rigright.cost.unsaid import Integrated
 from rigright.predict import trained_unsaid
 from rigright.predict.trained import SUBJECT as TIME
 from rigright.predict.trained import own_case
-from rigright.predict.trained_unsaid import Asked, FigureFound, figures_of
+from rigright.predict.trained_unsaid import FigureFound, OpenFigure, figures_of
 from rigright.terms.training import program_of
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
 from rigright.verbs.validate.training_rows import TrainingQuestion, read_rows
@@ -34,7 +34,7 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
     ]
     peaks = [_peak_of(one, kind=kind) for kind, one in asked]
     opened = [caught(_speed_of, one) for _, one in asked]
-    timed = [one for one in opened if isinstance(one, Asked)]
+    timed = [one for one in opened if isinstance(one, OpenFigure)]
     found = each_caught(figures_of, [*peaks, *timed])
     speeds = iter(found[len(peaks) :])
     told = iter(
@@ -55,13 +55,13 @@ def _both(
     return _speed(asked, speed), _peak(asked, peak, kind=kind)
 
 
-def _peak_of(asked: TrainingQuestion, *, kind: str) -> Asked:
+def _peak_of(asked: TrainingQuestion, *, kind: str) -> OpenFigure:
     assumed = bool(asked.taken.assumed)
-    return Asked(open=asked.peaking, figure=kind, limit_bytes=asked.limit_bytes, assumed=assumed)
+    return OpenFigure(open=asked.peaking, figure=kind, limit_bytes=asked.limit_bytes, assumed=assumed)
 
 
-def _speed_of(asked: TrainingQuestion) -> Asked:
-    return Asked(open=asked.timed, figure=trained_unsaid.SPEED)
+def _speed_of(asked: TrainingQuestion) -> OpenFigure:
+    return OpenFigure(open=asked.timed, figure=trained_unsaid.SPEED)
 
 
 def _peak(asked: TrainingQuestion, peak: FigureFound, *, kind: str) -> Prediction:

@@ -24,7 +24,7 @@ from rigright.cost.unsaid import weighed
 from rigright.demand import Numbers
 from rigright.predict.trained import setup_of
 from rigright.predict.trained_memory import COUNTED, KINDS, Terms, fullest_of
-from rigright.predict.trained_unsaid import OF_MEMORY, tried
+from rigright.predict.trained_unsaid import OpenFigure, tried
 from rigright.verbs.runs.files import read_text
 from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.notes import noted_cells
@@ -99,7 +99,7 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
         return []
 
     # what was not said, at its middle and over its prior
-    (trial,), _ = tried([asked.peaking], but=OF_MEMORY, weigh=True)
+    (trial,), _ = tried([OpenFigure(open=asked.peaking, figure=row["peak_kind"] or "allocated")])
     sizes = fullest_of(trial.cases, terms=PHYSICS)
     found = weighed(sizes.allocated_bytes, trial.priors, band=(1.0, 1.0))
     moved = found.value / float(sizes.allocated_bytes[0])

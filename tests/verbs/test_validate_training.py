@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds import training as kind
 from rigright.verbs.validate.kinds.training import KIND
 from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.training_rows import read_row
-from rigright.verbs.validate.validation import Prediction
+from rigright.verbs.validate.record import caught
+from rigright.verbs.validate.training_rows import read_row, read_rows
 from sampled_tables import part, part_of_file, whole_when_thorough
 
 
@@ -87,6 +88,34 @@ def test_a_row_that_meets_a_defect_takes_no_other_with_it(monkeypatch):
     good, bad = kind.answers(rows)
     assert [one.predicted for one in good] == pytest.approx([one.predicted for one in alone])
     assert isinstance(bad, RigError)
+
+
+@pytest.fixture(scope="module")
+def published(shared, tmp_path_factory):
+    """A part of every source, read."""
+    path, folder = shared / "measured" / "training.csv", tmp_path_factory.mktemp("alone")
+    file = Path(part_of_file(path, folder, every=25, by=("source",)))
+    with file.open(encoding="utf-8", newline="") as table:
+        return [noted_cells(KIND.name, raw, readers=KIND.columns)[0] for raw in csv.DictReader(table)]
+
+
+def test_rows_asked_together_come_to_the_same_bits_as_each_alone(published):
+    rows = [row for row in published if not isinstance(caught(read_row, row), RigError)]
+    together = kind.answers(rows)
+    assert len(rows) > 20
+    assert together == [kind.answers([row])[0] for row in rows]
+
+
+def test_layouts_chosen_together_are_those_chosen_alone(published):
+    rows = [row | {"tp": None, "pp": None} for row in published if (row["n_chips"] or 1) > 1]
+
+    def read(found):
+        return [one for one in found if not isinstance(one, RigError)]
+
+    together = read(read_rows(rows))
+    alone = read(read_rows([row])[0] for row in rows)
+    assert [one.taken.layout for one in together] == [one.taken.layout for one in alone]
+    assert any(one.taken.layout.tp > 1 for one in together)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +267,7 @@ def measured(shared, tmp_path_factory):
     """Runs with a peak; of each source and sort of peak a fifth."""
     path, folder = shared / "measured" / "training.csv", tmp_path_factory.mktemp("part")
     file = part_of_file(path, folder, every=5, by=("source", "peak_kind"), keep=lambda row: row["peak_kind"])
-    with pytest.MonkeyPatch.context() as patch:  # speeds are held in test_training_speed.py
-        patch.setattr(kind, "_speeds", lambda asked: [Prediction(metric="speed", group="speed")] * len(asked))
-        return validate(file)
+    return validate(file)
 
 
 def score(found, group, source):

@@ -14,7 +14,7 @@ import numpy as np
 
 from rigright.base.record import dataclass, kept
 
-TAIL = 0.1  # of an 80 % band, on either side
+SHARES = np.array([0.1, 0.5, 0.9])  # from end to end of an 80 % band
 SLIGHT = 0.05  # logarithm: an input that moves a figure by less decides nothing
 
 
@@ -97,7 +97,10 @@ def weighed(
         if not good.any():
             continue
         offs, weights = np.log(told[good] / value), np.array(prior.weights)[good]
-        low, half, high = (_quantile(offs, share, weights=weights) for share in (TAIL, 0.5, 1 - TAIL))
+        order = np.argsort(offs, kind="stable")
+        heaped = np.cumsum(weights[order])
+        places = np.searchsorted(heaped, SHARES * heaped[-1])
+        low, half, high = offs[order][np.minimum(places, len(offs) - 1)].tolist()
         below, above, moved = below + (half - low) ** 2, above + (high - half) ** 2, moved + half
         if high - low > widest:
             widest = high - low
@@ -105,9 +108,3 @@ def weighed(
     value *= float(np.exp(moved))
     low, high = value * float(np.exp(-np.sqrt(below))), value * float(np.exp(np.sqrt(above)))
     return Integrated(value=value, low=low, high=high, decides=decides)
-
-
-def _quantile(values: np.ndarray, share: float, *, weights: np.ndarray) -> float:
-    order = np.argsort(values, kind="stable")
-    heaped = np.cumsum(weights[order])
-    return float(values[order][min(np.searchsorted(heaped, share * heaped[-1]), len(values) - 1)])

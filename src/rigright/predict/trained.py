@@ -140,7 +140,7 @@ def columns_of(cases: Sequence[TrainingCase]) -> tuple[Training, Layout]:
 
 def edges_of(case: TrainingCase) -> tuple[float, float, float, str]:
     """Low and high of a speed as ratios, how far own runs move it, and how it is known."""
-    program = program_of(setup_of(case.arch, case.training))
+    program = program_of(case.training)
     what = ran(case.arch, engine=program, case=own_case(case.training))
     known = known_of_one(SUBJECT, case.wired[0], what=what)
     found = banded(FIGURE, value=1.0, known=known)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -60,17 +60,26 @@ def stages(arch: Arch, training: Training, *, layout: Layout) -> TrainingMemory:
     return training_memory(arch, training, layout=layout, stage=np.arange(layout.pp))
 
 
-def least_bytes(arch: Arch, training: Training, *, layout: Layout, most: float = np.inf) -> Numbers:
+def least_bytes(arch: Arch, training: Training, *, layout: Layout, most: Numbers = np.inf) -> Numbers:
     """Of trainings as arrays, what decides whether they fit; of the first stage alone beyond `most`."""
     first = training_memory(arch, training, layout=layout).least_bytes
     shape = np.broadcast_shapes(np.shape(first), np.shape(layout.pp))
     found, pps = np.array(np.broadcast_to(first, shape)), np.broadcast_to(layout.pp, shape)
-    for pp in np.unique(pps[pps > 1]).tolist():  # a handful: each has stages of its own
-        places = np.nonzero((pps == pp) & (found <= most))
-        some = _places(training, places, shape=shape), _places(layout, places, shape=shape)
-        sizes = training_memory(arch, some[0], layout=some[1], stage=np.arange(pp)[:, None]).least_bytes
-        found[places] = np.max(np.broadcast_to(sizes, (pp, len(places[0]))), axis=0)
+    places = np.nonzero((pps > 1) & (found <= most))
+    if len(places[0]):
+        of, stage, starts = _staged(pps[places])
+        spread = tuple(axis[of] for axis in places)
+        some = _places(training, spread, shape=shape), _places(layout, spread, shape=shape)
+        sizes = training_memory(arch, some[0], layout=some[1], stage=stage).least_bytes
+        found[places] = np.maximum.reduceat(np.broadcast_to(sizes, of.shape), starts)
     return found
+
+
+def _staged(pps: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """An entry for every stage of each: whose it is, which, and where each begins."""
+    of = np.repeat(np.arange(len(pps)), pps)
+    starts = np.cumsum(pps) - pps
+    return of, np.arange(len(of)) - starts[of], starts
 
 
 def _places(record: T, places: tuple[Numbers, ...], *, shape: tuple[int, ...]) -> T:
@@ -86,23 +95,23 @@ def _places(record: T, places: tuple[Numbers, ...], *, shape: tuple[int, ...]) -
 def fullest_of(cases: Sequence[TrainingCase], *, terms: Terms | None = None) -> Fullest:
     """The fullest rank of any cases, in their order; those alike in one call of the law."""
     columns = {one.name: np.full(len(cases), np.nan) for one in fields(Fullest)}
-    groups = (
-        alike(cases) if not anchors() else ((place,) for place in range(len(cases)))
-    )  # own runs: case by case
-    for places in groups:
+    for places in alike_in_memory(cases):
         found = _fullest([cases[place] for place in places], terms=terms)
         for name, column in columns.items():
             column[list(places)] = getattr(found, name)
     return Fullest(**columns)
 
 
+def alike_in_memory(cases: Sequence[TrainingCase]) -> Iterator[tuple[int, ...]]:
+    """Places of cases that share a call of the law; own runs move each case by itself."""
+    return ((place,) for place in range(len(cases))) if anchors() else alike(cases)
+
+
 def _fullest(cases: Sequence[TrainingCase], *, terms: Terms | None) -> Fullest:
     """Of cases alike: every stage is an entry, and each case takes its fullest."""
     training, layout = columns_of(cases)
     pps = layout.pp
-    of = np.repeat(np.arange(len(cases)), pps)
-    starts = np.cumsum(pps) - pps
-    stage = np.arange(len(of)) - starts[of]
+    of, stage, starts = _staged(pps)
     spread = (at(training, of), at(layout, of)) if len(of) > len(cases) else (training, layout)
     memory = training_memory(cases[0].arch, spread[0], layout=spread[1], stage=stage, terms=terms)
     names = ("allocated_bytes", "reserved_bytes", "device_bytes", "least_bytes")

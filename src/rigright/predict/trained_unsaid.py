@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
 from rigright.base.record import dataclass, replace
 from rigright.cost.estimate import Estimate
 from rigright.cost.unsaid import Decides, Integrated, Prior, trials, weighed
-from rigright.demand import Training
+from rigright.demand import Numbers, Training
 from rigright.facts.anchors import unmoved
+from rigright.predict.columns import at
 from rigright.predict.trained import TrainingCase, edges_of, setup_of, steps_of
-from rigright.predict.trained_memory import Fullest, ended, fullest_of, least_bytes
+from rigright.predict.trained_memory import SHOWN, Fullest, ended, fullest_of, least_bytes
 from rigright.terms.fitted import priors
 from rigright.terms.training import peak_band
 
@@ -25,8 +25,9 @@ HABIT = {"training": 0.7, "pretraining": 0.92}  # share of runs that leave a def
 HABITS = frozenset({"recompute", "optimizer", "targets", "flash"})
 MICRO_BATCHES = 2 ** np.arange(13)
 BATCH_WEIGHTS = (0.25, 0.25, 0.25, 0.15, 0.1)  # from one to what fits, by equal factors
+NOT_OF_MEMORY, NOT_OF_SPEED = frozenset({"host"}), frozenset({"optimizer"})  # what bears on the other alone
+SPEED = "speed"
 SMALLER = ("adamw-8bit", "adamw-8bit-paged")  # optimizers that full fine-tuning falls back on
-OF_MEMORY, OF_SPEED = frozenset({"host"}), frozenset({"optimizer"})  # what does not bear on the other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,120 +109,120 @@ class Tried:
 
     priors: tuple[Prior, ...]
     cases: tuple[TrainingCase, ...]
+    places: slice  # of them among all
 
 
-def tried(opens: Sequence[Open], *, but: Collection[str] = (), weigh: bool) -> tuple[list[Tried], Fullest]:
-    """All trials, with room made where they do not fit, one after another; and their memory.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenFigure:
+    """A figure of an open training."""
 
-    `weigh`: of those on any card too, where nothing has to fit.
-    """
-    known = [tuple(one.priors(but=but)) for one in opens]
+    open: Open
+    figure: str  # a kind of peak, or SPEED
+    limit_bytes: float | None = None  # of a peak, of the card: no program is shown more
+    assumed: bool = False
+
+    @property
+    def is_speed(self) -> bool:
+        """Whether its tokens a second and chip are asked, not a peak."""
+        return self.figure == SPEED
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """Those that bear on it."""
+        return tuple(self.open.priors(but=NOT_OF_SPEED if self.is_speed else NOT_OF_MEMORY))
+
+    @property
+    def room_bytes(self) -> float:
+        """What it has to fit in."""
+        return np.inf if self.open.room_bytes is None else self.open.room_bytes
+
+
+def tried(asked: Sequence[OpenFigure]) -> tuple[list[Tried], Fullest]:
+    """All trials, with room made where they do not fit, one after another; and their memory."""
+    known = [one.priors for one in asked]
     values = [trials(prior) for prior in known]
-    of = [one for one, some in zip(opens, values, strict=True) for _ in some]
+    of = [one for one, some in zip(asked, values, strict=True) for _ in some]
     cases = [
-        replace(one.case, training=replace(one.case.training, **value)) if value else one.case
-        for one, some in zip(opens, values, strict=True)
+        replace(one.open.case, training=replace(one.open.case.training, **value)) if value else one.open.case
+        for one, some in zip(asked, values, strict=True)
         for value in some
     ]
-    rooms = np.array([np.inf if one.room_bytes is None else one.room_bytes for one in of])
+    rooms = np.array([one.room_bytes for one in of])
     found = {one.name: np.full(len(cases), np.nan) for one in fields(Fullest)}
-    asked = {place: case for place, case in enumerate(cases) if weigh or np.isfinite(rooms[place])}
+    # a speed weighs only what has to fit
+    weighing = {
+        place: case for place, case in enumerate(cases) if not of[place].is_speed or np.isfinite(rooms[place])
+    }
     leaner: dict[int, Iterator[Training]] = {}
-    while asked:  # what each that has no room yet may turn to
-        sizes = fullest_of(list(asked.values()))
-        fits = sizes.least_bytes <= rooms[list(asked)]
+    while weighing:  # what each that has no room yet may turn to
+        sizes = fullest_of(list(weighing.values()))
+        fits = sizes.least_bytes <= rooms[list(weighing)]
         following: dict[int, TrainingCase] = {}
-        for here, (place, case) in enumerate(asked.items()):
+        for here, (place, case) in enumerate(weighing.items()):
             if fits[here] or place not in leaner:  # as it was said, where nothing fits
                 cases[place] = case
                 for name, column in found.items():
                     column[place] = getattr(sizes, name)[here]
             if fits[here]:
                 continue
-            way = next(leaner.setdefault(place, of[place].leaner(case.training)), None)
+            way = next(leaner.setdefault(place, of[place].open.leaner(case.training)), None)
             if way is not None:
                 following[place] = replace(case, training=way)
-        asked = following
+        weighing = following
     ends = np.cumsum([len(some) for some in values])
     made = [
-        Tried(priors=prior, cases=tuple(cases[end - len(some) : end]))
+        Tried(priors=prior, cases=tuple(cases[end - len(some) : end]), places=slice(end - len(some), end))
         for prior, some, end in zip(known, values, ends, strict=True)
     ]
     return made, Fullest(**found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeakAsked:
-    """An open training, and the peak that somebody measures of it."""
-
-    open: Open
-    kind: str
-    limit_bytes: float | None  # of the card: no program is shown more
-    assumed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeakFound:
-    """Its peak over all that nobody said."""
+class FigureFound:
+    """A figure over all that nobody said."""
 
     found: Integrated
     case: TrainingCase  # the middle of all
-    passing_bytes: float
+    passing_bytes: float = 1.0  # of a peak
 
 
-def peaks(asked: Sequence[PeakAsked]) -> list[PeakFound]:
-    """The peak of each."""
-    made, sizes = tried([one.open for one in asked], but=OF_MEMORY, weigh=True)
-    counts = [len(one.cases) for one in made]
+def figures_of(asked: Sequence[OpenFigure]) -> list[FigureFound]:
+    """The peak or the speed of each: cases alike share a call of the law, whichever is asked of them."""
+    made, sizes = tried(asked)
+    timed = [trial for one, trial in zip(asked, made, strict=True) if one.is_speed]
+    rates = steps_of([case for trial in timed for case in trial.cases]).tok_per_s_per_chip
+    ends = iter(np.cumsum([len(trial.cases) for trial in timed]))
+    return [
+        _speed(one, trial, rates=rates[(end := next(ends)) - len(trial.cases) : end])
+        if one.is_speed
+        else _peak(one, trial, sizes=at(sizes, trial.places))
+        for one, trial in zip(asked, made, strict=True)
+    ]
 
-    def each(values: Sequence[Any]) -> np.ndarray:
-        return np.repeat(np.array(values), counts)
 
-    limits = each([np.inf if one.limit_bytes is None else one.limit_bytes for one in asked])
-    kinds = each([one.kind for one in asked])
-    figures = np.select(
-        [kinds == "allocated", kinds == "reserved"],
-        [sizes.allocated_bytes, sizes.of_kind("reserved", limit_bytes=limits)],
-        sizes.of_kind("device", limit_bytes=limits),
+def _peak(asked: OpenFigure, trial: Tried, *, sizes: Fullest) -> FigureFound:
+    edges = peak_band(asked.figure, assumed=asked.assumed, narrow=float(sizes.narrow[0]))
+    figures = sizes.of_kind(asked.figure, limit_bytes=asked.limit_bytes)
+    found = weighed(figures, trial.priors, band=edges)
+    whole = ended(
+        Estimate(value=found.value, low=found.low, high=found.high), room_bytes=asked.open.room_bytes
     )
-    answers, start = [], 0
-    for one, trial in zip(asked, made, strict=True):
-        edges = peak_band(one.kind, assumed=one.assumed, narrow=float(sizes.narrow[start]))
-        end = start + len(trial.cases)
-        found = weighed(figures[start:end], trial.priors, band=edges)
-        whole = ended(
-            Estimate(value=found.value, low=found.low, high=found.high), room_bytes=one.open.room_bytes
-        )
-        answers.append(
-            PeakFound(
-                found=replace(found, value=whole.value, low=whole.low, high=whole.high),
-                case=trial.cases[0],
-                passing_bytes=max(float(sizes.passing_bytes[start]), 1.0),
-            )
-        )
-        start = end
-    return answers
+    return FigureFound(
+        found=replace(found, value=whole.value, low=whole.low, high=whole.high),
+        case=trial.cases[0],
+        passing_bytes=max(float(sizes.passing_bytes[0]), 1.0),
+    )
 
 
-def speeds(opens: Sequence[Open]) -> list[Integrated]:
-    """Tokens a second and chip of each, where own runs put it."""
-    made, _ = tried(opens, but=OF_SPEED, weigh=False)
-    rates = steps_of([case for one in made for case in one.cases]).tok_per_s_per_chip
-    answers, start = [], 0
-    for one, trial in zip(opens, made, strict=True):
-        end = start + len(trial.cases)
-        low, high, moved, _ = edges_of(one.case)
-        answers.append(scaled(weighed(rates[start:end], trial.priors, band=(low, high)), by=moved))
-        start = end
-    return answers
-
-
-def scaled(found: Integrated, *, by: float) -> Integrated:
-    """The same as so many times as much."""
-    return replace(found, value=found.value * by, low=found.low * by, high=found.high * by)
+def _speed(asked: OpenFigure, trial: Tried, *, rates: Numbers) -> FigureFound:
+    """Where own runs put it."""
+    low, high, moved, _ = edges_of(asked.open.case)
+    found = weighed(rates, trial.priors, band=(low, high))
+    own = replace(found, value=found.value * moved, low=found.low * moved, high=found.high * moved)
+    return FigureFound(found=own, case=asked.open.case)
 
 
 def least_over(case: TrainingCase, name: str, *, work: str) -> Decides | None:
     """How far what decides whether it fits hangs on an input that nobody said; None where it does not."""
-    (trial,), sizes = tried([Open(case=case, unsaid=(name,), work=work)], weigh=True)
+    (trial,), sizes = tried([OpenFigure(open=Open(case=case, unsaid=(name,), work=work), figure=SHOWN)])
     return weighed(sizes.least_bytes, trial.priors, band=(1.0, 1.0)).decides

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -11,17 +10,18 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.record import replace
+from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 from rigright.choice.training import STAGES, WIDTHS, Space, batch_of, seq_tok_of, work_of
-from rigright.demand import Layout, PlanWish, Training, TrainingWish
-from rigright.facts.anchors import unmoved
+from rigright.demand import Layout, Numbers, PlanWish, Training, TrainingWish
 from rigright.facts.nodes import Card, Node
-from rigright.predict.columns import at
+from rigright.predict.columns import at, joined
+from rigright.predict.trained import CUTS, TrainingCase, columns_of, step_rates, steps
+from rigright.predict.trained_memory import alike_in_memory, least_bytes
 from rigright.search.market import Market
 from rigright.search.question import Kind, Question
 from rigright.search.training_explore import explored, preferred
-from rigright.search.training_score import TrainingScored, rank_bytes, score_trainings
+from rigright.search.training_score import TrainingScored, layout_of, rank_bytes
 from rigright.search.training_space import Cuts, TrainingWay, cuts_of
 
 NOWHERE = Market(today=date.min, cards={}, offers={})  # a machine that is there has no price
@@ -53,26 +53,83 @@ def settle(arch: Arch, node: Node, *, said: TrainingWish) -> Settled:
     return Settled(work=work, training=training, layout=layout, batch=batch)
 
 
-@unmoved
-def fastest(
-    arch: Arch, training: Training, *, card: Card, cards: int, batch: int, cp: int | None = None
-) -> Layout:
-    """How whoever tuned a run cut a model over so many cards, where all else is known."""
-    kind = Kind(card=card, counts=(cards,), per_node=cards, named=True)
-    wish = PlanWish(work="pretrain", seq_tok=int(training.seq_tok), global_batch=batch)
-    for loose in (False, True):  # what gathers the batch; else anything
-        space = Space(
-            training=replace(training, micro_batch=1, accumulate=None),
-            tp=WIDTHS, pp=STAGES, cp=(cp,) if cp else WIDTHS, micro_batch=(int(training.micro_batch),),
-            sequence_parallel=True, loose=loose,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncut:
+    """A run of which all is known but how it was cut over its cards."""
+
+    arch: Arch
+    training: Training
+    card: Card
+    cards: int
+    batch: int
+    cp: int | None = None
+
+    @property
+    def case(self) -> TrainingCase:
+        """What runs alike in this share."""
+        bare = replace(self.training, accumulate=1)
+        return TrainingCase(arch=self.arch, training=bare, layout=Layout(), chip=self.card.chip)
+
+    def space(self, *, loose: bool) -> Space:
+        """Every cut that may be; `loose`: it need not gather the batch."""
+        return Space(
+            training=replace(self.training, micro_batch=1, accumulate=None),
+            tp=WIDTHS, pp=STAGES, cp=(self.cp,) if self.cp else WIDTHS,
+            micro_batch=(int(self.training.micro_batch),), sequence_parallel=True, loose=loose,
         )  # fmt: skip
-        way = TrainingWay(space=space, kinds=(0,))
-        question = Question(arch=arch, wish=wish, market=NOWHERE, kinds=(kind,), ways=(way,))
-        scored = score_trainings(question, batch=batch)
-        if len(scored.points):
-            place = int(np.argmax(np.nan_to_num(scored.timed["tok_per_s_per_chip"])))
-            return _taken(way, at(scored.points, place))[1]
-    return _taken(*_least(question, batch=batch))[1]
+
+
+def fastest_of(asked: Sequence[Uncut]) -> list[Layout]:
+    """How whoever tuned each run cut its model: the fastest that fits; those alike share their laws."""
+    found: dict[Uncut, Layout] = {}
+    unlike = list(dict.fromkeys(asked))
+    for places in alike_in_memory([one.case for one in unlike]):
+        found |= _fastest([unlike[place] for place in places])
+    return [found[one] for one in asked]
+
+
+def _fastest(asked: Sequence[Uncut]) -> dict[Uncut, Layout]:
+    """Of runs alike: what gathers the batch; else anything; else what needs least memory."""
+    found: dict[Uncut, Layout] = {}
+    for loose in (False, True):
+        some = [one for one in asked if one not in found]
+        for one, (cuts, rank, speed) in zip(some, _cut(some, loose=loose), strict=True):
+            if np.isfinite(speed).any():
+                found[one] = _layout(one, at(cuts, int(np.argmax(np.nan_to_num(speed)))))
+            elif loose:
+                if not len(rank):
+                    raise _unmet(one.cards, one.batch)
+                found[one] = _layout(one, at(cuts, int(np.argmin(rank))))
+    return found
+
+
+def _cut(asked: Sequence[Uncut], *, loose: bool) -> list[tuple[Cuts, Numbers, Numbers]]:
+    """Of each its cuts, the bytes of their fullest rank, and their speed where they fit."""
+    if not asked:
+        return []
+    spaces = [one.space(loose=loose) for one in asked]
+    arch, space = asked[0].arch, spaces[0]
+    each = [cuts_of(arch, own, counts=(one.cards,), batch=one.batch)
+            for one, own in zip(asked, spaces, strict=True)]  # fmt: skip
+    sizes = [len(cuts.tp) for cuts in each]
+    of, cuts = np.repeat(np.arange(len(asked)), sizes), joined(each)
+    told = replace(
+        at(columns_of([one.case for one in asked])[0], of),
+        micro_batch=cuts.micro_batch, accumulate=cuts.accumulate,
+    )  # fmt: skip
+    able = np.array([one.card.room_bytes for one in asked])
+    rank = least_bytes(arch, told, layout=layout_of(cuts, space))
+    fits, speed = np.flatnonzero(rank <= able[of]), np.full(len(rank), np.nan)
+    wired = [one.case.wired for one in asked]
+    rates = at(step_rates(arch, space.training, wired=wired), of[fits])
+    layout = layout_of(at(cuts, fits), space)
+    speed[fits] = steps(arch, at(told, fits), layout=layout, rates=rates).tok_per_s_per_chip
+    parts = (slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True))
+    return [(own, rank[part], speed[part]) for own, part in zip(each, parts, strict=True)]
+
+
+def _layout(asked: Uncut, cuts: Any) -> Layout:
+    return asked.space(loose=True).layout(**{name: int(getattr(cuts, name)) for name in CUTS})
 
 
 def _best(question: Question, scored: TrainingScored, *, batch: int | None) -> tuple[Training, Layout]:
@@ -84,7 +141,7 @@ def _best(question: Question, scored: TrainingScored, *, batch: int | None) -> t
 
 def _taken(way: TrainingWay, found: Any) -> tuple[Training, Layout]:
     """One point of a way as records."""
-    cuts: dict[str, Any] = {name: int(getattr(found, name)) for name in ("tp", "pp", "dp", "cp", "ep")}
+    cuts: dict[str, Any] = {name: int(getattr(found, name)) for name in CUTS}
     layout = way.space.layout(**cuts)
     training = replace(way.training, micro_batch=int(found.micro_batch), accumulate=int(found.accumulate))
     return training, layout
@@ -113,12 +170,16 @@ def _least(question: Question, *, batch: int | None) -> tuple[TrainingWay, Cuts]
             if best is None or sizes[place] < best[0]:
                 best = (float(sizes[place]), way, at(cuts, place))
     if best is None:
-        raise AskError(
-            say(
-                "no layout of {cards} GPUs gives a batch of {batch} sequences: each replica needs at "
-                "least one, and micro-batch x accumulate x dp must equal the batch",
-                cards=question.kinds[0].whole,
-                batch=batch,
-            )
-        )
+        raise _unmet(question.kinds[0].whole, batch)
     return best[1], best[2]
+
+
+def _unmet(cards: int | None, batch: int | None) -> AskError:
+    return AskError(
+        say(
+            "no layout of {cards} GPUs gives a batch of {batch} sequences: each replica needs at "
+            "least one, and micro-batch x accumulate x dp must equal the batch",
+            cards=cards,
+            batch=batch,
+        )
+    )

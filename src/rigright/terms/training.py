@@ -82,9 +82,10 @@ def set_up(training: Training, *, hidden: int) -> Setup:
     )
 
 
-def program_of(setup: Setup) -> str:
+def program_of(training: Training) -> str:
     """The program that trains, whatever its time."""
-    return setup.trainer.program or setup.trainer.id
+    trainer = find_trainer(training.trainer)
+    return trainer.program or trainer.id
 
 
 def training_rates(
@@ -107,7 +108,7 @@ def memory_terms() -> Mapping[str, float]:
 
 def own_peaks(arch: Arch, setup: Setup) -> OwnMemory:
     """What own runs say of the memory of a training."""
-    own = noted(own_runs(TRAINING, engines={program_of(setup)}), chips={""})
+    own = noted(own_runs(TRAINING, engines={program_of(setup.training)}), chips={""})
     return own_memory(own, model=arch.name, case=trained_case(setup.training))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
@@ -13,10 +15,11 @@ from rigright.facts.nodes import Card
 from rigright.facts.training import find_trainer, trainers
 from rigright.predict.trained import TrainingCase
 from rigright.predict.trained_unsaid import Open
-from rigright.search.training_settled import fastest
+from rigright.search.training_settled import Uncut, fastest_of
 from rigright.verbs.validate import training_words as words
 from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.record import caught, each_caught
 
 WORDED = ("method", "optimizer", "precision", "sharding", "recompute")
 
@@ -68,8 +71,64 @@ class TrainingQuestion:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A row as it was read, before anybody says how it was cut over its cards."""
+
+    row: Row
+    told: Reported
+    question: TrainingQuestion
+
+    @property
+    def uncut(self) -> Uncut | None:
+        """What is asked of its layout, where that is open."""
+        told, taken, card = self.told, self.question.taken, self.question.card
+        if card is None or not runs.is_open(told):
+            return None
+        chips = int(told.n_chips or 1)
+        return Uncut(
+            arch=taken.arch, training=taken.usual, card=card, cards=chips, batch=told.batch or chips,
+            cp=told.cuts.get("cp"),
+        )  # fmt: skip
+
+    def settled(self, layout: Layout | None) -> TrainingQuestion:
+        """The question with nothing left open."""
+        taken = self.question.taken
+        if layout is not None:
+            taken = runs.with_layout(taken, layout)
+        taken = runs.gathered(self.told, taken)
+        unknown = _unknown(self.row, taken.training)
+        return replace(self.question, taken=replace(taken, assumed=(*taken.assumed, *unknown)))
+
+
 def read_row(row: Row) -> TrainingQuestion:
-    """Read one row; what it leaves open is assumed and said."""
+    """Read one row; raises its error."""
+    (found,) = read_rows([row])
+    if isinstance(found, RigError):
+        raise found
+    return found
+
+
+def read_rows(rows: Sequence[Row]) -> list[TrainingQuestion | RigError]:
+    """Read rows; what they leave open is assumed and said, the layouts of all together."""
+    begun = [caught(_begin, row) for row in rows]
+    uncut = {
+        place: asked
+        for place, one in enumerate(begun)
+        if isinstance(one, _Begun) and (asked := one.uncut) is not None
+    }
+    layouts = dict(zip(uncut, each_caught(fastest_of, list(uncut.values())), strict=True))
+    return [
+        one if isinstance(one, RigError) else _settle(one, layouts.get(place))
+        for place, one in enumerate(begun)
+    ]
+
+
+def _settle(begun: _Begun, layout: Layout | RigError | None) -> TrainingQuestion | RigError:
+    return layout if isinstance(layout, RigError) else caught(begun.settled, layout)
+
+
+def _begin(row: Row) -> _Begun:
     arch, notes = model_of(row)
     named = row.get("framework")
     trainer = words.trainer_of(named or "", month=words.month_of(row.get("source") or ""))
@@ -93,11 +152,8 @@ def read_row(row: Row) -> TrainingQuestion:
     )
     if told.micro_batch is None:
         whole = replace(question.peaking, room_bytes=question.limit_bytes)
-        taken = runs.with_samples(taken, whole.batches().middle)
-    if card is not None and runs.is_open(told):
-        taken = runs.with_layout(taken, _layout(told, taken, card=card))
-    taken = runs.gathered(told, taken)
-    return replace(question, taken=replace(taken, assumed=(*taken.assumed, *_unknown(row, taken.training))))
+        question = replace(question, taken=runs.with_samples(taken, whole.batches().middle))
+    return _Begun(row=row, told=told, question=question)
 
 
 def _card(row: Row) -> tuple[Card | None, Sentence | None]:
@@ -108,13 +164,6 @@ def _card(row: Row) -> tuple[Card | None, Sentence | None]:
         return first_card(row["chip"]), None
     except RigError as error:
         return None, error.whole
-
-
-def _layout(told: Reported, taken: RunTaken, *, card: Card) -> Layout:
-    chips = int(told.n_chips or 1)
-    return fastest(
-        taken.arch, taken.usual, card=card, cards=chips, batch=told.batch or chips, cp=told.cuts.get("cp")
-    )
 
 
 def _box(row: Row, card: Card | None) -> int | None:

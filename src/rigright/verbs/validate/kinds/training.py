@@ -13,51 +13,58 @@ from rigright.cost.memory_anchors import PEAK as PEAK_PART
 from rigright.cost.memory_anchors import TRAINING as MEMORY
 from rigright.cost.memory_anchors import trained_case
 from rigright.cost.unsaid import Integrated
+from rigright.predict import trained_unsaid
 from rigright.predict.trained import SUBJECT as TIME
-from rigright.predict.trained import TrainingCase, own_case, setup_of
-from rigright.predict.trained_unsaid import Open, PeakAsked, PeakFound, peaks, speeds
+from rigright.predict.trained import own_case
+from rigright.predict.trained_unsaid import FigureFound, OpenFigure, figures_of
 from rigright.terms.training import program_of
 from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
-from rigright.verbs.validate.training_rows import TrainingQuestion, read_row
+from rigright.verbs.validate.training_rows import TrainingQuestion, read_rows
 
-Asked = tuple[Row, TrainingQuestion]
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
 
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """What each row comes to; those alike share their laws, and none takes another with it."""
-    read = [caught(read_row, row) for row in rows]
-    asked = [(row, one) for row, one in zip(rows, read, strict=True) if isinstance(one, TrainingQuestion)]
-    peaks = each_caught(_peaks, asked)
-    speeds = each_caught(_speeds, asked)
-    found = iter([_both(speed, peak) for speed, peak in zip(speeds, peaks, strict=True)])
-    return [one if isinstance(one, RigError) else next(found) for one in read]
+    read = read_rows(rows)
+    asked = [
+        (row.get("peak_kind") or "allocated", one)
+        for row, one in zip(rows, read, strict=True)
+        if isinstance(one, TrainingQuestion)
+    ]
+    peaks = [_peak_of(one, kind=kind) for kind, one in asked]
+    opened = [caught(_speed_of, one) for _, one in asked]
+    timed = [one for one in opened if isinstance(one, OpenFigure)]
+    found = each_caught(figures_of, [*peaks, *timed])
+    speeds = iter(found[len(peaks) :])
+    told = iter(
+        _both(one, kind=kind, peak=peak, speed=speed if isinstance(speed, RigError) else next(speeds))
+        for (kind, one), peak, speed in zip(asked, found, opened, strict=False)
+    )
+    return [one if isinstance(one, RigError) else next(told) for one in read]
 
 
-def _both(speed: Prediction | RigError, peak: Prediction | RigError) -> Answer:
+def _both(
+    asked: TrainingQuestion, *, kind: str, peak: FigureFound | RigError, speed: FigureFound | RigError
+) -> Answer:
     """Speed and peak; what cannot be timed, such as a row that names no chip, still has a peak."""
     if isinstance(peak, RigError):
         return peak
     if isinstance(speed, RigError):
-        return Prediction(metric=SPEED, group=SPEED, why=speed.whole), peak
-    return speed, peak
+        return Prediction(metric=SPEED, group=SPEED, why=speed.whole), _peak(asked, peak, kind=kind)
+    return _speed(asked, speed), _peak(asked, peak, kind=kind)
 
 
-def _peaks(asked: Sequence[Asked]) -> list[Prediction]:
-    """The peak of each, over all that nobody said."""
-    kinds = [row.get("peak_kind") or "allocated" for row, _ in asked]
-    found = peaks(
-        [
-            PeakAsked(
-                open=one.peaking, kind=kind, limit_bytes=one.limit_bytes, assumed=bool(one.taken.assumed)
-            )
-            for kind, (_, one) in zip(kinds, asked, strict=True)
-        ]
-    )
-    return [_peak(one, peak, kind=kind) for kind, (_, one), peak in zip(kinds, asked, found, strict=True)]
+def _peak_of(asked: TrainingQuestion, *, kind: str) -> OpenFigure:
+    assumed = bool(asked.taken.assumed)
+    return OpenFigure(open=asked.peaking, figure=kind, limit_bytes=asked.limit_bytes, assumed=assumed)
 
 
-def _peak(asked: TrainingQuestion, peak: PeakFound, *, kind: str) -> Prediction:
+def _speed_of(asked: TrainingQuestion) -> OpenFigure:
+    return OpenFigure(open=asked.timed, figure=trained_unsaid.SPEED)
+
+
+def _peak(asked: TrainingQuestion, peak: FigureFound, *, kind: str) -> Prediction:
     case = peak.case
     return Prediction(
         metric=PEAK,
@@ -67,40 +74,26 @@ def _peak(asked: TrainingQuestion, peak: PeakFound, *, kind: str) -> Prediction:
         high=to_gib(peak.found.high),
         why=with_semicolons((*asked.taken.assumed, *decided(peak.found, show=show_bytes))),
         basis=Basis(
-            subject=MEMORY, figure=PEAK_PART, chip="", engine=program_of(setup_of(case.arch, case.training)),
+            subject=MEMORY, figure=PEAK_PART, chip="", engine=program_of(case.training),
             model=case.arch.name, case=trained_case(case.training), of=to_gib(peak.passing_bytes),
         ),
     )  # fmt: skip
 
 
-def _speeds(asked: Sequence[Asked]) -> list[Prediction | RigError]:
-    """The speed of each, over all that nobody said."""
-    opened = [caught(_opened, one) for _, one in asked]
-    timed = [one for one in opened if isinstance(one, Open)]
-    found = iter(speeds(timed))
-    return [
-        one if isinstance(one, RigError) else _speed(question, next(found), case=one.case)
-        for one, (_, question) in zip(opened, asked, strict=True)
-    ]
-
-
-def _opened(asked: TrainingQuestion) -> Open:
-    return asked.timed
-
-
-def _speed(asked: TrainingQuestion, speed: Integrated, *, case: TrainingCase) -> Prediction:
+def _speed(asked: TrainingQuestion, speed: FigureFound) -> Prediction:
+    case, found = speed.case, speed.found
     return Prediction(
         metric=SPEED,
         group=SPEED,
-        predicted=speed.value,
-        low=speed.low,
-        high=speed.high,
+        predicted=found.value,
+        low=found.low,
+        high=found.high,
         why=with_semicolons(
-            (*asked.taken.assumed, *asked.taken.timed, *decided(speed, show="{:.3g} tok/s".format))
+            (*asked.taken.assumed, *asked.taken.timed, *decided(found, show="{:.3g} tok/s".format))
         ),
         basis=Basis(
             subject=TIME, figure=figure_of(SPEED), chip="" if case.chip is None else case.chip.id,
-            engine=program_of(setup_of(case.arch, case.training)), model=case.arch.name,
+            engine=program_of(case.training), model=case.arch.name,
             case=own_case(case.training),
         ),
     )  # fmt: skip

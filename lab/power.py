@@ -19,9 +19,9 @@ import numpy as np
 from rigright.base.tables import read_cells
 from rigright.cost.power import SUBJECT
 from rigright.facts.corrections import corrections
+from rigright.verbs.validate.ask import runs_of
 from rigright.verbs.validate.kinds import serving_energy
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_cases import best_of_rows, group_cases
 
 EDGE = 0.09  # of the runs left out lie beyond either end of a band: 82 % inside
 SOFT = 0.03  # logarithm: errors beyond count less
@@ -61,9 +61,8 @@ def read(tables: list[Path], chips: str) -> Drawn:
                         asks.append(ask)
                         watts.append(row[serving_energy.WATTS] / ask.chip.tdp_w)
     compute, work = (
-        best_of_rows(group_cases(named), named)
+        runs_of([replace(ask, metric=metric) for ask in asks]).figures()
         for metric in ("compute_busy", "work_busy")
-        for named in [[replace(ask, metric=metric) for ask in asks]]
     )
     terms = [ask.chip.terms_in(corrections(SUBJECT)["chips"]) for ask in asks]
     return Drawn(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,11 +16,10 @@ from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.facts.chips import ChipClass
-from rigright.verbs.validate.ask import RunAsk
+from rigright.verbs.validate.ask import RunAsk, RunSet, runs_of
 from rigright.verbs.validate.door import enter
 from rigright.verbs.validate.scores import source_name
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_cases import CaseGroup, best_of_rows, group_cases
 
 MODES = frozenset({"serve", "max"})
 NONE = float("inf")
@@ -107,28 +105,19 @@ MANNER = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """Rows read, and sorted into arrays."""
-
-    asks: tuple[RunAsk, ...]
-    groups: tuple[CaseGroup, ...]
-
-
 def _ask(row: Row) -> RunAsk:
     """A row as `validate` reads it."""
     return read_served(enter("inference", row, raw={}).row)
 
 
-def prepare(rows: Sequence[Row]) -> Prepared:
+def prepare(rows: Sequence[Row]) -> RunSet:
     """Read every row once."""
-    asks = tuple(_ask(row) for row in rows)
-    return Prepared(asks=asks, groups=group_cases(asks))
+    return runs_of([_ask(row) for row in rows])
 
 
-def predict(ready: Prepared, tables: Tables) -> np.ndarray:
+def predict(ready: RunSet, tables: Tables) -> np.ndarray:
     """The figure of each row, in its unit."""
-    return best_of_rows(ready.groups, ready.asks, tables=tables)
+    return ready.figures(tables)
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:

@@ -15,10 +15,9 @@ from rigright.cost.known import kind_of
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import chain
 from rigright.terms.speed import stored
-from rigright.verbs.validate.ask import RunAsk
+from rigright.verbs.validate.ask import RunAsk, RunSet, runs_of
 from rigright.verbs.validate.encoder_rows import EncoderAsk, encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.stream_asks import read_stream
-from rigright.verbs.validate.stream_cases import StreamCase, figures, group_streams
 
 MODES = frozenset({"single", "batch"})
 TIMES = 1.0  # spread of terms that are seconds, clocks or bytes
@@ -38,7 +37,7 @@ GIVEN = frozenset(
 class Prepared:
     """Rows read: streams sorted into arrays, and encoders."""
 
-    cases: tuple[StreamCase, ...]
+    runs: RunSet
     streams: tuple[int, ...]  # places of the rows
     encoders: tuple[EncoderAsk, ...]
     encoding: tuple[int, ...]
@@ -49,7 +48,7 @@ def prepare(rows: Sequence[Row]) -> Prepared:
     encoding = tuple(place for place, row in enumerate(rows) if is_encoding(row))
     streams = tuple(place for place in range(len(rows)) if place not in set(encoding))
     return Prepared(
-        cases=group_streams([read_stream(rows[place]) for place in streams]),
+        runs=runs_of([read_stream(rows[place]) for place in streams]),
         streams=streams,
         encoders=tuple(read_encoder(rows[place]) for place in encoding),
         encoding=encoding,
@@ -59,7 +58,7 @@ def prepare(rows: Sequence[Row]) -> Prepared:
 def predict(ready: Prepared, tables: Tables) -> np.ndarray:
     """The figure of each row, in its unit."""
     found = np.full(len(ready.streams) + len(ready.encoding), np.nan)
-    found[list(ready.streams)] = figures(ready.cases, tables)
+    found[list(ready.streams)] = ready.runs.figures(tables)
     found[list(ready.encoding)] = encoder_figures(ready.encoders, tables)
     return found
 

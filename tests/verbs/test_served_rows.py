@@ -9,10 +9,10 @@ from lab.subjects.speed_serving import SUBJECT
 from rigright.arch.sources import zoo
 from rigright.base.errors import AskError, RigError
 from rigright.facts.corrections import corrections
+from rigright.verbs.validate.ask import runs_of
 from rigright.verbs.validate.frame import validate
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_cases import best_of_rows, group_cases
 
 ROW = {
     "id": "s1", "source": "somebody", "engine": "vllm", "engine_version": "0.19.0",
@@ -189,7 +189,7 @@ def test_a_window_once_full_takes_no_more_room():
         for prompt in (512.0, 32768.0)
     ]
     asks = [read_served(row) for row in rows]
-    windows, plain = (group.replicas.pool_tok for group in group_cases(asks))
+    windows, plain = (group.replicas.pool_tok for group in runs_of(asks).groups)
     assert windows[1] > 2 * windows[0]
     assert plain[1] == pytest.approx(plain[0], rel=0.01)
 
@@ -213,7 +213,7 @@ def test_one_by_one_equals_all_at_once():
         )
     ]
     asks = [read_served(row) for row in rows]
-    together = best_of_rows(group_cases(asks), asks)
+    together = runs_of(asks).figures()
     alone = [predicted(row).predicted for row in rows]
     assert np.array_equal(together, alone)
 

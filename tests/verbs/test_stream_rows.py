@@ -17,15 +17,15 @@ from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.step import overlap_of
 from rigright.demand import Layout, Traffic
 from rigright.predict.passes import law_of
+from rigright.predict.streams import work_in
 from rigright.sim.pace import pace_of
 from rigright.terms.speed import rates_of
-from rigright.verbs.validate.ask import RunAsk
+from rigright.verbs.validate.ask import RunAsk, runs_of
 from rigright.verbs.validate.encoder_rows import encoder_figures, is_encoding, read_encoder
 from rigright.verbs.validate.kinds.inference import KIND
 from rigright.verbs.validate.notes import filled
 from rigright.verbs.validate.record import Prediction
 from rigright.verbs.validate.stream_asks import read_stream
-from rigright.verbs.validate.stream_cases import figures, group_streams
 from sampled_tables import part, whole_when_thorough
 
 LLAMA = "meta-llama/Llama-3.1-8B"
@@ -150,8 +150,8 @@ def test_many_rows_are_figured_as_each_alone() -> None:
         for tok in (64.0, 4096.0)
     ]
     asks = [read_stream(one) for one in rows]
-    together = figures(group_streams(asks))
-    assert together.tolist() == [float(figures(group_streams([ask]))[0]) for ask in asks]
+    together = runs_of(asks).figures()
+    assert together.tolist() == [float(runs_of([ask]).figures()[0]) for ask in asks]
 
 
 def test_published_runs_are_met(shared: Path) -> None:
@@ -160,7 +160,7 @@ def test_published_runs_are_met(shared: Path) -> None:
     streams = [one for one in rows if not is_encoding(one)]
     encoders = [one for one in rows if is_encoding(one)]
     found = [
-        *zip(streams, figures(group_streams([read_stream(one) for one in streams])), strict=True),
+        *zip(streams, runs_of([read_stream(one) for one in streams]).figures(), strict=True),
         *zip(encoders, encoder_figures([read_encoder(one) for one in encoders]), strict=True),
     ]
     errors: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -197,7 +197,7 @@ def _served_s(ask: RunAsk) -> float:
     """A server's time to the first token, without what comes before and after its passes."""
     rates = rates_of([ask.chip], ask.engine, weights=ask.weights)
     found = serve(
-        ask.work, replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.chips),
+        work_in(ask.cases[0]), replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.chips),
         traffic=Traffic(prompt_tok=int(ask.traffic.prompt_tok), output_tok=64, concurrency=1),
         limits=Limits(pool_tok=np.inf, max_seqs=1, budget_tok=UBATCH_TOK),
     )  # fmt: skip
@@ -206,9 +206,10 @@ def _served_s(ask: RunAsk) -> float:
 
 def _played_s(ask: RunAsk) -> float:
     rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.chips)
+    work = work_in(ask.cases[0])
     pace = pace_of(
-        law_of(ask.work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.chips,
-        context_tok=int(ask.traffic.prompt_tok), overlap=float(np.min(overlap_of(ask.work, rates))),
+        law_of(work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.chips,
+        context_tok=int(ask.traffic.prompt_tok), overlap=float(np.min(overlap_of(work, rates))),
     )  # fmt: skip
     spent, seen = 0.0, 0
     while seen < ask.traffic.prompt_tok:

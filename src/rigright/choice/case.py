@@ -14,6 +14,7 @@ from rigright.choice.layout import usual_layout
 from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
 from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_settings import Settings, settle
+from rigright.cost.speed.reach import KERNEL
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine, engines_of, find_engine, unrun
@@ -42,6 +43,19 @@ class Case:
     steps: int | None = None  # of a generator, for an image
     host: Host | None = None  # what stands around the cards, where somebody spoke of it
     notes: tuple[Sentence, ...] = ()
+    prefill: Layout | None = None  # workers of prompts alone; `layout` is then of the others
+    manner: str = ""  # how the engine is tuned
+    samples: float = 0.0  # that the tower for pictures works on, for a request
+    kernel: str = ""  # that reads the weights, where somebody spoke of it
+    file_gib: float | None = None  # of the very file of weights
+    ran: bool = False  # somebody ran it: a request had room, whatever the engine takes by itself
+    is_alone: bool = False  # a stream or a static batch, with no server around it
+    prompt_left_out: bool = False  # of the time of such a stream
+
+    @property
+    def form(self) -> str:
+        """The format of its weights, and after a slash the kernel that reads it."""
+        return f"{self.serving.weights}{KERNEL}{self.kernel}" if self.kernel else self.serving.weights
 
     @property
     def settings(self) -> Settings:
@@ -56,14 +70,22 @@ class Case:
         return replace(self, serving=serving, weights=weights)
 
 
-def serving_case(arch: Arch, serving: Serving, *, layout: Layout, cards: Sequence[Card], **more: Any) -> Case:
-    """The case of a model that is served so: nothing else makes one."""
+def serving_case(
+    arch: Arch,
+    serving: Serving,
+    *,
+    layout: Layout,
+    cards: Sequence[Card],
+    engine: Engine | None = None,
+    **more: Any,
+) -> Case:
+    """The case of a model that is served so: nothing else makes one. `engine`: of a build or a day."""
     return Case(
         arch=arch,
         weights=weigh(arch, serving.weights),
         serving=serving,
         layout=layout,
-        engine=find_engine(serving.engine),
+        engine=engine or find_engine(serving.engine),
         cards=tuple(cards),
         **more,
     )

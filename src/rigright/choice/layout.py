@@ -6,9 +6,11 @@ from functools import cache
 
 from rigright.arch.record import Arch, Mixer
 from rigright.base.errors import AskError
+from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.cost.memory_kv import takes_samples
 from rigright.cost.training_towers import trunk_of
+from rigright.cost.weights import has_experts
 from rigright.demand import Layout, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Node
@@ -35,6 +37,18 @@ def usual_layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -
     )
     check_layout(arch, node, layout=layout)
     return layout
+
+
+def open_layouts(arch: Arch, engine: Engine, *, cards: int, told: Layout | None = None) -> tuple[Layout, ...]:
+    """Every layout over all of the cards that may be meant; `told`: how many ranks, stages and replicas."""
+    if told is not None:
+        found = [told]
+    elif engine.split == "layer":
+        found = [Layout(pp=min(cards, len(arch.trunk.layers)))]
+    else:
+        found = [Layout(tp=tp, dp=cards // tp) for tp in (1, 2, 4, 8) if cards % tp == 0]
+    wide = [one for one in found if one.tp > 1] if has_experts(arch) else []
+    return (*found, *(replace(one, ep=one.tp, attention_dp=True) for one in wide))
 
 
 def divides(arch: Arch, tp: int) -> bool:

@@ -36,6 +36,21 @@ def stacked(records: Sequence[Any]) -> Any:
     )
 
 
+def columns_of(records: Sequence[Any], names: Sequence[str]) -> Any:
+    """The first record with these numbers of all as arrays; what the first one leaves out, all do."""
+    columns = {}
+    for name in names:
+        values = [getattr(one, name) for one in records]
+        columns[name] = None if values[0] is None else np.array(values, dtype=float)
+    return replace(records[0], **columns)
+
+
+def unlike(things: Sequence[Any]) -> tuple[tuple[Any, ...], np.ndarray]:
+    """The unlike ones of them, and the place of each among those."""
+    order = {thing: place for place, thing in enumerate(dict.fromkeys(things))}
+    return tuple(order), np.array([order[thing] for thing in things])
+
+
 def joined(records: Sequence[Any]) -> Any:
     """Records of arrays one after another as one."""
     first = records[0]

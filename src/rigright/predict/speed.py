@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rigright.base.record import replace
 from rigright.choice.case import Case
-from rigright.choice.drafts import head_bytes
 from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import transcribes
-from rigright.cost.memory_serving import ServingMemory, pool_tok
-from rigright.cost.speed.service import Limits, Service, micro_seqs
+from rigright.cost.speed.service import Service, micro_seqs
 from rigright.cost.speed.step import Pass, StepTime
 from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
+from rigright.predict.cases import group_of
 from rigright.predict.kept import TIMES, at_percentile, columns_of
-from rigright.predict.passes import reached
-from rigright.predict.ranks import memories
-from rigright.predict.served import Replicas, prompt_alone, served, started_for, token_pass
+from rigright.predict.served import prompt_alone, served, token_pass
 from rigright.predict.timed import Speed, TimeParts
 from rigright.predict.told import at, case_of, tell
 
@@ -49,10 +47,10 @@ def _output_tok(context_tok: int) -> int:
 
 def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
     """What users see of a case that fits, and where the time goes."""
-    traffic = traffic or traffic_of(case)
-    layout, replicas = case.layout, replicas_of(case, traffic)
+    traffic, layout = traffic or traffic_of(case), case.layout
+    group = group_of(replace(case, traffic=traffic))
+    replicas, machine = group.replicas, group.reached()
     limits = replicas.limits
-    machine = reached(case, chunk_tok=_chunk_tok(traffic, limits))
     work, rates, chips = machine.work, machine.whole, machine.chips
     host = case.host if rates.host is not None or chips[0].vendor == CPU else None
     found, _ = served(replicas, work=work, rates=rates)
@@ -111,37 +109,6 @@ def _most(values: Numbers) -> float:
 def _least(values: Numbers) -> float:
     """The same for so much a second."""
     return float(np.min(values))
-
-
-def replicas_of(case: Case, traffic: Traffic) -> Replicas:
-    """What the replicas of a case are started with; a cache counts tokens of such requests as come."""
-    layout, budget_tok = case.layout, float(case.settings.budget_tok)
-    tokens = int(traffic.prompt_tok + traffic.output_tok)
-    usual = memories(case.over(context_tok=tokens, batch=int(layout.dp)))
-    heads = head_bytes(case.arch, case.serving.weights, drafts=case.drafts) / (layout.tp * layout.pp)
-    pool = min(float(pool_tok(one, tokens)) * left_beside(one, heads) for one in usual)
-    seqs = started_for(case, users=traffic.concurrency)
-    return Replicas(
-        engine=case.engine,
-        layout=layout,
-        traffic=traffic,
-        pool_tok=pool * (layout.tp if layout.attention_dp else 1),
-        slots=np.inf,  # it is started for so many already
-        seqs=seqs,
-        max_seqs=seqs,
-        budget_tok=budget_tok,
-    )
-
-
-def left_beside(memory: ServingMemory, taken_bytes: float) -> float:
-    """The part of a rank's room for caches that something more leaves of it."""
-    free = float(memory.need_bytes + memory.spare_bytes - memory.fixed_bytes)
-    return max(free - taken_bytes, 0.0) / max(free, 1.0)
-
-
-def _chunk_tok(traffic: Traffic, limits: Limits) -> float:
-    """Tokens of a pass of a prompt that goes through in equal ones."""
-    return float(traffic.prompt_tok / np.ceil(traffic.prompt_tok / limits.budget_tok))
 
 
 def _parts(time: StepTime, *, times: Numbers = 1.0) -> TimeParts:

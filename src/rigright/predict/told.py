@@ -9,6 +9,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import replace
+from rigright.base.units import KILO
 from rigright.cost.bands import estimate, figure_of
 from rigright.cost.estimate import Estimate
 from rigright.cost.known import Known, ran
@@ -56,6 +57,13 @@ METRICS = {  # of run files -> as plans name them
     "prefill_tok_s": "prefill_tok_per_s",
     "total_tok_s": "total_tok_per_s",
 }
+OTHERS = {"latency_ms": "latency_s", "itl_ms": "itl_s"}  # that plans do not show
+
+
+def figure_in(found: Mapping[str, np.ndarray], metric: str) -> np.ndarray | None:
+    """A figure under its name in run files and in their unit; None: there is none of that name."""
+    column = found.get(METRICS.get(metric) or OTHERS.get(metric, metric))
+    return column if column is None or not metric.endswith("_ms") else column * KILO
 
 
 @lru_cache(maxsize=MANY)

@@ -27,5 +27,4 @@ def case_of(arch: Arch, plan: Plan) -> Case:
         cards = (Card(chip=plan.chip, index=0, total_bytes=plan.chip.mem_usable_bytes),)
     else:
         cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
-    told = {"drafts": plan.drafts, "host": plan.host}
-    return serving_case(arch, work, layout=plan.layout, cards=cards, **told)
+    return serving_case(arch, work, layout=plan.layout, cards=cards, drafts=plan.drafts, host=plan.host)

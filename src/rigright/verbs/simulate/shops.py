@@ -16,9 +16,9 @@ from rigright.cost.speed.service import Limits
 from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_kv_format
+from rigright.predict.cases import limits_of
 from rigright.predict.passes import pass_law, reached
 from rigright.predict.ranks import worst
-from rigright.predict.speed import replicas_of
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.load import Load
 from rigright.sim.pace import pace_of
@@ -45,7 +45,7 @@ def policy_of(engine: Engine, asked: str | None) -> str:
 def shop_of(case: Case, load: Load, *, wish: PlayWish) -> Shop:
     """One replica of a case; its cache holds as many tokens of such requests as the law of time counts."""
     policy = policy_of(case.engine, wish.policy)
-    limits = replicas_of(case, _usual(load, machines=wish.replicas)).limits
+    limits = limits_of(case, _usual(load, machines=wish.replicas))
     budget = int(limits.budget_tok) * int(ranks_of(case.layout))  # of a pass of all ranks
     blocks, block_tok = _blocks(case, limits)
     max_seqs = _seats(case, limits)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
+
+import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
-from rigright.base.units import from_gib
 from rigright.base.words import Sentence
+from rigright.choice.case import Case, serving_case
+from rigright.choice.layout import open_layouts
 from rigright.cost.speed.reach import KERNEL
-from rigright.cost.speed.work import Work
 from rigright.cost.unsaid import Prior
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Card, find_node
-from rigright.terms.memory import weights_bytes
-from rigright.terms.speed import work_of
-
-_LEAST, _MOST = 0.5, 2.0  # of the size a format makes of a model: beyond, a file is of another
+from rigright.predict.cases import CaseGroup, figures, prepared, serves_most
+from rigright.predict.streams import StreamGroup
+from rigright.predict.told import figure_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class RunAsk:
     assumed: tuple[Sentence, ...] = ()
     is_alone: bool = False  # a stream or a static batch, with no server around it
     is_cut: bool = True  # the row tells how experts and attention share the chips
+    ran: bool = False  # it is of a run that somebody made
     manner: str = ""  # how such runs are tuned
     samples: float = 0.0  # that the tower for pictures works on, for a request
     median: bool = False  # its TPOT is that of the middle pass, not the mean
@@ -68,25 +72,77 @@ class RunAsk:
         return f"{self.serving.weights}{KERNEL}{self.kernel}" if self.kernel else self.serving.weights
 
     @property
-    def work(self) -> Work:
-        """Its work; rows alike have the very same."""
-        serving = self.serving
-        return _work(self.arch, weights=serving.weights, kv=serving.kv, file_gib=self.file_gib)
-
-
-@cache
-def _work(arch: Arch, *, weights: str, kv: str, file_gib: float | None) -> Work:
-    """The work of a model in a format, its weights as large as the very file."""
-    work = work_of(arch, weights=weights, kv=kv)
-    if file_gib is None:
-        return work
-    share = min(max(from_gib(file_gib) / weights_bytes(arch, weights), _LEAST), _MOST)
-    return replace(
-        work, gemms=tuple(replace(gemm, size_bytes=gemm.size_bytes * share) for gemm in work.gemms)
-    )
+    def cases(self) -> tuple[Case, ...]:
+        """What ran, or may have: one for each layout where nobody tells it."""
+        sent, seen = self.traffic, self.seen_tok
+        if self.is_alone:
+            sent = replace(sent, prompt_tok=seen + sent.prompt_tok, cached_tok=seen)
+        case = serving_case(
+            self.arch,
+            replace(self.serving, batch=None),
+            layout=self.told_layout,
+            cards=(self.card,) * self.chips,
+            engine=self.engine,
+            traffic=sent,
+            prefill=self.prefill,
+            manner=self.manner,
+            samples=self.samples,
+            kernel=self.kernel,
+            file_gib=self.file_gib,
+            ran=self.ran and self.layout is not None,
+            is_alone=self.is_alone,
+            prompt_left_out=self.prompt_left_out,
+        )
+        if self.layout is not None and self.is_cut:
+            return (case,)
+        cuts = open_layouts(self.arch, self.engine, cards=self.chips, told=self.layout)
+        return tuple(replace(case, layout=cut) for cut in cuts)
 
 
 @cache
 def first_card(chip: str) -> Card:
     """A file of runs names few chips, many times."""
     return find_node(chip).cards[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSet:
+    """Rows whose figures are asked for together, as cases in the groups that the laws take."""
+
+    asks: tuple[RunAsk, ...]
+    run_of: np.ndarray  # of each row, its run: one run tells of itself in several rows
+    owner: np.ndarray  # of each case, its run
+    cases: tuple[Case, ...]
+    groups: tuple[CaseGroup | StreamGroup, ...]
+
+    def figures(self, tables: Mapping[str, Any] | None = None) -> np.ndarray:
+        """What each row measures, in its unit: of the layout that is told, or of that which serves most."""
+        found, best = figures(self.groups, tables=tables), np.arange(len(self.owner))
+        if len(best) > len(np.unique(self.owner)):
+            most = serves_most(found, self.cases)
+            order = np.lexsort((-best, most, self.owner))
+            best = order[np.flatnonzero(np.diff(self.owner[order], append=-1))]
+        at = best[self.run_of]
+        told = {name: figure_in(found, name) for name in {ask.figure for ask in self.asks}}
+        columns = [told[ask.figure] for ask in self.asks]
+        return np.array(
+            [np.nan if one is None else one[place] for one, place in zip(columns, at, strict=True)]
+        )
+
+
+def runs_of(asks: Sequence[RunAsk]) -> RunSet:
+    """Such rows, each run once."""
+    runs: dict[RunAsk, int] = {}
+    run_of = [
+        runs.setdefault(replace(ask, metric="", median=False, assumed=(), unsaid=()), len(runs))
+        for ask in asks
+    ]
+    each = [run.cases for run in runs]
+    cases = tuple(case for some in each for case in some)
+    return RunSet(
+        asks=tuple(asks),
+        run_of=np.array(run_of, dtype=int),
+        owner=np.repeat(np.arange(len(each)), [len(some) for some in each]),
+        cases=cases,
+        groups=prepared(cases),
+    )

@@ -54,6 +54,9 @@ def read_served(row: Row) -> RunAsk:
     chips = cards_of(row)
     prefill, layout = layouts_of(row, chips=chips, assumed=assumed)
     load = row.get("load") if row.get("mode") != "max" and sent.rate_per_s is None else None
+    alone = row["metric"] == "latency_ms" and sent.rate_per_s is None and sent.tpot_p99_s is None
+    if load is None and alone:  # of one request that nothing holds up
+        load = 1
     if prefill is not None and load is None and sent.rate_per_s is None:
         raise AskError(say("separate prefill and decode workers need a load: concurrency or request rate"))
     drafted, accepted = drafts_of(row, arch, engine=engine.id)
@@ -78,6 +81,7 @@ def read_served(row: Row) -> RunAsk:
             drafted_tok=drafted, accepted_tok=accepted,
         ),
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
+        ran=bool(row.get("value") or row.get("source") or row.get("measured")),
         metric=row["metric"], median=sent.median,
         manner=sent.manner, samples=sent.samples, unsaid=_unsaid(sent), assumed=tuple(assumed),
     )  # fmt: skip

@@ -18,14 +18,11 @@ from rigright.facts.anchors import FULL, RunCase
 from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
-from rigright.verbs.validate.ask import RunAsk
+from rigright.verbs.validate.ask import RunAsk, runs_of
 from rigright.verbs.validate.encoder_rows import is_encoding
 from rigright.verbs.validate.record import Answer, Basis, Prediction, caught, each_caught
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_cases import figures_of
 from rigright.verbs.validate.stream_asks import read_stream
-from rigright.verbs.validate.stream_cases import figures as stream_figures
-from rigright.verbs.validate.stream_cases import group_streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +57,7 @@ def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
 
 def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
     """The figure of every ask of every row."""
-    asks = [ask for one in read for ask in one.asks]
-    found = np.empty(len(asks))
-    alone = np.array([ask.is_alone for ask in asks], dtype=bool)
-    found[~alone] = figures_of([ask for ask in asks if not ask.is_alone])
-    found[alone] = stream_figures(group_streams([ask for ask in asks if ask.is_alone]))
+    found = runs_of([ask for one in read for ask in one.asks]).figures()
     ends = np.cumsum([len(one.asks) for one in read])[:-1]
     return [part.tolist() for part in np.split(found, ends)]
 
@@ -133,7 +126,7 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
     if sent.concurrency is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
         return value
     ttft_ms, tpot_ms = (
-        float(figures_of([one])[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
+        float(runs_of([one]).figures()[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
         for one in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
     )
     if ask.metric == "output_tok_s_total":

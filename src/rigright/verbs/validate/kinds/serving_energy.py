@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from rigright.base.errors import RigError
+from rigright.base.record import replace
 from rigright.base.tables import Row
-from rigright.terms.fitted import power_band
-from rigright.verbs.validate.ask import RunAsk
+from rigright.cost.power import Busy, draw_w
+from rigright.predict.columns import unlike
+from rigright.terms.fitted import power_band, power_terms
+from rigright.verbs.validate.ask import RunAsk, runs_of
 from rigright.verbs.validate.kinds import inference
 from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught, each_caught
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.served_cases import figures_of
 from rigright.verbs.validate.speed_rows import read_speed, speeds
 
 WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok_s_total"
@@ -35,7 +37,11 @@ def answers(rows: Sequence[Row]) -> list[Answer]:
 
 
 def _watts(asks: Sequence[RunAsk]) -> list[float]:
-    return list(map(float, figures_of(asks)))
+    named = ("compute_busy", "work_busy")
+    compute, work = (runs_of([replace(ask, metric=name) for ask in asks]).figures() for name in named)
+    chips, chip_of = unlike([ask.chip for ask in asks])
+    drawn = draw_w(power_terms(chips), Busy(compute=compute, work=work), at=chip_of)
+    return [float(one) for one in drawn.value]
 
 
 def _drawn(ask: RunAsk, watts: float, *, output: Answer) -> tuple[Prediction, ...]:

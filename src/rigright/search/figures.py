@@ -137,7 +137,7 @@ def headroom(scored: Scored) -> Numbers:
     room, points = scored.room, scored.points
     ranks = np.where(points.attention_dp, points.tp, 1)
     held = room.fixed_bytes + np.ceil(scored.served["running"] / ranks) * room.seq_bytes
-    return 1 - held / room.room_bytes
+    return np.maximum(1 - held / room.room_bytes, 0.0)  # a full cache preempts
 
 
 def later_params(question: Question, scored: Scored) -> Numbers:

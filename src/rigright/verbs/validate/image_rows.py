@@ -80,7 +80,7 @@ def read_image(row: Row) -> ImageAsk:
     gpu = row.get("gpu") or row.get("chip")
     if not gpu:
         raise AskError(say("the row has no chip: gpu is empty"))
-    place: Place = _processor(gpu) if gpu.upper().startswith("CPU") else find_chip(gpu)
+    place = _place(gpu)
     chip = place if isinstance(place, Chip) else None
     work, kind, assumed, wider = work_of_row(row)
     uncounted = row.get("n_gpus") is None and _SERVER.search(row.get("model") or "") is not None
@@ -158,8 +158,10 @@ def _of_text(name: str, seq_tok: float | None) -> tuple[ImageWork, ImageKind, Se
 
 
 @cache
-def _processor(name: str) -> CpuRate:
-    """A processor that benchmarks ran on, else any that we know the cores and memory of."""
+def _place(name: str) -> Place:
+    """A chip; a processor that benchmarks ran on, else any that we know the cores and memory of."""
+    if not name.upper().startswith("CPU"):
+        return find_chip(name)
     plain = re.sub(r"\d+th gen|\[.*|\(.*", "", name, flags=re.IGNORECASE)
     try:
         return find_cpu(plain)

@@ -27,7 +27,7 @@ from rigright.base.tables import DATA, number, read_rows, text
 from rigright.cost.memory_bands import SIZES, Parts
 from rigright.verbs.validate.door import SURE, enter
 from rigright.verbs.validate.kinds.memory import KIND
-from rigright.verbs.validate.memory_rows import predict_memory_row
+from rigright.verbs.validate.memory_rows import memory_figure
 from rigright.verbs.validate.notes import noted_cells
 
 TERMS = DATA / "corrections" / "memory_serving.toml"
@@ -134,7 +134,7 @@ def _whole(value: float | None) -> int | None:
 
 def _figure(cells: dict[str, Any]) -> Iterable[Figure]:
     try:
-        one = predict_memory_row(cells)
+        one, _ = memory_figure(cells)
     except RigError:
         return
     if one.value_bytes <= 0 or one.kind == "file":

@@ -15,7 +15,7 @@ from rigright.facts.corrections import corrections
 from rigright.predict.images import ImageCases
 from rigright.verbs.runs.columns import side
 from rigright.verbs.validate.image_rows import read_image, work_of_row
-from rigright.verbs.validate.kinds.vision import KIND, predict
+from rigright.verbs.validate.kinds.vision import KIND
 from rigright.verbs.validate.notes import noted
 
 PLAIN = dict.fromkeys(KIND.columns) | {
@@ -39,7 +39,7 @@ def row(**changed):
 
 
 def speed(**changed):
-    return predict(row(**changed))[0].predicted
+    return KIND.predict(row(**changed))[0].predicted
 
 
 @pytest.fixture(scope="module")
@@ -70,26 +70,26 @@ def test_a_row_with_the_counts_alone_is_near_one_with_our_own_description():
 
 
 def test_a_network_of_known_parameters_is_estimated_from_them_and_says_so():
-    found = predict(row(model="nobodys_net_9", params_m=25.0))[0]
+    found = KIND.predict(row(model="nobodys_net_9", params_m=25.0))[0]
     assert found.predicted == pytest.approx(speed(), rel=0.6)
     assert "nobodys_net_9" in str(found.why)
 
 
 def test_what_is_missing_is_told():
     with pytest.raises(AskError, match="gpu "):
-        predict(row(gpu=None))
+        KIND.predict(row(gpu=None))
     with pytest.raises(AskError):
-        predict(row(model=None))
+        KIND.predict(row(model=None))
     with pytest.raises(AskError, match="nobodys_net_9"):
-        predict(row(model="nobodys_net_9"))
+        KIND.predict(row(model="nobodys_net_9"))
     with pytest.raises(AskError):
-        predict(row(gpu="CPU abacus-9000"))
-    assert all(predict(row(gpu=chip.id))[0].predicted > 0 for chip in chips())
+        KIND.predict(row(gpu="CPU abacus-9000"))
+    assert all(KIND.predict(row(gpu=chip.id))[0].predicted > 0 for chip in chips())
 
 
 def test_cards_that_are_not_counted_are_those_of_a_server():
     one, many = (
-        predict(row(model=f"test_bert-large_{cards}", n_gpus=None))[0]
+        KIND.predict(row(model=f"test_bert-large_{cards}", n_gpus=None))[0]
         for cards in ("single_card", "multi_card")
     )
     assert many.predicted > 4 * one.predicted

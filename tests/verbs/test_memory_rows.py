@@ -10,7 +10,7 @@ from rigright.base.record import replace
 from rigright.facts.engines import engines
 from rigright.terms.memory import device_of
 from rigright.verbs.validate.kinds.memory import KIND
-from rigright.verbs.validate.memory_rows import predict_memory_row, read_memory
+from rigright.verbs.validate.memory_rows import memory_figure, read_memory
 from rigright.verbs.validate.notes import filled, noted_cells
 from sampled_tables import THOROUGH, part, whole_when_thorough
 
@@ -59,23 +59,23 @@ def test_a_note_names_card_size_prompt_and_share():
 def test_dynamic_files_have_a_band_of_their_own():
     named = {name: f"Llama-3.1-8B-{name}Q5_K_M" for name in ("", "UD-")}
     plain, dynamic = (
-        predict_memory_row(row(format="gguf:Q5_K_M", what="weights_file", model=model))
+        memory_figure(row(format="gguf:Q5_K_M", what="weights_file", model=model))[0]
         for model in named.values()
     )
     assert dynamic.value_bytes == plain.value_bytes
     assert dynamic.high_bytes >= 1.08 * dynamic.value_bytes > plain.high_bytes
     assert dynamic.low_bytes < 0.92 * dynamic.value_bytes < plain.low_bytes
-    whole = predict_memory_row(row(format="bf16", what="weights_file", model="Llama-3.1-8B-UD-bf16"))
+    whole = memory_figure(row(format="bf16", what="weights_file", model="Llama-3.1-8B-UD-bf16"))[0]
     assert whole.high_bytes < 1.01 * whole.value_bytes
 
 
 def test_what_is_not_known_is_said():
     with pytest.raises(RigError, match="favourite"):
-        predict_memory_row(row(what="favourite_colour"))
+        memory_figure(row(what="favourite_colour"))
     with pytest.raises(RigError, match="bf17"):
-        predict_memory_row(row(format="bf17"))
+        memory_figure(row(format="bf17"))
     with pytest.raises(RigError):
-        predict_memory_row(row(arch="no such model"))
+        memory_figure(row(arch="no such model"))
 
 
 FIGURES = (
@@ -86,7 +86,7 @@ FIGURES = (
 
 @pytest.mark.parametrize("what", FIGURES.split())
 def test_every_kind_of_figure_has_a_band(what):
-    found = predict_memory_row(row(what=what, note="A100 80GB; engine vllm 0.19", context=8192))
+    found = memory_figure(row(what=what, note="A100 80GB; engine vllm 0.19", context=8192))[0]
     assert 0 < found.low_bytes <= found.value_bytes <= found.high_bytes
 
 
@@ -143,7 +143,7 @@ STARTED = {
 
 
 def started(what, **cells):
-    found = predict_memory_row(row(**STARTED | {"what": what} | cells))
+    found = memory_figure(row(**STARTED | {"what": what} | cells))[0]
     return found.value_bytes / found.unit
 
 
@@ -218,8 +218,8 @@ def test_a_llama_bench_note_is_read():
     )
     assert told.card.chip.id.startswith("strix-halo")
     asked = {"arch": "meta-llama/Llama-2-7b-hf", "format": "gguf:Q4_0", "context": 4096, "note": note}
-    eager = predict_memory_row(row(**asked)).value_bytes
-    flash = predict_memory_row(row(**asked | {"note": note.replace("-fa 0", "-fa 1")})).value_bytes
+    eager = memory_figure(row(**asked))[0].value_bytes
+    flash = memory_figure(row(**asked | {"note": note.replace("-fa 0", "-fa 1")}))[0].value_bytes
     assert 0.1 * 2**30 < eager - flash < 0.5 * 2**30  # scores of 512 x 4096 tokens and 32 heads
 
 
@@ -230,8 +230,8 @@ def test_an_engine_that_ran_had_room_for_a_cache():
         "engine_version": "0.11.0",
         "total_memory_gib": 79.18,
     }
-    found = predict_memory_row(
+    found, ask = memory_figure(
         row(**STARTED | asked | {"what": "kv_cache_available_per_gpu", "gpu_memory_utilization": 0.9})
     )
     assert found.value_bytes / 2**30 == pytest.approx(3.33, abs=0.3)
-    assert any("0.95" in str(note) for note in found.assumed)
+    assert any("0.95" in str(note) for note in ask.assumed)

@@ -27,6 +27,7 @@ from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, Place
 from rigright.terms.samples import work_of_arch
 from rigright.verbs.serving.pictures import resized
+from rigright.verbs.validate.foreign import table
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
 UNPADDED = 0.5  # of the longest text, on average, where texts are packed without padding: MLPerf BERT
@@ -41,18 +42,6 @@ PX, MACS_A_PARAM = 224, 170.0  # classifiers at that side: a middle of those tha
 ACTS, ACTS_POWER = 5.0, 0.6  # elements written for multiply-adds, in millions for billions: the same
 KEPT = 6.0  # times an element is held in training, for the batch that fits where nobody says
 MOST_BATCH, LEAST_ROOM = 256, 0.2
-_LARGE, _BASE = "google-bert/bert-large-uncased", "google-bert/bert-base-uncased"
-BERTS = {  # words of a name -> what is as wide and deep, and the share of its layers
-    "distilbert": (_BASE, 0.5),
-    "distilroberta": (_BASE, 0.5),
-    "bert-large": (_LARGE, 1.0),
-    "roberta-large": (_LARGE, 1.0),
-    "bert-9": (_LARGE, 1.0),  # MLPerf's targets, 99 and 99.9 %
-    "albert-base": (_BASE, 1.0),
-    "bert-base": (_BASE, 1.0),
-    "roberta-base": (_BASE, 1.0),
-    "electra-base": (_BASE, 1.0),
-}
 GUESSED, UNSURE = (
     1.5,
     3.0,
@@ -80,7 +69,7 @@ def read_image(row: Row) -> ImageAsk:
     gpu = row.get("gpu") or row.get("chip")
     if not gpu:
         raise AskError(say("the row has no chip: gpu is empty"))
-    place: Place = _processor(gpu) if gpu.upper().startswith("CPU") else find_chip(gpu)
+    place = _place(gpu)
     chip = place if isinstance(place, Chip) else None
     work, kind, assumed, wider = work_of_row(row)
     uncounted = row.get("n_gpus") is None and _SERVER.search(row.get("model") or "") is not None
@@ -158,8 +147,10 @@ def _of_text(name: str, seq_tok: float | None) -> tuple[ImageWork, ImageKind, Se
 
 
 @cache
-def _processor(name: str) -> CpuRate:
-    """A processor that benchmarks ran on, else any that we know the cores and memory of."""
+def _place(name: str) -> Place:
+    """A chip; a processor that benchmarks ran on, else any that we know the cores and memory of."""
+    if not name.upper().startswith("CPU"):
+        return find_chip(name)
     plain = re.sub(r"\d+th gen|\[.*|\(.*", "", name, flags=re.IGNORECASE)
     try:
         return find_cpu(plain)
@@ -210,17 +201,15 @@ def _described(
     name: str, image_px: float | None, *, seq_tok: float | None, unpadded: bool
 ) -> tuple[ImageWork, ImageKind] | None:
     written = name.lower().replace(" ", "-")
-    text = next((told for word, told in BERTS.items() if word in written), None)
+    text = next((row for row in table()["text_network"] if row["word"] in written), None)
     if text is not None:
         # long sequences of pre-training are mostly padding, which trainers take out
         packed = unpadded or ("pretrain" in written and (seq_tok or 0) >= SEQ_TOK)
-        tok = round((seq_tok or SEQ_TOK) * (UNPADDED if packed else 1))
-        source, share = text
-        work = work_of_arch(zoo.arch(source), tok=tok)
+        arch = zoo.arch(text["is"])
+        work = work_of_arch(arch, tok=round((seq_tok or SEQ_TOK) * (UNPADDED if packed else 1)))
         parts = ("macs", "acts", "pairs", "params", "kernels")
-        return replace(work, **{part: getattr(work, part) * share for part in parts}), arch_kind(
-            zoo.arch(source)
-        )
+        shares = {part: getattr(work, part) * text["layers"] for part in parts}
+        return replace(work, **shares), arch_kind(arch)
     known = zoo.exact(name)
     if known is not None and zoo.arch(known).task == "vision":
         arch = zoo.arch(known) if image_px is None else resized(zoo.arch(known), int(image_px))

@@ -46,16 +46,17 @@ def _plain(text: str) -> str:
     return "-".join(_WORD.findall(text.lower()))
 
 
-def _word(column: str, cell: str) -> str | None:
-    """What a cell is read as (data/foreign.toml); None: it is not understood."""
+def _word(column: str, cell: str, *, beside: str = "") -> str | None:
+    """What a cell is read as beside another (data/foreign.toml); None: it is not understood."""
     text = cell.strip().lower()
-    return next((row["is"] for row in table()[column] if re.search(row["pattern"], text)), None)
+    rows = (row for row in table()[column] if re.search(row["pattern"], text))
+    return next((row["is"] for row in rows if re.search(row.get("beside", ""), beside)), None)
 
 
 def method_of(method: str, precision: str) -> str:
     """full, lora, qlora or dora; what is not understood counts as lora."""
-    found = _word("method", method) or "lora"
-    return "qlora" if found == "lora" and re.search(r"4.?bit|nf4|int4", precision.lower()) else found
+    beside = precision.lower()
+    return _word("method", method, beside=beside) or _word("method", "lora", beside=beside) or "lora"
 
 
 def sharding_of(sharding: str) -> str:
@@ -68,15 +69,7 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
     named = labelled(precision, precisions())
     if named is not None:
         return named.id
-    text = precision.lower()
-    if re.search(r"fp8|float8|mxfp|nvfp4", text):
-        return None if trainer.mixed == "bf16-sharded" else "fp8"
-    if re.search(r"[ft][fp]32|float32|^32", text):
-        return "fp32"
-    if not text and trainer.id.startswith("hf"):
-        return "fp32"  # what transformers loaded by default up to its fourth version
-    plain = trainer.id.startswith("hf") and not sharding.startswith("zero")
-    return "bf16" if plain and re.fullmatch(r"bf16|bfloat16|fp16|float16", text) else None
+    return _word("precision", precision, beside=f"{trainer.id} {trainer.mixed} {sharding}") or None
 
 
 def recompute_of(recompute: str) -> str | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
-from rigright.base.errors import AskError
+from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.words import say
 from rigright.cost.images.rates import SUBJECT
@@ -12,19 +13,33 @@ from rigright.cost.known import Ran
 from rigright.facts.anchors import FULL, RunCase
 from rigright.facts.chips import Chip
 from rigright.predict.images import ImageCases, samples_told
-from rigright.verbs.validate.image_rows import read_image
-from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
+from rigright.verbs.validate.image_rows import ImageAsk, read_image
+from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
 
 SPEED = "samples_per_s"
 
 
-def predict(row: Row) -> tuple[Prediction, ...]:
-    """Samples a second of all chips together."""
-    ask = read_image(row)
+def answers(rows: Sequence[Row]) -> list[Answer]:
+    """Samples a second of all chips together; all rows share a call of the law."""
+    read = [caught(read_image, row) for row in rows]
+    asks = [one for one in read if isinstance(one, ImageAsk)]
+    speeds = iter(each_caught(_speeds, asks))
+    return [
+        one if isinstance(one, RigError) else _answer(row, one, speed=next(speeds))
+        for row, one in zip(rows, read, strict=True)
+    ]
+
+
+def _speeds(asks: Sequence[ImageAsk]) -> list[float]:
+    return list(map(float, ImageCases.of([ask.case for ask in asks]).samples_per_s()))
+
+
+def _answer(row: Row, ask: ImageAsk, *, speed: float | RigError) -> Answer:
     case, model = ask.case, row.get("model") or ""
-    speed = float(ImageCases.of([case]).samples_per_s()[0])
+    if isinstance(speed, RigError):
+        return speed
     if not isfinite(speed):
-        raise AskError(say("no peak rate known for {chip} in this precision", chip=row.get("gpu") or ""))
+        return AskError(say("no peak rate known for {chip} in this precision", chip=row.get("gpu") or ""))
     told = (row.get(name) for name in ("mode", "precision", "layout", "compile", "framework"))
     ran = RunCase(
         weights=" ".join(filter(None, told)),
@@ -54,6 +69,6 @@ KIND = TableKind(
     name="vision",
     marks=("img_size", "batch_size"),
     metrics=lambda _raw: (SPEED,),
-    answers=each(predict),
+    answers=answers,
     measured=(SPEED,),
 )

@@ -86,17 +86,16 @@ def read_cells(
     """One row's cells -> values, and the columns that could not be read."""
     row: Row = dict.fromkeys(readers)
     faults: list[str] = []
-    for column, reader in readers.items():
-        cell = (raw.get(column) or "").strip()
-        try:
-            if cell:
-                row[column] = cell if reader is text else reader(cell)
-        except (ValueError, KeyError, OverflowError, RigError):
-            faults.append(column)
-        else:
-            if row[column] is None and column in required:
+    for column, cell in raw.items():
+        written = cell and cell.strip()
+        reader = readers.get(column) if written else None
+        if reader is not None:
+            try:
+                row[column] = written if reader is text else reader(written)
+            except (ValueError, KeyError, OverflowError, RigError):
                 faults.append(column)
-    return row, faults
+    faults += [column for column in required if row.get(column) is None and column not in faults]
+    return row, sorted(faults, key=list(readers).index) if len(faults) > 1 else faults
 
 
 def bad_cell(path: Path, line: int, *, column: str, cell: object) -> DataError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,16 +16,15 @@ from rigright.choice.case import Case
 from rigright.choice.drafts import head_bytes
 from rigright.cost.memory_serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.rates import SUBJECT
+from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, pictured
 from rigright.demand import Layout, Numbers, Serving, Traffic
+from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.facts.nodes import Card
-from rigright.predict import streams
-from rigright.predict.columns import at, columns_of, stacked, unlike
-from rigright.predict.passes import Reached, reached
-from rigright.predict.ranks import memories
+from rigright.predict.columns import at, blended, columns_of, stacked, unlike
+from rigright.predict.ranks import dealt_of, memories
 from rigright.predict.room import Asked, Room, room_of
 from rigright.predict.served import (
     DEFAULT_SEQS,
@@ -37,10 +36,12 @@ from rigright.predict.served import (
     server_rates,
     started_for,
 )
-from rigright.predict.streams import StreamGroup
 from rigright.predict.told import STREAMS
 from rigright.terms.memory import device_of, weigh
 from rigright.terms.speed import work_of
+
+if TYPE_CHECKING:
+    from rigright.predict.streams import StreamGroup
 
 CUT = ("tp", "pp", "ep", "dp")
 LOADED = ("concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s")  # None is a word of its own
@@ -49,6 +50,22 @@ ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 MOST_SHARE = 0.97  # of the memory that an engine is given at most
 Figures = dict[str, np.ndarray]  # by name, an entry a case
 Tables = Mapping[str, Any]  # of terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """What a machine reaches with a model."""
+
+    work: Work
+    rates: Rates  # one entry a kind of card
+    chips: tuple[Chip, ...]
+    shares: Numbers = None  # of a pass, that each card does which layers are dealt to; None: all do the same
+    takes_turns: bool = False  # all stages with one processor
+
+    @property
+    def whole(self) -> Rates:
+        """The same as one: each kind of card weighs by its part of a pass."""
+        return self.rates if self.shares is None else blended(self.rates, self.shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +106,7 @@ class CaseGroup:
             "itl_s": seen.itl_p50_s,
             "latency_s": seen.ttft_s + np.maximum(outputs - 1, 0) * seen.tpot_s,
             "user_tok_per_s": 1 / seen.tpot_s,
-            "prefill_tok_per_s": np.divide(
-                prompts, prompt_s, out=np.full(np.shape(prompts), np.nan), where=prompt_s > 0
-            ),
+            "prefill_tok_per_s": np.where(prompt_s > 0, prompts, np.nan) / prompt_s,
             "output_tok_per_s": per_s * outputs,
             "requests_per_s": per_s,
             "total_tok_per_s": per_s * (prompts + outputs),
@@ -112,16 +127,36 @@ def group_of(case: Case) -> CaseGroup:
     return _group([case], (0,))
 
 
+def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
+    """What the cards of a case reach; unlike ones that layers are dealt to with prompts cut so."""
+    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
+    if case.serving.offload is not None and case.host is not None:
+        from rigright.predict.beside import beside_cards
+
+        work, rates = beside_cards(case)
+        return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
+    weights = case.serving.weights
+    work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
+    if dealt is None:
+        return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
+    rates = server_rates(dealt.chips, case.engine, weights=weights)
+    even = dealt.evened(rates, work=work, chunk_tok=chunk_tok)
+    return Reached(work=work, rates=even, chips=dealt.chips, shares=dealt.shares)
+
+
 def prepared(cases: Sequence[Case]) -> tuple[CaseGroup | StreamGroup, ...]:
     """Cases by what they share, ready to be asked under one set of terms after another."""
-    found: dict[tuple[bool, object], list[int]] = {}
+    found: dict[object, list[int]] = {}
     for place, case in enumerate(cases):
-        key = streams.shared(case) if case.is_alone else _shared(case) if is_plain(case) else place
-        found.setdefault((case.is_alone, key), []).append(place)
-    return tuple(
-        (streams.streams if alone else _group)([cases[place] for place in places], places)
-        for (alone, _), places in found.items()
-    )
+        key = True if case.is_alone else _shared(case) if is_plain(case) else (place,)
+        found.setdefault(key, []).append(place)
+    alone = found.pop(True, [])
+    groups = tuple(_group([cases[place] for place in places], places) for places in found.values())
+    if not alone:
+        return groups
+    from rigright.predict.streams import streams_of
+
+    return (*groups, *streams_of({place: cases[place] for place in alone}))
 
 
 def predict(cases: Sequence[Case]) -> Figures:
@@ -142,7 +177,11 @@ def figures(groups: Sequence[CaseGroup | StreamGroup], *, tables: Tables | None 
     for group in groups:
         for name, value in group.figures(tables).items():
             column = found.setdefault(name, np.full(count, np.nan))
-            column[list(group.places)] = value
+            if len(group.places) < np.size(value):  # of unlike cards, the slowest
+                slowest = np.min if "per_s" in name or name == "running" else np.max
+                column[list(group.places)] = slowest(value)
+            else:
+                column[list(group.places)] = value
     return found
 
 

@@ -1,4 +1,4 @@
-"""Passes of a case: what its machine reaches, and how long a pass of given content takes."""
+"""Passes of a case that is played: how long a pass of given content takes, and what is around it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,9 @@ from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, overlap_of, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
-from rigright.facts.chips import Chip
-from rigright.predict.columns import blended
-from rigright.predict.ranks import dealt_of
-from rigright.predict.served import server_rates
-from rigright.terms.speed import work_of
+from rigright.predict.cases import reached
 
 Law = Callable[[Pass], np.ndarray]  # arrays of passes -> seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """What a machine reaches with a model."""
-
-    work: Work
-    rates: Rates  # one entry a kind of card
-    chips: tuple[Chip, ...]
-    shares: Numbers = None  # of a pass, that each card does which layers are dealt to; None: all do the same
-    takes_turns: bool = False  # all stages with one processor
-
-    @property
-    def whole(self) -> Rates:
-        """The same as one: each kind of card weighs by its part of a pass."""
-        return self.rates if self.shares is None else blended(self.rates, self.shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +26,6 @@ class PassLaw:
     overlap: float  # of the stages of a pipeline
     rounds: int  # micro-batches under way at once
     request_s: float  # a request is on its way, and its answer
-
-
-def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
-    """What the cards of a case reach; unlike ones that layers are dealt to with prompts cut so."""
-    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
-    if case.serving.offload is not None and case.host is not None:
-        from rigright.predict.beside import beside_cards
-
-        work, rates = beside_cards(case)
-        return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
-    weights = case.serving.weights
-    work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
-    if dealt is None:
-        return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
-    rates = server_rates(dealt.chips, case.engine, weights=weights)
-    even = dealt.evened(rates, work=work, chunk_tok=chunk_tok)
-    return Reached(work=work, rates=even, chips=dealt.chips, shares=dealt.shares)
 
 
 def pass_law(case: Case, *, budget_tok: int) -> PassLaw:

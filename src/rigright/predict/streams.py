@@ -100,14 +100,22 @@ class StreamGroup:
         }
 
 
-def shared(case: Case) -> tuple[object, ...]:
-    """What streams of one call of the law have in common."""
+def streams_of(cases: Mapping[int, Case]) -> tuple[StreamGroup, ...]:
+    """Cases, by their places, in groups of one call of the law."""
+    found: dict[object, list[int]] = {}
+    for place, case in cases.items():
+        found.setdefault(_shared(case), []).append(place)
+    return tuple(_group([cases[place] for place in places], places) for places in found.values())
+
+
+def _shared(case: Case) -> tuple[object, ...]:
+    """What streams of one call have in common."""
     engine = case.engine
     kind = (engine.id, engine.version, engine.backend, engine.options)
     return (*kind, case.form, id(work_in(case)), case.layout.attention_dp)
 
 
-def streams(cases: Sequence[Case], places: Sequence[int]) -> StreamGroup:
+def _group(cases: Sequence[Case], places: Sequence[int]) -> StreamGroup:
     """Such cases as arrays."""
     first, sent = cases[0], [case.traffic for case in cases]
     chips, chip_of = unlike([case.cards[0].chip for case in cases])

@@ -118,7 +118,7 @@ class RunSet:
     def figures(self, tables: Mapping[str, Any] | None = None) -> np.ndarray:
         """What each row measures, in its unit: of the layout that is told, or of that which serves most."""
         found, best = figures(self.groups, tables=tables), np.arange(len(self.owner))
-        if len(best) > len(np.unique(self.owner)):
+        if len(best) > len(set(self.owner.tolist())):
             most = serves_most(found, self.cases)
             order = np.lexsort((-best, most, self.owner))
             best = order[np.flatnonzero(np.diff(self.owner[order], append=-1))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from rigright.base.errors import AskError, RigError, unknown
 from rigright.base.tables import Row
 from rigright.base.words import say
@@ -51,6 +53,7 @@ def _refuse_chips(row: Row) -> None:
         )
 
 
+@cache
 def _node(name: str) -> Node | None:
     try:
         node = find_node(name) if name else None

@@ -14,7 +14,7 @@ from rigright.base.words import Sentence, say, with_semicolons
 from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
-from rigright.facts.anchors import FULL, RunCase
+from rigright.facts.anchors import FULL, RunCase, anchors
 from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
 from rigright.terms.known import known_of_one
 from rigright.terms.memory import weights_bytes
@@ -48,8 +48,9 @@ def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
     """What each row measures, the figures of all worked out together; what is an answer stays one."""
     asked = [one for one in read if isinstance(one, SpeedRow)]
     figures = each_caught(_figures, asked)
+    known: dict[object, Known] = {}  # rows alike in what was measured of them share their bands
     told = iter(
-        values if isinstance(values, RigError) else caught(_told, one, values)
+        values if isinstance(values, RigError) else caught(_told, one, values, seen=known)
         for one, values in zip(asked, figures, strict=True)
     )
     return [next(told) if isinstance(one, SpeedRow) else one for one in read]
@@ -62,7 +63,7 @@ def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
     return [part.tolist() for part in np.split(found, ends)]
 
 
-def _told(asked: SpeedRow, values: Sequence[float]) -> tuple[Prediction, ...]:
+def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]) -> tuple[Prediction, ...]:
     """What a row measures, from the figures of its asks."""
     row, ask, value = asked.row, asked.asks[0], values[0]
     sent, metric = ask.traffic, ask.metric
@@ -77,9 +78,9 @@ def _told(asked: SpeedRow, values: Sequence[float]) -> tuple[Prediction, ...]:
         apart=bool(row.get("disagg")) and not ask.is_alone,
     )
     subject = subject_of(ask.engine, ask.chip, alone=ask.is_alone)
-    known = known_of_one(
-        subject, ask.chip, what=ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
-    )
+    what = ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
+    alike = (subject, ask.chip.id, ask.engine, what.model, what.source, case if anchors() else None)
+    known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
     said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
     if known.shift and not ask.is_alone:
         said = at(said, _together(ask, said.value, known=known))

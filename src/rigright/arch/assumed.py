@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.record import Arch
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 

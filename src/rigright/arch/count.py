@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rigright.arch.record import Arch, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix
@@ -21,7 +21,8 @@ def weights(towers: tuple[Tower, ...]) -> Iterator[tuple[Weight, int]]:
                 yield weight, times
 
 
-def alike(tower: Tower) -> Counter[Layer]:
+@kept
+def alike(tower: Tower) -> Mapping[Layer, int]:
     """Layers with how often they stand there. Most are one record many times, which is cheaply seen."""
     unlike = {id(layer): layer for layer in tower.layers}
     found: Counter[Layer] = Counter()
@@ -38,7 +39,13 @@ def elems(weight: Weight) -> int:
 @kept
 def params(arch: Arch) -> int:
     """Every parameter once; tied tensors once, MTP and buffers not at all."""
-    return sum(elems(weight) * weight.copies * times for weight, times in weights(arch.towers))
+    return sum(map(tower_params, arch.towers))
+
+
+@kept
+def tower_params(tower: Tower) -> int:
+    """The same of one tower."""
+    return sum(elems(weight) * weight.copies * times for weight, times in weights((tower,)))
 
 
 @kept

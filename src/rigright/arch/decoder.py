@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 
 from rigright.arch import blocks
@@ -11,7 +10,7 @@ from rigright.arch.blocks import Block
 from rigright.arch.config import Config
 from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
 from rigright.base.errors import DataError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 
 # one quantity, and every key that configs name it by

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import conv as flows
 from rigright.arch.conv import Flow, add, fork, gelu, keep, norm, place, sites, write
 from rigright.arch.record import Ffn, Layer, Mix, Mixer, Weight
 from rigright.arch.stack import linear
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix
@@ -11,7 +10,7 @@ from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes, Style, attend, feed, layer, read_sizes, text_arch
 from rigright.arch.plan import repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 # one quantity, and every key that configs name it by
 EXPERTS = (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Style, read_sizes
 from rigright.arch.experts import Mixture, read_mixture
 from rigright.arch.record import Arch, Cut, Mix, Mixer
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

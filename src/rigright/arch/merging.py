@@ -6,13 +6,12 @@ says otherwise.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
 from rigright.arch.record import Tower, Weight
 from rigright.arch.stack import Stack, conv, eye_tower, layer, linear, table
 from rigright.arch.vision import sides
+from rigright.base.record import replace
 
 SIDE = 1024
 

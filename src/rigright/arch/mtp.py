@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import blocks
 from rigright.arch.blocks import matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
+from rigright.base.record import replace
 
 COUNT = ("num_nextn_predict_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_hidden_layers")
 

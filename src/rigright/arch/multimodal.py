@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.config import Config
 from rigright.arch.defaults import full, known, part
 from rigright.arch.pick import read_family
 from rigright.arch.record import Arch, Tower
+from rigright.base.record import replace
 
 # kinds of language parts that differ from a family on its own only in their defaults
 _LIKE = {

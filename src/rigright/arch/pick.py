@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from rigright.arch import families
@@ -12,6 +11,7 @@ from rigright.arch.defaults import full, kind_of_class
 from rigright.arch.families import GENERIC
 from rigright.arch.record import Arch
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 NESTED = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")

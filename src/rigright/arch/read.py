@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from rigright.arch.check import check
@@ -13,6 +12,7 @@ from rigright.arch.pick import NESTED, read_family
 from rigright.arch.record import Arch
 from rigright.arch.stored import stored_format
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.words import say
 
 MAX_KEYS = 100_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from rigright.arch import decoder
@@ -15,6 +14,7 @@ from rigright.arch.experts import Mixture, read_mixture
 from rigright.arch.latent import read_latent_moe
 from rigright.arch.mtp import with_mtp
 from rigright.arch.record import Arch, Weight
+from rigright.base.record import replace
 
 Row = Mapping[str, Any]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import Sizes
 from rigright.arch.record import Cut, Mixer, Weight
+from rigright.base.record import replace
 
 
 def shared_attention(config: Config, hidden: int, *, mixer: Mixer, values: bool) -> Block:

@@ -7,14 +7,13 @@ or the eye of a language model.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
 from rigright.arch.record import Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 from rigright.base.errors import DataError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import say
 
 MAX_SIDE = 100_000  # pixels or latent places; no image is larger

@@ -8,7 +8,7 @@ from functools import cache
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
-from rigright.facts.formats import GgufMix, Rule
+from rigright.facts.formats import BITS, GgufMix, Rule
 
 SEVENTY_B_LAYERS = 80
 
@@ -124,6 +124,18 @@ def tensor_type(weight: Weight, mix: GgufMix, *, where: Place) -> str:
         return chosen
     second = _FALLBACKS.get(chosen, _FALLBACK)
     return second if width % _SMALL_BLOCK == 0 else "F16"
+
+
+def least_bits(arch: Arch, mix: GgufMix) -> float:
+    """Bits of an element in the smallest type that a file of the mix gives any tensor."""
+    return _least_bits(mix, _KEPT.get(arch.published or "", mix.base))
+
+
+@kept
+def _least_bits(mix: GgufMix, kept_type: str) -> float:
+    given = {mix.base, kept_type, *(rule.type for rule in mix.rules)}
+    kinds = [mix.types[name] for name in given | {_FALLBACKS.get(name, _FALLBACK) for name in given}]
+    return min(kind.block_bytes * BITS / kind.block_elems for kind in kinds)
 
 
 @cache

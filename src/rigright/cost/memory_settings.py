@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import KIB, MIB
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.anchors import Anchor

@@ -11,11 +11,10 @@ from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
-from rigright.cost.gguf_mix import Place, alike, place, place_of, tensor_type
+from rigright.cost.gguf_mix import Place, alike, least_bits, place, place_of, tensor_type
 from rigright.demand import Offload
-from rigright.facts.formats import Format, GgufMix
+from rigright.facts.formats import BITS, Format, GgufMix
 
-BITS = 8
 SCALE_BYTES = 4  # of one block that shares an fp32 scale
 ENTRY_PARTS = frozenset({"embed", "position", "patch"})
 FILED_TOGETHER = frozenset({"encoder", "decoder"})  # towers a GGUF file holds beside the trunk
@@ -86,6 +85,13 @@ def stored(arch: Arch, form: Form) -> WeightBytes:
             + [law.outer(tower, tower.outer) for tower in others]
         ),
     )
+
+
+def least_bytes(arch: Arch, form: Form) -> float:
+    """Bytes that the model surely takes: every parameter in the fewest bits that the format has for any."""
+    if isinstance(form, GgufMix):
+        return count.tower_params(arch.trunk) * least_bits(arch, form) / BITS
+    return count.params(arch) * min(form.bits, form.rest_bits, form.head_bits or form.bits) / BITS
 
 
 def tensors(arch: Arch, form: Form) -> Iterator[tuple[Weight, Layer | None, float, int]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from functools import lru_cache
 
 from rigright.base.errors import AskError
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import find_instance

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import TERA
 from rigright.cost.estimate import Estimate, added, scaled
 from rigright.facts.chips import Chip

@@ -13,7 +13,7 @@ from rigright.cost.memory_anchors import SERVING
 from rigright.cost.memory_bands import Parts, parts_of, summed_band
 from rigright.cost.memory_serving import ServingMemory
 from rigright.cost.memory_settings import Device, Start
-from rigright.cost.weights import WeightBytes, stored
+from rigright.cost.weights import WeightBytes, least_bytes, stored
 from rigright.demand import Numbers, Serving
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
@@ -40,6 +40,11 @@ def weigh(arch: Arch, weights: str) -> WeightBytes:
 def weights_bytes(arch: Arch, weights: str) -> int:
     """Bytes of all weights, as an engine loads them."""
     return round(weigh(arch, weights).total_bytes)
+
+
+def is_over(arch: Arch, weights: str, *, room: float) -> bool:
+    """Whether the weights alone take more: of most that do their number tells it."""
+    return least_bytes(arch, find_format(weights)) > room or weights_bytes(arch, weights) > room
 
 
 def file_bytes(arch: Arch, weights: str) -> int:

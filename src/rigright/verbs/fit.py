@@ -28,7 +28,7 @@ from rigright.predict.limits import context_limit
 from rigright.predict.ranks import worst
 from rigright.predict.speed import speed
 from rigright.search.single import single
-from rigright.terms.memory import weights_bytes
+from rigright.terms.memory import is_over
 from rigright.verbs.fitted import Fitted, Fitting
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.samples import sample_speed
@@ -195,7 +195,7 @@ def _fitting(arch: Arch, node: Node, *, wish: FitWish) -> Iterator[Case]:
     forms = formats_in(arch, work, engine=engine, chips=chips, more=wish.every_format)
     held: set[str] = set()
     for context, form in product(contexts(said, work)[:2], tuple(forms)):
-        if form in held or weights_bytes(arch, form) > room:
+        if form in held or is_over(arch, form, room=room):
             continue
         case = fixed(arch, node, wish=ALONE, work=replace(work, context_tok=context, weights=(form,)))
         if float(worst(case).spare_bytes) >= 0:
@@ -226,7 +226,7 @@ def _squeezed(arch: Arch, node: Node, *, work: PlanWish, site: Site) -> Iterator
     """The first way that fits of all there are: formats that lose more, smaller caches, other engines."""
     room = sum(card.room_bytes for card in node.cards) * node.n_nodes
     for way in ways_on(arch, work, site=site, more=True):
-        if weights_bytes(arch, way.weights) > room:
+        if is_over(arch, way.weights, room=room):
             continue
         told = replace(work, engines=(way.engine.id,), weights=(way.weights,), kv=(way.kv,))
         case = fixed(arch, node, wish=ALONE, work=told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
@@ -11,7 +10,7 @@ from rigright.arch.defaults import full
 from rigright.arch.heads import dense_label, labels, task, vocab_head
 from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 _LAST_WORD = frozenset({"ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel", "GenerationDecoder"})
 

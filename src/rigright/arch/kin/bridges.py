@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ from rigright.arch.pick import read_family
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Tower, Weight
 from rigright.arch.stack import Stack, at, conv, eye_tower, layer, linear, table, vector
 from rigright.arch.vision import patches, vit_tower
+from rigright.base.record import replace
 
 _LARGE = {
     "hidden_size": 1024,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
 from rigright.arch.defaults import full, part
@@ -14,6 +12,7 @@ from rigright.arch.record import Arch, Mix, Tower, Weight
 from rigright.arch.stack import Stack, layer, linear, table, vector
 from rigright.arch.vision import KINDS, vit_tower
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.words import say
 
 _WHOLE = ("clip", "siglip", "siglip2", "chinese_clip", "metaclip_2", "owlvit", "owlv2", "aimv2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rigright.arch.config import Config
 from rigright.arch.conv import (
@@ -34,6 +33,7 @@ from rigright.arch.heads import labels, task
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import vector
 from rigright.arch.vision import sides
+from rigright.base.record import replace
 
 _NARROW = 4  # how much narrower the middle of a bottleneck is
 

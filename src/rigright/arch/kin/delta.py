@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import count
 
@@ -23,6 +23,7 @@ from rigright.arch.plan import listed, repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Layer, Weight
 from rigright.arch.ssm import conv1d
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.words import say
 
 LINEAR = "linear_attention"

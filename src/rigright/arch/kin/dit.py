@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 from rigright.arch.blocks import matrix, norm
@@ -22,6 +21,7 @@ from rigright.arch.dit import (
 )
 from rigright.arch.record import Arch, Cut, Layer, Mix, Weight
 from rigright.arch.stack import Stack, at, attention, conv, layer, linear, mixer, table, vector
+from rigright.base.record import replace
 
 CANVAS = Canvas(text_tok=333)  # 77 words seen by CLIP, 256 by T5
 

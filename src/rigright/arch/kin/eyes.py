@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
 from rigright.arch.conv import depths
@@ -14,6 +12,7 @@ from rigright.arch.pick import read_family
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import Stack, at, conv, eye_tower, linear, table, vector
 from rigright.arch.vision import patches, sides
+from rigright.base.record import replace
 from rigright.base.words import say
 
 

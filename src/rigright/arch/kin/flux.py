@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
@@ -11,7 +10,7 @@ from rigright.arch.defaults import full
 from rigright.arch.dit import TIME, Canvas, beside, embedder, painter, steered
 from rigright.arch.record import Arch, Layer, Weight
 from rigright.arch.stack import Stack, at, conv, layer, linear, table, vector
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

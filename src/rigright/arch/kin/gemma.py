@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
@@ -17,6 +15,7 @@ from rigright.arch.record import Arch, Cut, Ffn, Layer, Tower, Weight
 from rigright.arch.sharing import borrow, per_layer_tables, shared_attention
 from rigright.arch.stack import Stack, conv, eye_tower, linear, table, vector
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.tables import DATA, read_rows, text, whole
 from rigright.base.words import say
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import latent
 from rigright.arch.config import Config
 from rigright.arch.decoder import (
@@ -20,6 +18,7 @@ from rigright.arch.decoder import (
 from rigright.arch.experts import EXPERTS, SHARED_WIDTH, Mixture, read_mixture
 from rigright.arch.mtp import with_mtp
 from rigright.arch.record import Arch
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 _QKV_BIASES = (

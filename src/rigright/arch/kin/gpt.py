@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from rigright.arch import blocks
 from rigright.arch.blocks import matrix, norm
@@ -28,6 +27,7 @@ from rigright.arch.decoder import (
 from rigright.arch.experts import Mixture, extras, read_mixture
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Weight
 from rigright.arch.ssm import vector
+from rigright.base.record import replace
 
 
 def read_plamo(config: Config, name: str) -> Arch:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
@@ -12,6 +10,7 @@ from rigright.arch.experts import Mixture, extras, moe, read_mixture, routing
 from rigright.arch.plan import repeat
 from rigright.arch.record import Arch, Cut, Layer, Weight
 from rigright.arch.ssm import vector
+from rigright.base.record import replace
 
 SLIDING = "hybrid_sliding"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.blocks import Block, matrix, norm
 from rigright.arch.config import Config
 from rigright.arch.decoder import SLIDING, Style, attend, feed, layer, layer_types, read_sizes, text_arch
@@ -16,6 +14,7 @@ from rigright.arch.mtp import with_mtp
 from rigright.arch.plan import listed, repeat
 from rigright.arch.record import Arch, Cut, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector
+from rigright.base.record import replace
 
 
 def read_axk1(config: Config, name: str) -> Arch:

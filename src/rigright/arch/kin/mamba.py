@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
@@ -26,6 +25,7 @@ from rigright.arch.plan import listed, repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Tower, Weight
 from rigright.arch.ssm import Mamba, mamba, mamba2
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.words import say
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from rigright.arch import blocks
 from rigright.arch.assumed import near_published
@@ -30,6 +29,7 @@ from rigright.arch.mtp import with_mtp
 from rigright.arch.plan import listed, repeat
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector
+from rigright.base.record import replace
 
 
 def read_grok(config: Config, name: str) -> Arch:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import blocks
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
@@ -13,6 +11,7 @@ from rigright.arch.heads import labels, task, vocab_head
 from rigright.arch.kin.bert import embedder
 from rigright.arch.record import Arch, Cut, Layer, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
+from rigright.base.record import replace
 
 _POOLS = frozenset({"ForSequenceClassification", "ForMultipleChoice"})
 

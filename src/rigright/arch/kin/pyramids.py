@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
 from rigright.arch.conv import depths
@@ -12,6 +10,7 @@ from rigright.arch.heads import labels, task
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
 from rigright.arch.vision import patches, sides
+from rigright.base.record import replace
 
 _POSITION_WIDTH = 512  # inner width of the second form's network for relative positions
 

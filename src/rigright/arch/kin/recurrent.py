@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from rigright.arch import blocks
 from rigright.arch.blocks import Block, matrix, norm
@@ -23,6 +22,7 @@ from rigright.arch.families import kind_of
 from rigright.arch.plan import repeat, sparse_layers
 from rigright.arch.record import Arch, Cut, Layer, Weight
 from rigright.arch.ssm import rg_lru, short_conv, vector
+from rigright.base.record import replace
 
 
 def read_lfm2(config: Config, name: str) -> Arch:

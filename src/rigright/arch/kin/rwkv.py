@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import blocks
 from rigright.arch.assumed import near_published, warned
 from rigright.arch.blocks import Block, matrix, norm
@@ -13,6 +11,7 @@ from rigright.arch.families import kind_of
 from rigright.arch.kin.mamba import bare_sizes
 from rigright.arch.record import Arch, Cut, Ffn, Layer, Mix, Mixer, Weight
 from rigright.arch.ssm import vector
+from rigright.base.record import replace
 from rigright.base.words import say
 
 

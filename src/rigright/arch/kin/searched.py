@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import blocks
 from rigright.arch.blocks import Block
 from rigright.arch.config import Config
@@ -11,6 +9,7 @@ from rigright.arch.decoder import LAYERS, Sizes, Style, attend, feed, layer, rea
 from rigright.arch.plan import repeat
 from rigright.arch.record import Arch, Cut, Layer
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.words import say
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rigright.arch.blocks import embedding, norm
 from rigright.arch.config import Config
@@ -12,6 +12,7 @@ from rigright.arch.families import kind_of
 from rigright.arch.heads import dense_label, labels, vocab_head
 from rigright.arch.record import Arch, Layer, Mix, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 _T5_KINDS = ("t5", "mt5", "umt5", "longt5")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rigright.arch import merging
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
@@ -14,6 +12,7 @@ from rigright.arch.kin.seq2seq import audio_encoder
 from rigright.arch.multimodal import join, language
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.stack import Stack, conv, layer, linear, table, vector
+from rigright.base.record import replace
 from rigright.base.words import say
 
 _WAV2VEC2_KINDS = ("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache, lru_cache
 
 from rigright.arch.record import Arch
@@ -23,7 +22,7 @@ from rigright.arch.sources.spelling import (
 from rigright.arch.sources.tags import USUAL, Tag, read_tag
 from rigright.base.errors import AskError, RigError
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA, KIB, MEGA
 from rigright.base.words import Sentence, say
 

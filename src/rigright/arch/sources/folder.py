@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from rigright.arch import count
@@ -19,6 +18,7 @@ from rigright.arch.sources.safetensors import read_header
 from rigright.arch.sources.tally import compare
 from rigright.arch.sources.weight_files import count_files, is_whole, listed, read_weights
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 Opener = Callable[[str], Opened]

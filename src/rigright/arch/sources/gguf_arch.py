@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from rigright.arch.sources.gguf_layers import from_tensors, is_balance, is_buffe
 from rigright.arch.sources.gguf_split import Whole, read_whole
 from rigright.arch.sources.opened import Files, Opened, Tensor
 from rigright.base.errors import DataError, RigError
+from rigright.base.record import replace
 from rigright.base.tables import DATA, read_rows, text, whole
 from rigright.base.words import Sentence, say
 

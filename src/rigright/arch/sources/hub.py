@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -23,6 +22,7 @@ from rigright.arch.sources.tally import compare, tally
 from rigright.arch.sources.weight_files import read_weights
 from rigright.base.errors import MissingError, RigError
 from rigright.base.http import fetched
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 WAIT_S = 10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from rigright.arch.sources.files import read_json
 from rigright.arch.sources.opened import Files, Opened
 from rigright.arch.sources.weight_files import read_weights
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 INDEX = "model_index.json"

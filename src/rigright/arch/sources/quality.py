@@ -87,8 +87,9 @@ def series_of(name: str) -> str:
 def _voted() -> dict[str, tuple[tuple[float, float], ...]]:
     """By series: parameters in billions and score of its models that have one."""
     found: dict[str, tuple[tuple[float, float], ...]] = {}
+    there = frozenset(zoo.every_name())
     for one in scores():
-        if one.benchmark == ARENA and one.model in zoo.every_name():
+        if one.benchmark == ARENA and one.model in there:
             arch = zoo.arch(one.model)
             params = (count.params(arch) * count.active_params(arch)) ** 0.5 / GIGA
             series = series_of(one.model)

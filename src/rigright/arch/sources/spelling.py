@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
 from rigright.base.patterns import pattern
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
 
 MAX_NAME = 300

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from rigright.arch.sources.opened import Files, Tensor
 from rigright.arch.sources.safetensors import read_header
 from rigright.arch.sources.tally import tally
 from rigright.base.errors import DataError
+from rigright.base.record import replace
 from rigright.base.words import say
 
 INDEX_ENDING = ".safetensors.index.json"

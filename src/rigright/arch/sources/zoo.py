@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +19,7 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, RigError
 from rigright.base.files import read_bounded
 from rigright.base.plugins import ADDED, FACTS, adds, file_of, leave_out, plugins
+from rigright.base.record import replace
 from rigright.base.tables import DATA
 from rigright.base.units import MIB
 from rigright.base.words import say

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, step
 from rigright.cost.speed.work import Gemm, Work

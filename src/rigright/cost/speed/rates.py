@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.links import Wire
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.reach import ElementForm, reached, stream_terms

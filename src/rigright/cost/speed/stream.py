@@ -6,11 +6,12 @@ visits them one after another; only prompts of several chunks keep more than one
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from rigright.base.record import replace
 from rigright.cost.speed.rates import Rates, SpeedTerms, rates_of
 from rigright.cost.speed.step import Pass, pipeline_gain, step
 from rigright.cost.speed.work import Work

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix, part
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.cost.memory_kv import cross_tok, lanes, transcribes
 from rigright.cost.weights import BITS, Form, WeightBytes, stored, tensors
 from rigright.demand import Numbers

@@ -125,7 +125,7 @@ def test_an_nvme_disk_of_several_paths_finds_its_controller(tmp_path):
 )
 def test_what_an_nvme_disk_warns_of(tmp_path, told, warnings):
     world = planted(tmp_path, {"commands": {"nvme smart-log -o json /dev/nvme0n1": json.dumps(told)}})
-    assert health_of(world, Disk(name="nvme0n1", kind="nvme")).warnings == warnings
+    assert health_of(world, Disk(name="nvme0n1", kind="nvme"))["warnings"] == warnings
 
 
 def test_smartctl_serves_where_nvme_is_not_there(tmp_path):
@@ -138,8 +138,8 @@ def test_smartctl_serves_where_nvme_is_not_there(tmp_path):
     said = {"code": 8, "out": json.dumps(told)}
     world = planted(tmp_path, {"commands": {"smartctl -j -a -n standby /dev/nvme0n1": said}})
     health = health_of(world, Disk(name="nvme0n1", kind="nvme"))
-    assert (health.worn_share, health.spare_share, health.media_errors) == (0.91, 0.07, 3)
-    assert (health.temperature_c, health.warnings) == (70.0, ("overall health: failed",))
+    assert (health["worn_share"], health["spare_share"], health["media_errors"]) == (0.91, 0.07, 3)
+    assert (health["temperature_c"], health["warnings"]) == (70.0, ("overall health: failed",))
 
 
 def test_sectors_that_a_sata_disk_gave_up(tmp_path):
@@ -151,7 +151,10 @@ def test_sectors_that_a_sata_disk_gave_up(tmp_path):
     ]
     told = {"smart_status": {"passed": True}, "ata_smart_attributes": {"table": table}}
     world = planted(tmp_path, {"commands": {"smartctl -j -a -n standby /dev/sda": json.dumps(told)}})
-    assert health_of(world, Disk(name="sda")).warnings == ("reallocated sectors: 24", "unreadable sectors: 2")
+    assert health_of(world, Disk(name="sda"))["warnings"] == (
+        "reallocated sectors: 24",
+        "unreadable sectors: 2",
+    )
 
 
 @given(

@@ -38,6 +38,15 @@ def bounded_json(raw: str | bytes, *, pairs: _Pairs | None = None, unknown: str 
     return _shallow(found)
 
 
+def json_object(raw: str | bytes) -> dict[str, Any]:
+    """The object that it is; empty where it is none, or is refused."""
+    try:
+        found = bounded_json(raw)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def bounded_json_at(text: str, start: int) -> tuple[Any, int]:
     """The value that begins in a place, and where it ends; a ValueError where none does."""
     _few(text, start)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright.base.bounded import json_object
 from rigright.base.units import MIB
 from rigright.machine.host import Disk
 from rigright.machine.world import World
@@ -25,59 +24,32 @@ _CRITICAL = (  # bits of an NVMe disk's critical warning (NVM Express base speci
 _REALLOCATED, _PENDING, _LOST = 5, 197, 198  # SMART attributes of SATA disks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskHealth:
-    """The part of SMART that checks ask for."""
-
-    worn_share: float | None = None
-    spare_share: float | None = None
-    temperature_c: float | None = None
-    warnings: tuple[str, ...] = ()
-    unsafe_shutdowns: int | None = None
-    media_errors: int | None = None
-
-
-def with_health(disk: Disk, health: DiskHealth | None) -> Disk:
-    """The disk with what it says of itself."""
-    if health is None:
-        return disk
-    return replace(
-        disk,
-        worn_share=health.worn_share,
-        spare_share=health.spare_share,
-        temperature_c=health.temperature_c,
-        warnings=health.warnings,
-        unsafe_shutdowns=health.unsafe_shutdowns,
-        media_errors=health.media_errors,
-    )
-
-
-def health_of(world: World, disk: Disk) -> DiskHealth | None:
-    """A disk's health; a sleeping disk is not woken. None where nobody tells."""
+def health_of(world: World, disk: Disk) -> dict[str, Any]:
+    """The fields of a disk that tell its health; a sleeping disk is not woken. Empty where nobody tells."""
     device = f"/dev/{disk.name}"
     if disk.kind == "nvme":
         told = _json(world, "nvme", "smart-log", "-o", "json", device)
-        if told is not None and "critical_warning" in told:
+        if "critical_warning" in told:
             # nvme-cli writes kelvin, and shares in percent
             critical = told.get("critical_warning")
             bits = critical.get("value") if isinstance(critical, dict) else critical
             kelvin = _whole(told.get("temperature"))
-            return DiskHealth(
-                worn_share=_share(told.get("percent_used", told.get("percentage_used"))),
-                spare_share=_share(told.get("avail_spare")),
-                temperature_c=float(kelvin - _KELVIN) if kelvin else None,
-                warnings=_bits(bits),
-                unsafe_shutdowns=_whole(told.get("unsafe_shutdowns")),
-                media_errors=_whole(told.get("media_errors")),
-            )
+            return {
+                "worn_share": _share(told.get("percent_used", told.get("percentage_used"))),
+                "spare_share": _share(told.get("avail_spare")),
+                "temperature_c": float(kelvin - _KELVIN) if kelvin else None,
+                "warnings": _bits(bits),
+                "unsafe_shutdowns": _whole(told.get("unsafe_shutdowns")),
+                "media_errors": _whole(told.get("media_errors")),
+            }
     told = _json(world, "smartctl", "-j", "-a", "-n", "standby", device)
-    return None if told is None else health_in(told)
+    return health_in(told)
 
 
-def health_in(told: Mapping[str, Any]) -> DiskHealth | None:
-    """The health in what smartctl writes as JSON; None where it tells of none."""
+def health_in(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The same in what smartctl writes as JSON."""
     if not ({"smart_status", "nvme_smart_health_information_log"} & set(told)):
-        return None
+        return {}
     log = _part(told, "nvme_smart_health_information_log")
     heat = _whole(_part(told, "temperature").get("current"))
     warnings = _bits(log.get("critical_warning"))
@@ -85,25 +57,19 @@ def health_in(told: Mapping[str, Any]) -> DiskHealth | None:
         warnings += ("overall health: failed",)
     table = _part(told, "ata_smart_attributes").get("table")
     bad = _attributes(table if isinstance(table, list) else [])
-    return DiskHealth(
-        worn_share=_share(log.get("percentage_used")),
-        spare_share=_share(log.get("available_spare")),
-        temperature_c=float(heat) if heat is not None else None,
-        warnings=warnings + tuple(f"{name}: {count}" for name, count in bad if count),
-        unsafe_shutdowns=_whole(log.get("unsafe_shutdowns")),
-        media_errors=_whole(log.get("media_errors")),
-    )
+    return {
+        "worn_share": _share(log.get("percentage_used")),
+        "spare_share": _share(log.get("available_spare")),
+        "temperature_c": float(heat) if heat is not None else None,
+        "warnings": warnings + tuple(f"{name}: {count}" for name, count in bad if count),
+        "unsafe_shutdowns": _whole(log.get("unsafe_shutdowns")),
+        "media_errors": _whole(log.get("media_errors")),
+    }
 
 
-def _json(world: World, *argv: str) -> Mapping[str, Any] | None:
+def _json(world: World, *argv: str) -> Mapping[str, Any]:
     said = world.run(*argv, patience_s=PATIENCE_S)
-    if said is None or len(said.out) > _MOST_CHARS:
-        return None
-    try:
-        told = bounded_json(said.out)
-    except ValueError:
-        return None
-    return told if isinstance(told, dict) else None
+    return {} if said is None or len(said.out) > _MOST_CHARS else json_object(said.out)
 
 
 def _attributes(table: list[Any]) -> list[tuple[str, int]]:

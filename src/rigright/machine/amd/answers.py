@@ -49,6 +49,17 @@ def documents(text: str) -> list[Any]:
     return found
 
 
+def smi_documents(text: str) -> list[Any]:
+    """All of them, where any is an answer of amd-smi."""
+    found = documents(text)
+    return found if any(map(cards_of, found)) else []
+
+
+def rocm_document(text: str) -> Mapping[str, Any]:
+    """The first that rocm-smi wrote; empty where none is."""
+    return next((one for one in documents(text) if _is_rocm(one)), {})
+
+
 def cards_of(document: Any) -> list[Mapping[str, Any]]:
     """The cards of one answer of amd-smi; none where it is something else."""
     lists = ("gpu_data", "xgmi_metric")
@@ -63,8 +74,7 @@ def cards_of(document: Any) -> list[Mapping[str, Any]]:
     ]
 
 
-def is_rocm(document: Any) -> bool:
-    """Whether rocm-smi wrote it."""
+def _is_rocm(document: Any) -> bool:
     return isinstance(document, dict) and any(_CARD.match(str(key)) for key in document)
 
 

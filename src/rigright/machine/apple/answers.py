@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright.base.bounded import json_object
 from rigright.base.errors import RigError
 from rigright.base.units import MIB, parse_bytes
 from rigright.machine.device import Device
@@ -18,13 +18,10 @@ _HARDWARE, _DISPLAYS = "SPHardwareDataType", "SPDisplaysDataType"
 _USABLE = ("Pages free", "Pages inactive", "Pages speculative", "Pages purgeable")
 
 
-def parsed(text: str) -> Mapping[str, Any] | None:
-    """The object of `system_profiler -json`, or None."""
-    try:
-        data = bounded_json(text)
-    except ValueError:
-        return None
-    return data if isinstance(data, dict) and (_HARDWARE in data or _DISPLAYS in data) else None
+def parsed(text: str) -> Mapping[str, Any]:
+    """The object of `system_profiler -json`; empty where it is another."""
+    data = json_object(text)
+    return data if _HARDWARE in data or _DISPLAYS in data else {}
 
 
 def read_profile(

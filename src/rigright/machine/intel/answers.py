@@ -6,16 +6,24 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright.base.bounded import json_object
 from rigright.base.units import MEGA, MIB
-from rigright.machine.device import Clocks, Device, PcieLink, Power, Thermal
+from rigright.machine.device import Device
 from rigright.machine.record import Read
 from rigright.machine.system import Software
-from rigright.machine.told.values import address, read_value
+from rigright.machine.told.device import device_from
+from rigright.machine.told.fields import read_fields
 
+TABLE = "intel_smi.csv"
 _MOST_DEVICES = 256
 _VERSION = re.compile(r"(?:[A-Z]\w*_)?(\d+(?:\.\d+)+)")  # "I915_23.10.72_PSB_..."; not a hash
-_NAMELESS = re.compile(r"Intel Graphics \[0x[0-9a-f]+\]")  # what Level Zero calls a card newer than itself
+_STATS = {  # figure -> field, and what it is multiplied and divided by
+    "XPUM_STATS_POWER": ("power.draw_w", 1, 1),
+    "XPUM_STATS_GPU_CORE_TEMPERATURE": ("thermal.gpu_c", 1, 1),
+    "XPUM_STATS_MEMORY_TEMPERATURE": ("thermal.mem_c", 1, 1),
+    "XPUM_STATS_GPU_FREQUENCY": ("clocks.sm_hz", MEGA, 1),
+    "XPUM_STATS_GPU_UTILIZATION": ("busy_share", 1, 100),
+}
 _OF_TILES: dict[str, Callable[[Sequence[float]], float]] = {  # of all others the greatest
     "XPUM_STATS_POWER": sum,
     "XPUM_STATS_MEMORY_USED": sum,
@@ -23,19 +31,15 @@ _OF_TILES: dict[str, Callable[[Sequence[float]], float]] = {  # of all others th
 }
 
 
-def parsed(text: str) -> Any:
-    """The JSON, or None."""
-    try:
-        return bounded_json(text)
-    except ValueError:
-        return None
+def document_of(text: str) -> dict[str, Any]:
+    """Its JSON; empty where it lists no device."""
+    found = json_object(text)
+    return found if listed(found) else {}
 
 
 def listed(document: Any) -> list[Mapping[str, Any]]:
     """The devices of `xpu-smi discovery -j`, or the one of `discovery -d N -j`."""
-    if not isinstance(document, dict):
-        return []
-    found = document.get("device_list", [document])
+    found = document.get("device_list", [document]) if isinstance(document, dict) else None
     if not isinstance(found, list):
         return []
     return [one for one in found[:_MOST_DEVICES] if isinstance(one, dict) and "pci_bdf_address" in one]
@@ -76,53 +80,18 @@ def _figures(listed: Any) -> Iterator[tuple[str, float]]:
 
 def _device(index: int, told: Mapping[str, Any], *, stats: Mapping[str, float]) -> Device:
     values = {name: str(value) for name, value in told.items() if isinstance(value, str | int | float)}
-
-    def read(kind: str, name: str) -> Any:
-        return read_value(kind, values.get(name))
-
-    total = read("raw_bytes", "memory_physical_size_byte") or None
-    free = read("raw_bytes", "memory_free_size_byte")
+    found = read_fields(TABLE, "xpu_smi", values=values)
+    found |= {
+        field: stats[name] * times / per for name, (field, times, per) in _STATS.items() if name in stats
+    }
+    total, free = found.get("mem_total_bytes") or None, found.get("mem_free_bytes")
     # mebibytes, of older versions bytes: no card holds as many mebibytes as one holds bytes
     said = stats.get("XPUM_STATS_MEMORY_USED")
     now = said if said is None or said >= MIB else said * MIB
-    used = now if now is not None or total is None or free is None else total - free
-    clock_mhz, busy = stats.get("XPUM_STATS_GPU_FREQUENCY"), stats.get("XPUM_STATS_GPU_UTILIZATION")
-    most_mhz = read("number", "core_clock_rate_mhz")
-    return Device(
-        index=index,
-        vendor="intel",
-        name=_name(values.get("device_name")),
-        uuid=read("mark", "uuid"),
-        serial=read("mark", "serial_number"),
-        pci=address(values.get("pci_bdf_address", "")),
-        pci_id=_id(values.get("pci_device_id")),
-        cores=read("count", "number_of_eus"),
-        mem_total_bytes=total,
-        mem_used_bytes=used,
-        mem_free_bytes=free if now is None or total is None else total - now,
-        pcie=PcieLink(
-            gen_max=read("count", "pcie_generation"), lanes_max=read("count", "pcie_max_link_width")
-        ),
-        clocks=Clocks(
-            sm_hz=None if clock_mhz is None else clock_mhz * MEGA,
-            sm_max_hz=None if most_mhz is None else most_mhz * MEGA,
-        ),
-        power=Power(draw_w=stats.get("XPUM_STATS_POWER")),
-        thermal=Thermal(
-            gpu_c=stats.get("XPUM_STATS_GPU_CORE_TEMPERATURE"),
-            mem_c=stats.get("XPUM_STATS_MEMORY_TEMPERATURE"),
-        ),
-        busy_share=None if busy is None else busy / 100,
-    )
-
-
-def _name(told: str | None) -> str | None:
-    name = (told or "").replace("(R)", "").replace("(TM)", "").strip()
-    return None if not name or _NAMELESS.fullmatch(name) else name
-
-
-def _id(told: str | None) -> str | None:
-    digits = (told or "").lower().removeprefix("0x").zfill(4)
-    return (
-        f"8086:{digits}" if told and len(digits) == 4 and not set(digits) - set("0123456789abcdef") else None
-    )
+    found["mem_total_bytes"] = total
+    if total is not None:
+        found["mem_used_bytes"] = now if now is not None or free is None else total - free
+        found["mem_free_bytes"] = free if now is None else total - now
+    else:
+        found["mem_used_bytes"] = now
+    return device_from(found, vendor="intel", index=index)

@@ -28,7 +28,7 @@ _NAMES = {
 
 
 def document_of(text: str) -> dict[str, Any]:
-    """The devices it lists; none where it is no such table."""
+    """The devices it lists; empty where it is no such table."""
     found: dict[int, dict[str, Any]] = {}
     index: int | None = None
     for line in islice(text.splitlines(), _MOST_LINES):
@@ -42,4 +42,5 @@ def document_of(text: str) -> dict[str, Any]:
         device = found.setdefault(index, {"device_id": index})
         value = match[3].removesuffix(" MHz") if name.endswith("_mhz") else match[3]
         device.setdefault(name, value)
-    return {"device_list": [one for one in found.values() if "pci_bdf_address" in one]}
+    placed = [one for one in found.values() if "pci_bdf_address" in one]
+    return {"device_list": placed} if placed else {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
 from rigright.machine.device import Device, Program, Slice
 from rigright.machine.system import Python, Software
-from rigright.machine.told.device import device_from
+from rigright.machine.told.device import device_from, part_of
 from rigright.machine.told.fields import read_fields
 from rigright.machine.told.values import read_value, seen
 
@@ -28,6 +28,13 @@ _VITAL = MappingProxyType(  # what the driver tells of every card that lives
 )
 _ERRORS = {"err!", "unknown error", "[unknown error]"}
 _KINDS = {"c": "compute", "g": "graphics", "c+g": "graphics", "m+c": "compute"}
+_KEYS = ("name", "kind", "mem")
+_PROGRAM_WORDS = MappingProxyType(
+    {
+        "xml": ("pid", "process_name", "type", "used_memory"),
+        "text": ("Process ID", "Name", "Type", "Used GPU Memory"),
+    }
+)
 _VERSION = re.compile(r"\d{1,6}(?:\.\d{1,6}){1,3}(?![\w.])")
 
 
@@ -74,6 +81,22 @@ def _recovery(found: Mapping[str, Any], *, needs_reset: bool) -> str | None:
     if found.get("reset.required"):
         return "gpu reset"
     return "none" if found.get("reset.required") is False else None
+
+
+def slices_of(listed: Iterable[Mapping[str, str]], form: Form) -> tuple[Slice, ...]:
+    """The MIG instances of a card that say which they are."""
+    told = (part_of(read_fields(TABLE, form, values=values), "slice") for values in listed)
+    return tuple(Slice(**one) for one in told if "gpu_instance" in one)
+
+
+def programs_of(listed: Iterable[Mapping[str, str]], form: Form) -> tuple[Program, ...]:
+    """The processes that hold memory of a card."""
+    pid, *words = _PROGRAM_WORDS[form]
+    told = (
+        program_of(one.get(pid), **{key: one.get(word) for key, word in zip(_KEYS, words, strict=True)})
+        for one in listed
+    )
+    return tuple(one for one in told if one is not None)
 
 
 def program_of(pid: str | None, *, name: str | None, kind: str | None, mem: str | None) -> Program | None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
-from rigright.machine.device import Program, Slice
-from rigright.machine.nvidia_smi.cards import CardText, device_of, program_of, software_of
+from rigright.machine.nvidia_smi.cards import CardText, device_of, programs_of, slices_of, software_of
 from rigright.machine.record import Read
-from rigright.machine.told.values import read_value, seen
+from rigright.machine.told.values import seen
 
 MARK = "NVSMI LOG"
 _CARD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*\Z")
 _MOST_DEPTH = 16
 _MOST_CARDS = 512
 _PROGRAM, _SLICE = "Processes/Process ID", "MIG Device"
-_MEMORY = ("FB Memory Usage", "Shared FB Memory Usage")  # of an instance, until driver 595 and since
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def _put(block: _Block, where: str, *, value: str) -> None:
             block.slices.append({})
         block.slices[-1][key] = value
     elif where == _PROGRAM:
-        block.programs.append({"pid": value})
+        block.programs.append({"Process ID": value})
     elif where.startswith(f"{_PROGRAM}/") and block.programs:
         block.programs[-1][where.rpartition("/")[2]] = value
     else:
@@ -77,30 +74,9 @@ def _put(block: _Block, where: str, *, value: str) -> None:
 
 def _told(block: _Block) -> CardText:
     known = bool(block.programs) or seen(block.values.get("Processes")) is not None
-    programs = tuple(one for one in map(_program, block.programs) if one is not None)
-    slices = tuple(one for one in map(_slice, block.slices) if one is not None)
-    return CardText(form="text", values=block.values, slices=slices, programs=programs if known else None)
-
-
-def _program(told: dict[str, str]) -> Program | None:
-    return program_of(
-        told["pid"], name=told.get("Name"), kind=told.get("Type"), mem=told.get("Used GPU Memory")
-    )
-
-
-def _slice(told: dict[str, str]) -> Slice | None:
-    instance: Any = read_value("count", told.get("GPU Instance ID"))
-    if instance is None:
-        return None
-    inner: Any = {
-        "compute_instance": read_value("count", told.get("Compute Instance ID")),
-        "mem_total_bytes": _memory(told, "Total"),
-        "mem_used_bytes": _memory(told, "Used"),
-    }
-    return Slice(gpu_instance=instance, **inner)
-
-
-def _memory(told: dict[str, str], what: str) -> object:
-    return next(
-        (read_value("bytes", told[f"{one}/{what}"]) for one in _MEMORY if f"{one}/{what}" in told), None
+    return CardText(
+        form="text",
+        values=block.values,
+        slices=slices_of(block.slices, "text"),
+        programs=programs_of(block.programs, "text") if known else None,
     )

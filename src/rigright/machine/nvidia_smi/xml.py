@@ -9,8 +9,8 @@ from xml.parsers import expat
 from rigright.base.errors import DataError
 from rigright.base.units import MIB
 from rigright.base.words import say
-from rigright.machine.device import Device, Program, Slice
-from rigright.machine.nvidia_smi.cards import CardText, device_of, program_of, software_of
+from rigright.machine.device import Device, Program
+from rigright.machine.nvidia_smi.cards import CardText, device_of, programs_of, slices_of, software_of
 from rigright.machine.nvidia_smi.complaints import lost
 from rigright.machine.record import Read, Unseen
 from rigright.machine.told.values import read_value, seen
@@ -121,36 +121,16 @@ def _broken(why: object) -> DataError:
 
 
 def _device(card: _Card, index: int) -> Device:
-    slices = tuple(_slice(one) for one in card.lists.get("mig_device", ()))
     # who holds its memory; None where the list itself is missing, or could not be read
     held = card.values.get("processes")
     if held is None or (held and seen(held) is None):
         programs: tuple[Program, ...] | None = None
     else:
-        programs = tuple(one for one in map(_program, card.lists.get("process_info", ())) if one is not None)
+        programs = programs_of(card.lists.get("process_info", ()), "xml")
     told = CardText(
         form="xml",
         values=card.values,
-        slices=tuple(one for one in slices if one is not None),
+        slices=slices_of(card.lists.get("mig_device", ()), "xml"),
         programs=programs,
     )
     return device_of(told, index)
-
-
-def _slice(told: dict[str, str]) -> Slice | None:
-    instance = read_value("count", told.get("gpu_instance_id"))
-    if not isinstance(instance, int):
-        return None
-    inner: Any = {
-        "compute_instance": read_value("count", told.get("compute_instance_id")),
-        "uuid": seen(told.get("uuid")),
-        "mem_total_bytes": read_value("bytes", told.get("fb_memory_usage/total")),
-        "mem_used_bytes": read_value("bytes", told.get("fb_memory_usage/used")),
-    }
-    return Slice(gpu_instance=instance, **inner)
-
-
-def _program(told: dict[str, str]) -> Program | None:
-    return program_of(
-        told.get("pid"), name=told.get("process_name"), kind=told.get("type"), mem=told.get("used_memory")
-    )

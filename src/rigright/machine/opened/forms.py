@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from rigright.machine import jetson_text
 from rigright.machine.amd import agents, rocm_text, tables
@@ -47,6 +48,7 @@ _PASSED_ON = re.compile(
     r"(?:\[\d+\])?: (?=\[\s*\d+\.\d+\]|NVRM: )",
     re.MULTILINE,
 )
+_Parsed = TypeVar("_Parsed")
 _LOOKED_AT = 400  # lines, to tell what most of them are
 _LEAST_SHARE = 0.3  # of them
 
@@ -59,6 +61,16 @@ class PastedForm:
     matches: Callable[[Section], object]
     read: Callable[[Section], Read]
     together: str | None = None  # all its sections are one text, this command above those without one
+
+
+def _marked(name: str, is_one: Callable[[str], object], read: Callable[[str], Read]) -> PastedForm:
+    """Known by a mark in its text."""
+    return PastedForm(name=name, matches=lambda one: is_one(one.text), read=lambda one: read(one.text))
+
+
+def _parsed(name: str, parse: Callable[[str], _Parsed], read: Callable[[_Parsed], Read]) -> PastedForm:
+    """Known by what a parser finds in it; nothing found is no such form."""
+    return PastedForm(name=name, matches=lambda one: parse(one.text), read=lambda one: read(parse(one.text)))
 
 
 def read_kernel_log(section: Section) -> Read:
@@ -102,146 +114,51 @@ FORMS: tuple[PastedForm, ...] = (
         read=lambda one: capture.read_capture(one.text),
         together="nvidia-smi",
     ),
-    PastedForm(
-        name="PyTorch collect_env",
-        matches=lambda one: collect_env.matches(one.text),
-        read=lambda one: collect_env.read(one.text),
-    ),
+    _marked("PyTorch collect_env", collect_env.matches, collect_env.read),
     PastedForm(name="kernel log", matches=_holds_log, read=read_kernel_log),
-    PastedForm(
-        name="lspci",
-        matches=lambda one: _LSPCI.search(one.text),
-        read=lambda one: Read(fields={"pci": read_lspci(one.text)}),
-    ),
-    PastedForm(
-        name="amd-smi",
-        matches=lambda one: any(amd.cards_of(each) for each in amd.documents(one.text)),
-        read=lambda one: amd.read_answers(*amd.documents(one.text)),
-    ),
+    _marked("lspci", _LSPCI.search, lambda text: Read(fields={"pci": read_lspci(text)})),
+    _parsed("amd-smi", amd.smi_documents, lambda found: amd.read_answers(*found)),
     PastedForm(
         name="amd-smi",
         matches=lambda one: amd.cards_of(amd_text.cards_in(one.text)) or tables.is_table(one.text),
         read=lambda one: tables.laid_over(amd.read_answers(amd_text.cards_in(one.text)), one.text),
         together="amd-smi",
     ),
-    PastedForm(
-        name="rocm-smi",
-        matches=lambda one: any(map(amd.is_rocm, amd.documents(one.text))),
-        read=lambda one: amd.read_rocm(next(filter(amd.is_rocm, amd.documents(one.text)))),
-    ),
-    PastedForm(
-        name="rocm-smi",
-        matches=lambda one: rocm_text.told_by_rocm(one.text),
-        read=lambda one: amd.read_rocm(rocm_text.told_by_rocm(one.text)),
-    ),
-    PastedForm(
-        name="rocminfo",
-        matches=lambda one: agents.is_rocminfo(one.text),
-        read=lambda one: agents.read_agents(one.text),
-    ),
-    PastedForm(
-        name="dcgmi diag", matches=lambda one: diag.matches(one.text), read=lambda one: diag.read(one.text)
-    ),
-    PastedForm(
-        name="fabric manager log",
-        matches=lambda one: fabric_log.MARK.search(one.text),
-        read=lambda one: fabric_log.read_log(one.text),
-    ),
-    PastedForm(
-        name="InfiniBand tools",
-        matches=lambda one: fabric_text.is_fabric(one.text),
-        read=lambda one: fabric_text.read_fabric(one.text),
-        together="ibstat",
-    ),
-    PastedForm(
-        name="dmidecode",
-        matches=lambda one: "Handle 0x" in one.text and "DMI type" in one.text,
-        read=lambda one: host_text.read_dmidecode(one.text),
-    ),
-    PastedForm(
-        name="lscpu",
-        matches=lambda one: host_text.LSCPU.search(one.text) or "lscpu" in host_text.json_of(one.text),
-        read=lambda one: host_text.read_lscpu(one.text),
-    ),
+    _parsed("rocm-smi", amd.rocm_document, amd.read_rocm),
+    _parsed("rocm-smi", rocm_text.told_by_rocm, amd.read_rocm),
+    _marked("rocminfo", agents.is_rocminfo, agents.read_agents),
+    _marked("dcgmi diag", diag.matches, diag.read),
+    _marked("fabric manager log", fabric_log.MARK.search, fabric_log.read_log),
+    replace(_marked("InfiniBand tools", fabric_text.is_fabric, fabric_text.read_fabric), together="ibstat"),
+    _marked("dmidecode", host_text.is_dmidecode, host_text.read_dmidecode),
+    _marked("lscpu", host_text.is_lscpu, host_text.read_lscpu),
     PastedForm(
         name="free",
         matches=lambda one: host_text.FREE_HEAD.search(one.text),
         read=lambda one: host_text.read_free(one.text, one.head),
     ),
-    PastedForm(
-        name="uname",
-        matches=lambda one: host_text.UNAME.search(one.text),
-        read=lambda one: host_text.read_uname(one.text),
-    ),
+    _marked("uname", host_text.UNAME.search, host_text.read_uname),
     PastedForm(
         name="df",
         matches=lambda one: host_text.DF_HEAD.search(one.text) and "inode" not in one.text.lower(),
         read=lambda one: host_text.read_df(one.text, one.head),
     ),
-    PastedForm(
-        name="hostnamectl",
-        matches=lambda one: host_text.HOSTNAMECTL.search(one.text),
-        read=lambda one: host_text.read_hostnamectl(one.text),
-    ),
-    PastedForm(
-        name="lsblk",
-        matches=lambda one: (
-            host_text.LSBLK_ROW.search(one.text) or "blockdevices" in host_text.json_of(one.text)
-        ),
-        read=lambda one: host_text.read_lsblk(one.text),
-    ),
+    _marked("hostnamectl", host_text.HOSTNAMECTL.search, host_text.read_hostnamectl),
+    _marked("lsblk", host_text.is_lsblk, host_text.read_lsblk),
     PastedForm(
         name="smartctl",
-        matches=lambda one: host_text.SMART.search(one.text) or "smartctl" in host_text.json_of(one.text),
+        matches=lambda one: host_text.is_smart(one.text),
         read=lambda one: host_text.read_smart(one.text, one.head),
     ),
-    PastedForm(
-        name="xpu-smi",
-        matches=lambda one: one.text.lstrip()[:1] == "{" and intel.listed(intel.parsed(one.text)),
-        read=lambda one: intel.read_list(intel.parsed(one.text)),
-    ),
-    PastedForm(
-        name="xpu-smi",
-        matches=lambda one: (
-            "PCI BDF Address:" in one.text and intel.listed(intel_table.document_of(one.text))
-        ),
-        read=lambda one: intel.read_list(intel_table.document_of(one.text)),
-    ),
-    PastedForm(
-        name="hl-smi",
-        matches=lambda one: gaudi_text.is_hl_smi(one.text),
-        read=lambda one: gaudi_text.read_hl_smi(one.text),
-    ),
-    PastedForm(
-        name="lshw",
-        matches=lambda one: lshw_text.is_lshw(one.text),
-        read=lambda one: lshw_text.read_lshw(one.text),
-    ),
-    PastedForm(
-        name="sensors",
-        matches=lambda one: sensors_text.is_sensors(one.text),
-        read=lambda one: sensors_text.read_text(one.text),
-    ),
-    PastedForm(
-        name="system_profiler",
-        matches=lambda one: one.text.lstrip()[:1] == "{" and apple.parsed(one.text) is not None,
-        read=lambda one: apple.read_profile(apple.parsed(one.text) or {}),
-    ),
-    PastedForm(
-        name="tegrastats",
-        matches=lambda one: jetson_text.is_tegrastats(one.text),
-        read=lambda one: jetson_text.read_tegrastats(one.text),
-    ),
-    PastedForm(
-        name="jetson_release",
-        matches=lambda one: jetson_text.is_release(one.text),
-        read=lambda one: jetson_text.read_release(one.text),
-    ),
-    PastedForm(
-        name="benchmark log",
-        matches=lambda one: bench_text.is_benchmark(one.text),
-        read=lambda one: bench_text.read_benchmark(one.text),
-    ),
+    _parsed("xpu-smi", intel.document_of, intel.read_list),
+    _parsed("xpu-smi", intel_table.document_of, intel.read_list),
+    _marked("hl-smi", gaudi_text.is_hl_smi, gaudi_text.read_hl_smi),
+    _marked("lshw", lshw_text.is_lshw, lshw_text.read_lshw),
+    _marked("sensors", sensors_text.is_sensors, sensors_text.read_text),
+    _parsed("system_profiler", apple.parsed, apple.read_profile),
+    _marked("tegrastats", jetson_text.is_tegrastats, jetson_text.read_tegrastats),
+    _marked("jetson_release", jetson_text.is_release, jetson_text.read_release),
+    _marked("benchmark log", bench_text.is_benchmark, bench_text.read_benchmark),
 )
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright.base.bounded import json_object
 from rigright.base.units import KIB, MEGA, MIB, parse_bytes
 from rigright.machine.cells import real, whole
 from rigright.machine.cpuinfo import FLAGS, VENDORS
-from rigright.machine.disk_health import DiskHealth, health_in, with_health
+from rigright.machine.disk_health import health_in
 from rigright.machine.host import Cpu, Disk, Memory, Mount, NumaNode
 from rigright.machine.record import Read, telling
 from rigright.machine.running.release import meant
@@ -25,7 +25,7 @@ _DF_ROW = re.compile(
     re.MULTILINE,
 )
 HOSTNAMECTL = re.compile(r"^ *Operating System: \S.*\n(?:.*\n){0,4} *Kernel: Linux \S+", re.MULTILINE)
-LSCPU = re.compile(r"^(?:Architecture: {2,}\S|CPU\(s\): {2,}\d)", re.MULTILINE)
+_LSCPU = re.compile(r"^(?:Architecture: {2,}\S|CPU\(s\): {2,}\d)", re.MULTILINE)
 _SAID = re.compile(r"^[ \t]{0,24}([A-Z][^:\n]{1,60}):[ \t]{0,60}(\S.{0,8000})$", re.MULTILINE)
 _NUMA = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _FREE = re.compile(r"^(Mem|Swap): +(\S+) +(\S+) +(\S+)(?: +\S+ +\S+ +(\S+))?", re.MULTILINE)
@@ -35,18 +35,23 @@ UNAME = re.compile(
 )
 _VIRTUAL_DISKS = ("vd", "xvd", "hd")
 _PASSED_DISKS = ("loop", "ram", "zram", "sr", "fd", "nbd", "dm-")
-LSBLK_ROW = re.compile(
+_LSBLK_ROW = re.compile(
     r"^(?P<name>[a-z][\w-]{1,40}) +(?P<major>\d{1,4}:\d{1,6}) +[01] +"
     r"(?P<size>[\d.,]+[KMGTP]?) +[01] +(?P<type>disk|raid\d+)\b",
     re.MULTILINE,
 )
 
 
+def is_lscpu(text: str) -> bool:
+    """Whether it is lscpu's text or JSON."""
+    return _LSCPU.search(text) is not None or "lscpu" in json_object(text)
+
+
 def read_lscpu(text: str) -> Read:
     """The processors, of its text or its JSON."""
     said: dict[str, str] = {}
     if text.lstrip().startswith("{"):
-        for name, value in _fields(json_of(text).get("lscpu"), 0):
+        for name, value in _fields(json_object(text).get("lscpu"), 0):
             said.setdefault(name.rstrip(":"), value)
     else:
         for name, value in _SAID.findall(text):
@@ -77,15 +82,6 @@ def _fields(listed: Any, depth: int) -> Iterator[tuple[str, str]]:
         if isinstance(one, dict):
             yield str(one.get("field", "")), str(one.get("data") or "")
             yield from _fields(one.get("children"), depth + 1)
-
-
-def json_of(text: str) -> dict[str, Any]:
-    """A text as a JSON object; empty where it is none."""
-    try:
-        found = bounded_json(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def read_free(text: str, head: str) -> Read:
@@ -156,11 +152,16 @@ def read_hostnamectl(text: str) -> Read:
     return Read(fields={"system": system})
 
 
+def is_lsblk(text: str) -> bool:
+    """Whether it is lsblk's text or JSON."""
+    return _LSBLK_ROW.search(text) is not None or "blockdevices" in json_object(text)
+
+
 def read_lsblk(text: str) -> Read:
     """Disks and what is mounted of them, of its text or its JSON."""
-    listed = json_of(text).get("blockdevices")
+    listed = json_object(text).get("blockdevices")
     if not isinstance(listed, list):
-        rows = [match.groupdict() for match in LSBLK_ROW.finditer(text)][:MOST_ROWS]
+        rows = [match.groupdict() for match in _LSBLK_ROW.finditer(text)][:MOST_ROWS]
         listed = [{**row, "size": row["size"].replace(",", ".")} for row in rows]
     disks: list[Disk] = []
     mounts: list[Mount] = []
@@ -219,7 +220,7 @@ def _mounts(disk: str, one: Mapping[str, Any], *, depth: int) -> Iterator[Mount]
             yield from _mounts(disk, inner, depth=depth + 1)
 
 
-SMART = re.compile(r"^smartctl \d", re.MULTILINE)
+_SMART = re.compile(r"^smartctl \d", re.MULTILINE)
 _SMART_LINES = (  # of its text, under the words of its JSON
     (r"(?:Device Model|Model Number|Product): +(\S.*)", "model_name"),
     (r"SMART overall-health self-assessment test result: (\w+)", "passed"),
@@ -234,9 +235,14 @@ _SMART_LINES = (  # of its text, under the words of its JSON
 _SMART_ROW = re.compile(r"^ *(\d{1,3}) \w+ +0x\w{4} +(?:\S+ +){6}(\d{1,18})", re.MULTILINE)
 
 
+def is_smart(text: str) -> bool:
+    """Whether it is smartctl's text or JSON."""
+    return _SMART.search(text) is not None or "smartctl" in json_object(text)
+
+
 def read_smart(text: str, head: str) -> Read:
     """What one disk says of its health, of smartctl's text or JSON."""
-    told = json_of(text)
+    told = json_object(text)
     if not told:
         found = {
             name: match[1].strip()
@@ -267,15 +273,20 @@ def read_smart(text: str, head: str) -> Read:
     words = [word for word in head.split() if word.startswith("/dev/")]
     name = str(path or (words[0] if words else "disk")).rpartition("/")[2]
     name = f"{name}n1" if re.fullmatch(r"nvme\d{1,3}", name) else name
-    health = health_in(told)
     model, size = told.get("model_name"), told.get("user_capacity")
     disk = Disk(
         name=name,
         kind="nvme" if name.startswith("nvme") else None,
         model=model if isinstance(model, str) else None,
         size_bytes=_size(size.get("bytes")) if isinstance(size, dict) else None,
+        **health_in(told),
     )
-    return Read(fields={"disks": (with_health(disk, health or DiskHealth()),)})
+    return Read(fields={"disks": (disk,)})
+
+
+def is_dmidecode(text: str) -> bool:
+    """Whether dmidecode wrote it."""
+    return "Handle 0x" in text and "DMI type" in text
 
 
 def read_dmidecode(text: str) -> Read:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
+from typing import Any
 
 from rigright.base.units import GIGA
 from rigright.base.words import say
 from rigright.machine.at_once import at_once
 from rigright.machine.cells import chosen, real, whole_of, word_of
-from rigright.machine.disk_health import DiskHealth, health_of, with_health
+from rigright.machine.disk_health import health_of
 from rigright.machine.host import Disk
 from rigright.machine.mounts import mounts_of
 from rigright.machine.pci.link import gen_of, lanes_of
@@ -35,7 +37,7 @@ def read(world: World) -> Read:
     asked = [disk for disk in bare if disk.kind != "virtual"]
     healths = at_once(lambda disk: health_of(world, disk), asked, most=_ASKED_AT_ONCE)
     told = dict(zip((disk.name for disk in asked), healths, strict=True))
-    disks = [with_health(disk, told.get(disk.name)) for disk in bare]
+    disks = [replace(disk, **told.get(disk.name, {})) for disk in bare]
     disks += [_array(world, name) for name in world.names(FOLDER) if re.fullmatch(r"md\d{1,3}", name)]
     mounts = mounts_of(world)
     if world.has(FOLDER):
@@ -47,8 +49,8 @@ def read(world: World) -> Read:
     return Read(fields={"disks": listed, "mounts": mounts.found}, unseen=tuple(unseen))
 
 
-def _unseen_health(asked: list[Disk], told: dict[str, DiskHealth | None]) -> tuple[Unseen, ...]:
-    closed = [disk.name for disk in asked if told.get(disk.name) is None]
+def _unseen_health(asked: list[Disk], told: dict[str, dict[str, Any]]) -> tuple[Unseen, ...]:
+    closed = [disk.name for disk in asked if not told.get(disk.name)]
     if not closed:
         return ()
     why = say("only root can read the health of {disks} (smartctl or nvme)", disks=", ".join(closed))

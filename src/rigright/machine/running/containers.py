@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rigright.base.bounded import bounded_json
+from rigright.base.bounded import json_object
 from rigright.machine.running.asking import told
 from rigright.machine.system import Package
 from rigright.machine.world import World
@@ -45,11 +45,11 @@ def _docker(world: World) -> tuple[str | None, tuple[str, ...] | None, str | Non
     """Version, runtimes and the default one: as the daemon says, else as its file does."""
     said = (told(world, "docker", "info", "--format", _FORMAT) or "").split("\t")
     if len(said) == 3 and said[0]:
-        return said[0], tuple(sorted(_json(said[1]))), said[2] or None
+        return said[0], tuple(sorted(json_object(said[1]))), said[2] or None
     text = world.text(_DAEMON)
     if text is None:
         return None, None, None
-    settings = _json(text)
+    settings = json_object(text)
     runtimes = settings.get("runtimes")
     default = settings.get("default-runtime")
     return (
@@ -57,14 +57,6 @@ def _docker(world: World) -> tuple[str | None, tuple[str, ...] | None, str | Non
         tuple(sorted(map(str, runtimes))) if isinstance(runtimes, dict) else (),
         default if isinstance(default, str) else None,
     )
-
-
-def _json(text: str) -> dict[str, Any]:
-    try:
-        found = bounded_json(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _devices(text: str) -> Iterator[str]:

@@ -114,6 +114,26 @@ def _amd_isa(told: str) -> str | None:
     return name if re.fullmatch(r"gfx[0-9a-f]{3,4}", name) else None
 
 
+def _intel_id(told: str) -> str | None:
+    """A device of Intel by its number alone: "0xbd5" -> "8086:0bd5"."""
+    digits = told.lower().removeprefix("0x").zfill(4)
+    return f"8086:{digits}" if re.fullmatch(r"[0-9a-f]{4}", digits) else None
+
+
+def _intel_name(told: str) -> str | None:
+    """A name without marks of law; None for what Level Zero calls a card newer than itself."""
+    name = told.replace("(R)", "").replace("(TM)", "").strip()
+    if name.startswith("HL-"):
+        return f"Gaudi {name}"
+    return None if not name or re.fullmatch(r"Intel Graphics \[0x[0-9a-f]+\]", name) else name
+
+
+def _percent(told: str) -> float | None:
+    """A share that no counter takes beyond all."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?%?", told)
+    return min(float(match[1]) / 100, 1.0) if match else None
+
+
 def _bracketed(told: str) -> str | None:
     """The name that people know, where a code name stands before it: "Navi 22 [Radeon RX 6700]"."""
     match = re.search(r"\[([^\]]+)\]\s*\Z", told)
@@ -132,6 +152,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "lanes": _lanes,
     "amd_id": _amd_id,
     "amd_isa": _amd_isa,
+    "intel_id": _intel_id,
+    "intel_name": _intel_name,
+    "percent": _percent,
     "bracketed": _bracketed,
     "raw_bytes": scaled({**_SIZES, "": 1}),
     "mark": _mark,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from rigright.base.words import say
-from rigright.machine.amd.answers import documents, is_rocm, read_answers, read_rocm
+from rigright.machine.amd.answers import documents, read_answers, read_rocm, rocm_document
 from rigright.machine.amd.kernel import cards
 from rigright.machine.amd.nodes import KFD, paths, topology
 from rigright.machine.at_once import at_once
@@ -14,7 +13,7 @@ from rigright.machine.device import Device
 from rigright.machine.filled import devices_filled
 from rigright.machine.record import Read, Unseen, telling
 from rigright.machine.system import Software
-from rigright.machine.world import Said, World
+from rigright.machine.world import World
 
 _ASKED = (
     ("amd-smi", "static", "--json"),
@@ -54,12 +53,9 @@ def read(world: World) -> Read:
 def _told(world: World) -> Read:
     """What the tools say; all that is asked of amd-smi at once, since each takes its time to start."""
     said = at_once(lambda argv: world.run(*argv, patience_s=_PATIENCE_S), _ASKED)
-    answers = [document for one in said for document in _documents(one)]
+    answers = [document for one in said if one is not None for document in documents(one.out)]
     if answers:
         return read_answers(*answers)
-    older = next((one for one in _documents(world.run(*_OLDER)) if is_rocm(one)), None)
-    return Read() if older is None else read_rocm(older)
-
-
-def _documents(said: Said | None) -> list[Any]:
-    return [] if said is None else documents(said.out)
+    asked = world.run(*_OLDER)
+    older = {} if asked is None else rocm_document(asked.out)
+    return read_rocm(older) if older else Read()

@@ -14,8 +14,8 @@ def read(world: World) -> Read:
     said = world.run(
         "system_profiler", "SPHardwareDataType", "SPDisplaysDataType", "-json", patience_s=_PATIENCE_S
     )
-    told = None if said is None else parsed(said.out)
-    if told is None:
+    told = {} if said is None else parsed(said.out)
+    if not told:
         return Read()
     pages = world.run("vm_stat")
     wired = world.run("sysctl", "-n", "iogpu.wired_limit_mb")

@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from rigright.base.bounded import json_object
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import say
 from rigright.machine.amd.kernel import scaled
 from rigright.machine.device import Device, PcieLink, Power, Thermal
 from rigright.machine.filled import devices_filled
-from rigright.machine.intel.answers import listed, parsed, read_list
+from rigright.machine.intel.answers import document_of, listed, read_list
 from rigright.machine.pci.on_card import slot_side
 from rigright.machine.record import Read, Unseen
 from rigright.machine.told.values import read_value
@@ -30,8 +31,8 @@ def read(world: World) -> Read:
     if world.is_live and not seen:
         return Read()
     said = world.run("xpu-smi", "discovery", "-j")
-    first = None if said is None else parsed(said.out)
-    if not listed(first):
+    first = {} if said is None else document_of(said.out)
+    if not first:
         why = say("xpu-smi not found: names and memory of Intel GPUs are missing")
         missing = Unseen(what="devices", why=why, see="xpu-smi discovery")
         return Read(fields={"devices": seen}, unseen=(missing,)) if seen else Read()
@@ -41,9 +42,9 @@ def read(world: World) -> Read:
         index = one.get("device_id", place)
         full = world.run("xpu-smi", "discovery", "-d", str(index), "-j")
         stats = world.run("xpu-smi", "stats", "-d", str(index), "-j")
-        more += [] if full is None else [parsed(full.out)]
+        more += [] if full is None else [document_of(full.out)]
         if stats is not None and isinstance(index, int):
-            now[index] = parsed(stats.out)
+            now[index] = json_object(stats.out)
     told = read_list(first, *more, now=now).fields
     return Read(fields={**told, "devices": devices_filled(told["devices"], seen)})
 

@@ -87,12 +87,6 @@ def _port(port: PortUse) -> tuple[Words, ...]:
     )
 
 
-def _as_ticks(device: Device | None) -> tuple[LinkTick, ...]:
-    """Links as they were probed last, for drivers that are not asked at every moment."""
-    links = () if device is None else device.links or ()
-    return tuple(LinkTick(index=link.index, is_up=link.active, errors=link.errors) for link in links)
-
-
 def _flow(past: LinksPast | None, links: Iterable[LinkTick], *, way: str) -> float | None:
     """Bytes a second over these links since they were read before; a counter that went back began anew."""
     if past is None or past.before is None or past.now_s <= past.before_s:

@@ -258,7 +258,8 @@ class _Made:
 
     def record(self, kind: type) -> dict[str, Any]:
         """What a record tells as an object."""
-        return self.object(kind, keys_of(kind), own=self.given.get(kind, {})) | {"description": _doc(kind)}
+        own = self.given.get(kind, {})
+        return self.object(kind, keys_of(kind, own), own=own) | {"description": _doc(kind)}
 
     def object(self, hint: Any, keys: tuple[Key, ...], *, own: Mapping[str, Any]) -> dict[str, Any]:
         properties: dict[str, Any] = {}
@@ -267,11 +268,13 @@ class _Made:
         for key in keys:
             if "!" in key.sign and key.name not in own:
                 continue
-            found, said = _of_law(own[key.name]) if "!" in key.sign else _resolved(hint, key.way)
+            given = key.given or "!" in key.sign
+            found, said = _of_law(own[key.name]) if given else _resolved(hint, key.way)
             if key.sign == "*":
                 spread = _bare(found)
                 if is_record(spread):
-                    inner = self.object(spread, key.inside or keys_of(spread), own=self.given.get(spread, {}))
+                    given = self.given.get(spread, {})
+                    inner = self.object(spread, key.inside or keys_of(spread, given), own=given)
                     properties |= inner["properties"]
                     required += inner["required"]
                     more |= "additionalProperties" in inner
@@ -309,7 +312,8 @@ class _Made:
         if origin is not None:  # mappings
             return {"type": "object", "additionalProperties": self.typed(inside[1])}
         if is_record(hint) and hint is not Sentence:
-            return self._named(hint)
+            reference = vars(hint).get("PRINTED_AS")
+            return self._named(hint) if reference is None else self.typed(_attribute(hint, reference)[0])
         simple = {
             str: "string", Sentence: "string", int: "integer", bool: "boolean", NoneType: "null",
             float: ["number", "null"],

@@ -77,7 +77,7 @@ RECORDS = [(Layout, False), (Serving, False), (Layout, True), (Training, True)]
 
 def cut(*, trains: bool) -> Plan:
     """A plan that is cut every way, so that whatever hangs on a cut matters."""
-    first = planned(trains=trains).found.plans[0]
+    first = planned(trains=trains).plans[0]
     return replace(first, layout=replace(first.layout, tp=2, pp=2, dp=2, ep=2, cp=2))
 
 

@@ -170,7 +170,7 @@ def held_by(plan, wish):
 @pytest.mark.parametrize("said", [{"users": "16"}, {"rate": "2"}, {"mode": "finetune", "method": "lora"}])
 def test_every_choice_that_explain_can_be_told_stands_in_its_flags(said):
     found = plan("qwen3-8b", wish=read_wish({"on": "8x h100", **said}))
-    first = found.found.plans[0]
+    first = found.plans[0]
     layout, work = held_by(first, found.wish)
     silent = []
     for group, others in (("layout", layout), ("work", work)):
@@ -202,9 +202,9 @@ def test_each_pool_of_workers_apart_is_asked_by_itself():
     found = plan("llama-3.3-70b", wish=read_wish({
         "on": "8x h100", "users": "200", "prompt": "8000", "plans": "20",
     }))  # fmt: skip
-    for one in (one for one in found.found.plans if one.prefill is not None):
+    for one in (one for one in found.plans if one.prefill is not None):
         typed = [shlex.split(line) for line in next_commands(found, one)]
         explained = [line for line in typed if line[1] == "explain"]
         assert len(explained) == 2
         assert all(asked([*line[1:], "--json"])[0] in {0, 1} for line in explained)
-    assert len(apart) == sum(one.prefill is not None for one in found.found.plans)
+    assert len(apart) == sum(one.prefill is not None for one in found.plans)

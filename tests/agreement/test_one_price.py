@@ -130,8 +130,8 @@ def otherwise(model: str, machine: str, wish: PlanWish) -> Iterator[str]:
     yield from (
         f"report: {one}" for one in apart(mine, planned(dict(paper.first.figures), wish), names=every)
     )
-    assert paper.costed is not None
-    yield from (f"report's years: {one}" for one in apart(mine, paid(paper.costed), names=every))
+    assert paper.cost is not None
+    yield from (f"report's years: {one}" for one in apart(mine, paid(paper.cost), names=every))
     beside = compare((machine if machine[0].isdigit() else f"1x {machine}", OTHER), model=model, wish=alone)
     other = beside.contenders[0].plan
     if other is not None and (other.work, other.layout) == (first.work, first.layout):

@@ -131,7 +131,7 @@ def test_every_plan_is_asked_again_with_the_layout_it_has(seed):
             on=machine, prompt_tok=dice.choice((500, 3000)), output_tok=200, most_plans=5, **load,
         )  # fmt: skip
         found = plan(model, wish=wish)
-        for one in found.found.plans:
+        for one in found.plans:
             if one.prefill is not None:
                 continue
             typed = ["explain", model, *explain_flags(one, wish=found.wish), "--json"]
@@ -144,12 +144,12 @@ def test_every_plan_is_asked_again_with_the_layout_it_has(seed):
             compared += 1
             if code not in {0, 1} or layout != again or speed != pytest.approx(figures, rel=1e-6):
                 different.append((shlex.join(typed), layout, again, figures, speed))
-        if found.found.plans:
-            lines = [shlex.split(line)[1:] for line in next_commands(found, found.found.plans[0])]
+        if found.plans:
+            lines = [shlex.split(line)[1:] for line in next_commands(found, found.plans[0])]
             played = [line for line in lines if line[:1] == ["simulate"]]
             for line in played:
                 again = json.loads(asked([*line, "--requests", "20", "--json"])[1])["layout"]
-                layout = {name: getattr(found.found.plans[0].layout, name) for name in CUTS}
+                layout = {name: getattr(found.plans[0].layout, name) for name in CUTS}
                 if layout != {name: again[name] for name in CUTS}:
                     different.append((shlex.join(line), layout, again))
     assert different == []

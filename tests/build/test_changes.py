@@ -72,7 +72,7 @@ def test_what_is_bought_first_helps_what_binds(cause, kind):
 
 
 def test_what_is_free_comes_first():
-    costs = [one.per_kusd for one in best({"disk": 0.6, "program": 0.3})]
+    costs = [one.gain_per_kusd for one in best({"disk": 0.6, "program": 0.3})]
     free = [cost is None for cost in costs]
     assert free == sorted(free, reverse=True)
     assert free[0]

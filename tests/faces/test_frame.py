@@ -107,7 +107,7 @@ def test_the_exit_code_is_the_answers(run):
 def test_what_every_verb_knows_may_stand_before_or_after_it(run, line):
     code, out, _ = run(*line.split())
     assert code == 0
-    assert json.loads(out) == {"schema_version": 1, "language": "en", "why": True, "times": 1}
+    assert json.loads(out) == {"schema_version": 2, "language": "en", "why": True, "times": 1}
 
 
 @pytest.mark.parametrize("line", ["--lang zh greet-all A", "greet-all A --lang zh", "greet-all --lang=zh A"])

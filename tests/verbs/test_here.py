@@ -218,7 +218,7 @@ def test_a_plan_for_a_machine_leaves_out_the_card_that_is_taken(saved):
     there = saved(box(*(card(index) for index in range(3)), card(3, free=500)))
     planned = plan("meta-llama/Llama-3.1-8B", wish=PlanWish(on=there, work="chat"))
     assert planned.fits
-    assert all(one.n_chips <= 3 for one in planned.found.plans)
+    assert all(one.n_chips <= 3 for one in planned.plans)
     assert "GiB" in str(planned.notes[0]), "how much is free now"
 
 
@@ -228,8 +228,8 @@ def test_a_plan_for_a_machine_is_the_plan_for_its_name(saved):
     total = round(named.cards[0].total_bytes / MIB)
     there = saved(box(*(card(index, total=total, free=total) for index in range(2))))
     wish = PlanWish(work="chat")
-    seen = plan("meta-llama/Llama-3.1-8B", wish=replace(wish, on=there)).found.plans
-    told = plan("meta-llama/Llama-3.1-8B", wish=replace(wish, on="2x rtx 3090")).found.plans
+    seen = plan("meta-llama/Llama-3.1-8B", wish=replace(wish, on=there)).plans
+    told = plan("meta-llama/Llama-3.1-8B", wish=replace(wish, on="2x rtx 3090")).plans
     assert [(one.layout, one.work, one.figures["tpot_s"].value) for one in seen] == [
         (one.layout, one.work, one.figures["tpot_s"].value) for one in told
     ]

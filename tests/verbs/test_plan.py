@@ -31,7 +31,7 @@ def bought():
 
 def test_a_plan_keeps_every_limit(served):
     assert served.fits
-    for plan in served.found.plans:
+    for plan in served.plans:
         assert plan.figures["ttft_s"].value <= 1.0
         assert plan.figures["tpot_s"].value <= 0.05
         assert plan.n_chips <= 8
@@ -67,27 +67,27 @@ def _as_asked(plan):
 
 def test_a_budget_is_kept_by_all(bought):
     assert bought.fits
-    assert all(plan.figures["usd"].value <= 8000 for plan in bought.found.plans)
-    assert {plan.chip.id for plan in bought.found.plans} <= {"rtx-4090", "rtx-5090", "rtx-3090"}
+    assert all(plan.figures["usd"].value <= 8000 for plan in bought.plans)
+    assert {plan.chip.id for plan in bought.plans} <= {"rtx-4090", "rtx-5090", "rtx-3090"}
 
 
 def test_every_plan_says_why_it_is_there_or_stands_by_cost(bought):
-    assert any(plan.reasons for plan in bought.found.plans)
-    assert all(plan.supply.as_of for plan in bought.found.plans)
+    assert any(plan.reasons for plan in bought.plans)
+    assert all(plan.supply.as_of for plan in bought.plans)
 
 
 def test_an_impossible_budget_tells_the_nearest_and_the_limit_with_its_number():
     found = plan_verb("llama-3.1-70b", wish=PlanWish(budget_usd=300, users=100, chips=("4090",), buy=True))
     assert not found.fits
     assert found.first is not None
-    assert "usd" in {one.limit for one in found.found.broken}
-    assert found.found.broken[0].nearest is not None
+    assert "usd" in {one.limit for one in found.broken}
+    assert found.broken[0].nearest is not None
 
 
 def test_a_card_too_small_tells_what_is_missing():
     found = plan_verb("llama-3.1-70b", wish=PlanWish(on="1x 4090"))
     assert not found.fits
-    assert found.found.broken[0].limit == "memory"
+    assert found.broken[0].limit == "memory"
 
 
 def test_what_was_assumed_while_reading_names_is_told(served):
@@ -170,7 +170,7 @@ def test_a_wish_that_cannot_be_says_so(model, wish, said):
 
 
 def test_explain_tells_the_same_speed_as_the_plan(served):
-    for plan in served.found.plans:
+    for plan in served.plans:
         told = explain_verb("llama-3.1-70b", machine_flag(plan), wish=_as_asked(plan)).speed
         assert told.tpot_s.value == pytest.approx(plan.figures["tpot_s"].value, rel=1e-9)
         assert told.ttft_s.value == pytest.approx(plan.figures["ttft_s"].value, rel=1e-9)
@@ -232,7 +232,7 @@ TUNING = PlanWish(
 def test_a_tuning_is_planned_within_its_deadline():
     found = plan_verb("llama-3.1-8b", wish=TUNING, why=True)
     assert found.fits
-    assert all(plan.figures["days"].value <= 2 for plan in found.found.plans)
+    assert all(plan.figures["days"].value <= 2 for plan in found.plans)
     assert {"tok/s", "80 %", "memory"} <= {row.part for row in found.reasons}
     assert found.wish.global_batch
 
@@ -268,7 +268,7 @@ def test_unlike_cards_are_named_and_asked_for_as_they_stand():
     from rigright.search.named import machine, machine_flag
 
     found = plan_verb("llama-3.1-70b", wish=PlanWish(on="2x 3090 + 1x 4090", work="chat"), why=True)
-    mixed = [plan for plan in found.found.plans if plan.n_chips == 3]
+    mixed = [plan for plan in found.plans if plan.n_chips == 3]
     assert mixed
     for plan in mixed:
         assert machine(plan) == "2x RTX 3090 + 1x RTX 4090"
@@ -279,7 +279,7 @@ def test_an_image_model_is_planned_told_why_and_compared():
     wish = PlanWish(work="image", chips=("4090", "5090"), buy=True, most_chips=2)
     found = plan_verb("sdxl", wish=wish, why=True)
     assert found.fits
-    assert all(plan.figures["images_per_s"].value > 0 for plan in found.found.plans)
+    assert all(plan.figures["images_per_s"].value > 0 for plan in found.plans)
     assert {"images/s", "80 %"} <= {row.part for row in found.reasons}
     sides = compare_verb(("1x 4090", "1x 5090"), model="sdxl", wish=PlanWish(work="image"))
     assert sides.wins["images_per_s"] == (1,)

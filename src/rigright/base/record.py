@@ -11,16 +11,34 @@ import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
+    from builtins import property as derived
     from dataclasses import dataclass
 
-__all__ = ["columned", "dataclass", "defaults", "kept", "replace"]
+__all__ = [
+    "Flat",
+    "Inner",
+    "Pairs",
+    "Sparse",
+    "columned",
+    "dataclass",
+    "defaults",
+    "derived",
+    "kept",
+    "replace",
+]
 
 R = TypeVar("R")
 P = ParamSpec("P")
 T = TypeVar("T")
+K = TypeVar("K")
+
+Inner = Annotated[T, "inner"]  # for the program alone: no answer prints it
+Flat = Annotated[T, "flat"]  # its own keys stand among those of the record that holds it
+Sparse = Annotated[T, "sparse"]  # left out of an answer where it is None
+Pairs = tuple[tuple[K, T], ...]  # printed as an object
 
 _MANY = 3000  # from so many records of a class on, a compiled `__init__` is worth its price
 _put = object.__setattr__
@@ -268,5 +286,10 @@ def _refuse_to_delete(_: object, name: str) -> NoReturn:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
+class _Derived(property):
+    """A property that an answer prints beside the fields."""
+
+
 if not TYPE_CHECKING:
     dataclass = _record
+    derived = _Derived

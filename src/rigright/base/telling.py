@@ -1,7 +1,10 @@
-"""Records as plain data, for JSON: a record is the schema of what it tells.
+"""Records as plain data, for JSON: the record is the answer.
 
-It tells its fields, in order and by their names, with the remark that stands beside each. One that tells
-fewer, more or others says so in `TOLD`, keys in the order they are told:
+A record prints its fields, by their names and in their order, then its `derived` properties. The type of a
+field says how: `Inner` not at all, `Flat` its keys among those of its owner, `Sparse` only where it is not
+None, `Pairs` as an object. A row of a table that has `PRINTED_AS` is printed as that field, such as its id.
+
+Rooms that are not there yet say so in `TOLD`, keys in the order they are told:
 
     TOLD = '''
         model fits notes          fields and properties, as they are
@@ -26,15 +29,19 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from rigright.base.patterns import pattern
+from rigright.base.record import derived
 from rigright.base.words import Sentence, tell
 
-SCHEMA_VERSION = 1  # of every answer: raised when a key goes or changes its meaning
+SCHEMA_VERSION = 2  # of every answer: raised when a key goes or changes its meaning
 Laws = Mapping[str, Callable[[Any], object]]
 Given = Mapping[type, Laws]
 _KEY = pattern(
     r"(?P<spread>\*)?(?P<name>\w+)(?P<sign>!?\??)(?:=(?P<way>[\w.]+))?(?P<pairs>:pairs)?(?P<opens>\{)?"
     r"|(?P<closes>\})|# *(?P<remark>.*)|\s+"
 )
+
+
+_SIGNS = {"Flat": "*", "Sparse": "?"}
 
 
 class Key(NamedTuple):
@@ -46,20 +53,45 @@ class Key(NamedTuple):
     pairs: bool = False
     inside: tuple[Key, ...] | None = None
     remark: str = ""
+    given: bool = False  # by its page
+
+
+def keys_of(kind: Any, given: Laws) -> tuple[Key, ...]:
+    """What a record of this kind prints: what its page gives, then its own."""
+    own = _own_keys(kind)
+    if "TOLD" in vars(kind):
+        return own
+    hints = ((name, law.__annotations__["return"]) for name, law in given.items())
+    return (*(_key(name, hint)._replace(given=True) for name, hint in hints), *own)
 
 
 @cache
-def keys_of(kind: Any) -> tuple[Key, ...]:
-    """What a record of this kind tells."""
+def _own_keys(kind: Any) -> tuple[Key, ...]:
     said = vars(kind).get("TOLD")
-    if said is None:
-        return tuple(Key(name, (name,)) for name in kind.__annotations__)
-    return read(said)
+    if said is not None:
+        return read(said)
+    held = dict(kind.__annotations__)
+    held |= {
+        name: one.fget.__annotations__["return"]
+        for name, one in vars(kind).items()
+        if isinstance(one, derived)
+    }
+    return tuple(_key(name, hint) for name, hint in held.items() if not _text(hint).startswith("Inner["))
+
+
+def _text(hint: Any) -> str:
+    """An annotation as it is written; that of a tuple with named places is wrapped."""
+    return str(getattr(hint, "__forward_arg__", hint))
+
+
+def _key(name: str, hint: Any) -> Key:
+    how = _text(hint).partition("[")[0]
+    return Key(name, (name,), _SIGNS.get(how, ""), how == "Pairs")
 
 
 def is_record(kind: object) -> bool:
-    """Whether it is a record's class, or one of its records."""
-    return hasattr(kind, "__dataclass_fields__")
+    """Whether it is a record's class, or one of its records; a tuple whose places have names is one, too."""
+    return hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_fields")
 
 
 class Told:
@@ -84,9 +116,8 @@ class Told:
     def __call__(self, record: object, language: str) -> dict[str, Any]:
         """One record as data."""
         telling = _Telling(language, self.given, self.endless)
-        if self.keys is None:
-            return telling.record(record)
-        return telling.object(record, self.keys, own=self.given[self.kind])
+        own = self.given[self.kind]
+        return telling.object(record, self.keys or keys_of(self.kind, own), own=own)
 
 
 class _Telling(NamedTuple):
@@ -106,20 +137,23 @@ class _Telling(NamedTuple):
             return {str(key): self.data(value) for key, value in thing.items()}
         if isinstance(thing, frozenset):
             thing = sorted(thing)
-        if isinstance(thing, (tuple, list)):
+        if isinstance(thing, (tuple, list)) and not is_record(thing):
             return [self.data(one) for one in thing]
         return self.record(thing) if is_record(thing) else thing
 
-    def record(self, record: object) -> dict[str, Any]:
-        """A record as an object."""
+    def record(self, record: object) -> Any:
+        """A record as an object, or as what stands for it."""
         kind: Any = type(record)
-        return self.object(record, keys_of(kind), own=self.given.get(kind, {}))
+        if reference := vars(kind).get("PRINTED_AS"):
+            return getattr(record, reference)
+        own = self.given.get(kind, {})
+        return self.object(record, keys_of(kind, own), own=own)
 
     def object(self, thing: object, keys: tuple[Key, ...], *, own: Laws) -> dict[str, Any]:
         """What is told of it by these keys."""
         told: dict[str, Any] = {}
         for key in keys:
-            if "!" in key.sign:
+            if key.given or "!" in key.sign:
                 if key.name not in own:
                     continue
                 found = own[key.name](thing)

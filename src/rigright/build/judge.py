@@ -45,7 +45,7 @@ def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
     for kind, text in rig.unknown if names is None else ():
         found.append(Ruling(
             verdict=DOUBT, parts=(kind,), rule="unknown",
-            says=say('unknown {what} "{text}": not checked', what=NOUNS[kind], text=text[:60]),
+            reason=say('unknown {what} "{text}": not checked', what=NOUNS[kind], text=text[:60]),
             do=say("give vendor and model, or its key specs"),
         ))  # fmt: skip
     for kind, text in rig.repeated if names is None else ():
@@ -53,5 +53,5 @@ def judge(rig: Rig, names: Iterable[str] | None = None) -> tuple[Ruling, ...]:
             'a second {what} is listed, "{text}": only the first is checked', what=NOUNS[kind], text=text[:60]
         )
         do = say("remove one of them")
-        found.append(Ruling(verdict=DOUBT, parts=(kind,), rule="repeated", says=says, do=do))
+        found.append(Ruling(verdict=DOUBT, parts=(kind,), rule="repeated", reason=says, do=do))
     return tuple(sorted(found, key=lambda one: -ORDER.index(one.verdict)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from rigright.base.record import Flat, Inner
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.facts.chips import Chip
@@ -54,8 +55,8 @@ class Change:
     more_w: float | None = None  # it draws more, or less, than what stands there
     command: str | None = None  # that does it, or says more
     source: str = ""
-    takes: tuple[str, ...] = ()  # causes of which it takes more: no help where they are full
-    drops_in: bool = False  # goes where the old one stood, on what feeds and cools it
+    takes: Inner[tuple[str, ...]] = ()  # causes of which it takes more: no help where they are full
+    drops_in: Inner[bool] = False  # goes where the old one stood, on what feeds and cools it
 
     @property
     def possible(self) -> bool:
@@ -67,12 +68,6 @@ class Change:
 class Worth:
     """A change and what it brings."""
 
-    change: Change
+    change: Flat[Change]
     gain: float  # how many times as fast the whole becomes
-    per_kusd: float | None  # gain above one for each thousand dollars; None: free
-
-    TOLD = """
-        kind=change.kind title=change.title gain helps=change.helps
-        usd=change.usd{value low high as_of} gain_per_kusd=per_kusd more_w=change.more_w
-        fits=change.fits command=change.command source=change.source
-    """
+    gain_per_kusd: float | None  # gain above one for each thousand dollars; None: free

@@ -20,11 +20,9 @@ class Ruling:
 
     verdict: str
     parts: tuple[str, ...]  # kinds it concerns: "cpu", "board", "ram", "gpu", "psu", "case" ...
-    says: Sentence
+    reason: Sentence
     do: Sentence | None = None  # what mends it
     rule: str = ""  # its name, as --json bears it
-
-    TOLD = "rule verdict parts reason=says do"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

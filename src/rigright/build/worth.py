@@ -28,7 +28,7 @@ def ranked(
         _worth(change, shares) for change in changes if change.possible and full.isdisjoint(change.takes)
     ]
     useful = [one for one in found if one.gain >= LEAST_GAIN]
-    useful.sort(key=lambda one: (one.per_kusd is not None, -(one.per_kusd or one.gain)))
+    useful.sort(key=lambda one: (one.gain_per_kusd is not None, -(one.gain_per_kusd or one.gain)))
     cards = [one for one in useful if one.change.kind == "cards"]
     dropping = next((one for one in cards if one.change.drops_in), None)
     if dropping is None:
@@ -42,4 +42,4 @@ def _worth(change: Change, shares: Mapping[str, float]) -> Worth:
     whole = gain(shares, change.helps)
     usd = change.usd
     per_kusd = (whole - 1.0) / (usd.value / KILO) if usd is not None and usd.value > 0 else None
-    return Worth(change=change, gain=whole, per_kusd=per_kusd)
+    return Worth(change=change, gain=whole, gain_per_kusd=per_kusd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, Sparse, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +16,8 @@ class Estimate:
     low: float
     high: float
     mark: str = "fitted"  # "measured", "fitted" on runs of such chips, or "physics" alone
-    as_of: str | None = None  # of prices
-    why: str = ""  # id of the law or fact it follows from
-
-    TOLD = "value low high mark as_of?"
+    as_of: Sparse[str | None] = None  # of prices
+    why: Inner[str] = ""  # id of the law or fact it follows from
 
 
 def spread(value: float, ratios: tuple[float, float], *, mark: str = "fitted") -> Estimate:

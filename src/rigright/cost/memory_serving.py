@@ -34,6 +34,18 @@ from rigright.facts.anchors import RunCase
 from rigright.facts.engines import Engine
 
 Bound = tuple[int, int]  # first and past-last layer
+PARTS = (
+    "weights",
+    "cache",
+    "states",
+    "step",
+    "tables",
+    "libraries",
+    "graphs",
+    "collectives",
+    "context",
+    "slack",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +69,15 @@ class ServingMemory:
     spare_bytes: Numbers  # of the pool, or of the device, after all that was asked; negative: does not fit
     narrow: Numbers = 1.0  # of its band, what own starts leave
 
-    TOLD = """
-        weights=weights_bytes cache=cache_bytes states=states_bytes step=step_bytes tables=tables_bytes
-        libraries=libraries_bytes graphs=graphs_bytes collectives=collectives_bytes context=context_bytes
-        slack=slack_bytes unused=unused_bytes
-    """
-
     @property
     def unused_bytes(self) -> Numbers:
         """What the engine sets aside for caches beyond what is asked."""
         return np.maximum(self.pool_bytes - self.cache_bytes - self.states_bytes, 0.0)
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Bytes by part, with what the engine sets aside beyond what is asked: `unused`."""
+        return {name: float(getattr(self, f"{name}_bytes")) for name in (*PARTS, "unused")}
 
     @property
     def need_bytes(self) -> Numbers:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.errors import DataError
+from rigright.base.record import Pairs, derived
 from rigright.base.tables import foreign_toml
 from rigright.base.words import say
 from rigright.machine.bench.record import Result
@@ -46,10 +47,8 @@ class Baseline:
     """One type of node."""
 
     file: str
-    traits: tuple[tuple[str, tuple[str, ...]], ...]  # key of a trait -> the values that are right
-    figures: tuple[ExpectedFigure, ...] = ()
-
-    TOLD = "file expect=traits:pairs bench=figures"
+    expect: Pairs[str, tuple[str, ...]]  # key of a trait -> the values that are right
+    bench: tuple[ExpectedFigure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +57,17 @@ class TraitHeld:
 
     trait: Trait
     here: str | None  # None: the node does not show it
-    right: tuple[str, ...]
+    baseline: tuple[str, ...]
 
-    TOLD = "trait=trait.key here baseline=right severity=trait.weight"
+    @derived
+    def severity(self) -> str:
+        """How bad it is where it differs."""
+        return self.trait.weight
 
     @property
     def differs(self) -> bool:
         """Whether it is seen, and not as it should be."""
-        return self.here is not None and self.here not in self.right
+        return self.here is not None and self.here not in self.baseline
 
 
 def baseline_of(machine: Machine, results: Iterable[Result], *, file: str) -> Baseline:
@@ -78,8 +80,8 @@ def baseline_of(machine: Machine, results: Iterable[Result], *, file: str) -> Ba
         worst[key] = pick(worst.get(key, one.value), one.value)
     return Baseline(
         file=file,
-        traits=tuple((key, (value,)) for key, value in read if value is not None),
-        figures=tuple(
+        expect=tuple((key, (value,)) for key, value in read if value is not None),
+        bench=tuple(
             ExpectedFigure(part=part, what=what, unit=unit, value=value, tolerance=TOLERANCE)
             for (part, what, unit), value in worst.items()
             if math.isfinite(value) and value > 0
@@ -91,8 +93,8 @@ def compared(machine: Machine, baseline: Baseline) -> tuple[TraitHeld, ...]:
     """Every trait of a baseline beside what a node shows."""
     traits = {trait.key: trait for trait in TRAITS}
     return tuple(
-        TraitHeld(trait=traits[key], here=traits[key].read(machine), right=values)
-        for key, values in baseline.traits
+        TraitHeld(trait=traits[key], here=traits[key].read(machine), baseline=values)
+        for key, values in baseline.expect
     )
 
 
@@ -105,9 +107,9 @@ def written(baseline: Baseline, *, node: str, date: str) -> str:
         f"rigright_baseline = {SCHEMA}",
         "",
         "[expect]",
-        *(f"{key} = {_value(values)}" for key, values in baseline.traits),
+        *(f"{key} = {_value(values)}" for key, values in baseline.expect),
     ]
-    for one in baseline.figures:
+    for one in baseline.bench:
         lines += [
             "",
             "[[bench]]",
@@ -139,8 +141,8 @@ def read_baseline(file: str) -> Baseline:
         )  # fmt: skip
     return Baseline(
         file=file,
-        traits=tuple((key, _values(value, file=file, key=key)) for key, value in expect.items()),
-        figures=tuple(_figure(row, file=file) for row in bench),
+        expect=tuple((key, _values(value, file=file, key=key)) for key, value in expect.items()),
+        bench=tuple(_figure(row, file=file) for row in bench),
     )
 
 
@@ -189,7 +191,7 @@ def load(file: str | None) -> Baseline | None:
 
 def cards_of(baseline: Baseline) -> int:
     """How many cards it names: "7x A, 1x B" are eight."""
-    values = dict(baseline.traits).get("cards", ())
+    values = dict(baseline.expect).get("cards", ())
     counts = [
         sum(int(told[1]) if (told := _COUNTED.match(kind)) else 1 for kind in value.split(", "))
         for value in values

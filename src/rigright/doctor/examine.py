@@ -11,21 +11,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
-from itertools import islice
+from itertools import islice, starmap
 from typing import TypeVar
 
 from rigright.base import shelf
 from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.plugins import CHECKS as CHECKS_ADDED
 from rigright.base.plugins import leave_out, loaded, plugins, run
+from rigright.base.record import Inner, derived
 from rigright.base.tables import DATA, read_rows, text
 from rigright.base.words import say
 from rigright.doctor.baseline import Baseline
 from rigright.doctor.chains import joined
 from rigright.doctor.elsewhere import for_machine
 from rigright.doctor.recognise import chip_of
-from rigright.doctor.record import Case, Check, Checked, Finding, Fine, NotSeen, Verdict, Wanted, is_sound
+from rigright.doctor.record import (
+    Case,
+    Check,
+    Checked,
+    CheckFinding,
+    CheckFine,
+    CheckNotSeen,
+    Finding,
+    Fine,
+    NotSeen,
+    Verdict,
+    Wanted,
+    is_sound,
+)
 from rigright.doctor.wires import hides_cards
+from rigright.facts.chips import Chip
 from rigright.machine.bench.record import Result
 from rigright.machine.record import Machine
 
@@ -45,48 +60,62 @@ V = TypeVar("V", Finding, Fine, NotSeen)
 class Examined:
     """A machine and what every check said of it."""
 
-    case: Case
-    checked: tuple[Checked, ...]
+    case: Inner[Case]
+    checks: tuple[Checked, ...]
     seconds: float = 0.0  # with the probe
 
-    TOLD = """
-        machine!  # what it is, in a few words
-        origin=case.machine.origin read_as=case.machine.read_as unread=case.machine.unread
-        exit_code verdict! chips=case.chips.id
-        wanted=case.wanted  # what the plan of `--for` expects
-        causes!  # what is wrong, the first to act on first
-        findings{check=0 *1 manual!?}  # each with its check, worst first
-        fine{check=0 *1} not_observed{check=0 *1}
-        checks=checked{check group! title verdicts=n_verdicts seconds} seconds
-    """
+    @derived
+    def origin(self) -> str:
+        """Live, or the file that was read."""
+        return self.case.machine.origin
+
+    @derived
+    def read_as(self) -> tuple[str, ...]:
+        """Of a capture: what was in it."""
+        return self.case.machine.read_as
+
+    @derived
+    def unread(self) -> tuple[str, ...]:
+        """Parts of it that could not be read."""
+        return self.case.machine.unread
+
+    @derived
+    def chips(self) -> tuple[Chip | None, ...]:
+        """What each device is."""
+        return self.case.chips
+
+    @derived
+    def wanted(self) -> Wanted | None:
+        """What the plan of `--for` expects."""
+        return self.case.wanted
 
     def of_kind(self, kind: type[V]) -> tuple[tuple[str, V], ...]:
         """Each verdict of one kind with its check."""
         return tuple(
             (checked.check, one)
-            for checked in self.checked
+            for checked in self.checks
             for one in checked.verdicts
             if isinstance(one, kind)
         )
 
-    @property
-    def fine(self) -> tuple[tuple[str, Fine], ...]:
+    @derived
+    def fine(self) -> tuple[CheckFine, ...]:
         """What was looked at and is good."""
-        return self.of_kind(Fine)
+        return tuple(starmap(CheckFine, self.of_kind(Fine)))
 
-    @property
-    def not_observed(self) -> tuple[tuple[str, NotSeen], ...]:
+    @derived
+    def not_observed(self) -> tuple[CheckNotSeen, ...]:
         """What could not be looked at."""
-        return self.of_kind(NotSeen)
+        return tuple(starmap(CheckNotSeen, self.of_kind(NotSeen)))
 
-    @property
-    def findings(self) -> tuple[tuple[str, Finding], ...]:
+    @derived
+    def findings(self) -> tuple[CheckFinding, ...]:
         """Each finding with its check: worst first, of equals the surest."""
-        found = list(self.of_kind(Finding))
+        found = list(starmap(CheckFinding, self.of_kind(Finding)))
         found.sort(key=lambda one: (RANKS.index(one[1].severity), _SURE.index(one[1].confidence)))
         return tuple(found)
 
-    @property
+    @derived
     def exit_code(self) -> int:
         """By the worst finding; a note counts for nothing, cards that no driver lists as a warning."""
         severities = {finding.severity for _, finding in self.findings}
@@ -100,7 +129,7 @@ class Examined:
 
     def count(self, kind: type[Finding | Fine | NotSeen]) -> int:
         """How many verdicts of one kind there are."""
-        return sum(isinstance(one, kind) for checked in self.checked for one in checked.verdicts)
+        return sum(isinstance(one, kind) for checked in self.checks for one in checked.verdicts)
 
 
 @cache
@@ -157,7 +186,7 @@ def examine(case: Case, only: tuple[str, ...] = ()) -> Examined:
     """Every check, or those asked for."""
     start = time.perf_counter()
     checked = joined(case, tuple(_one(checks()[name], case) for name in chosen(only)))
-    return Examined(case=case, checked=checked, seconds=time.perf_counter() - start)
+    return Examined(case=case, checks=checked, seconds=time.perf_counter() - start)
 
 
 def chosen(only: tuple[str, ...]) -> tuple[str, ...]:

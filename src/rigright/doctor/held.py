@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from rigright.base.record import Flat
 from rigright.base.words import Sentence, say
 from rigright.doctor.laws import cards_of, disk_of, stated
 from rigright.doctor.record import Case
@@ -31,7 +32,7 @@ SMALLER_IS_BETTER = {"s"}
 class Held:
     """One figure and what it should be."""
 
-    result: Result
+    result: Flat[Result]
     verdict: Verdict
     basis: Basis | None = None
     full: float | None = None  # what the hardware states, or the reference itself
@@ -41,13 +42,6 @@ class Held:
     confidence: str | None = None
     checks: tuple[str, ...] = ()  # of the doctor, to look at next
     notes: tuple[Sentence, ...] = ()
-
-    TOLD = """
-        part=result.part what=result.what on=result.on value=result.value unit=result.unit low=result.low
-        high=result.high repeats=result.repeats chip=result.chip at_s=result.at_s
-        settings=result.settings:pairs
-        verdict basis full least share source confidence checks notes
-    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from rigright.base.plugins import Plugin
+from rigright.base.record import Flat, Inner, derived
 from rigright.base.words import LANGUAGES, Sentence, tell
 from rigright.doctor.baseline import Baseline
 from rigright.facts.chips import Chip
@@ -59,8 +60,6 @@ class Finding:
     confidence: Confidence = "sure"
     about: str | None = None  # "gpu 3", "nvme0n1"
 
-    TOLD = "severity confidence about title evidence why fix verify"
-
     def __post_init__(self) -> None:
         """Where no command verifies it, the one that showed it does."""
         if self.verify is None and self.evidence:
@@ -86,6 +85,27 @@ class NotSeen:
 
 
 Verdict = Finding | Fine | NotSeen
+
+
+class CheckFinding(NamedTuple):
+    """A finding with its check."""
+
+    check: str
+    finding: Flat[Finding]
+
+
+class CheckFine(NamedTuple):
+    """What is good, with its check."""
+
+    check: str
+    fine: Flat[Fine]
+
+
+class CheckNotSeen(NamedTuple):
+    """What could not be looked at, with its check."""
+
+    check: str
+    not_seen: Flat[NotSeen]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +179,10 @@ class Checked:
 
     check: str  # its name
     title: Sentence
-    verdicts: tuple[Verdict, ...]
+    verdicts: Inner[tuple[Verdict, ...]]
     seconds: float = 0.0
 
-    @property
+    @derived
     def n_verdicts(self) -> int:
         """How many things it said."""
         return len(self.verdicts)

@@ -236,7 +236,7 @@ def call(tool: str, said: Mapping[str, Any], *, root: Path | None) -> ToolAnswer
             return ToolAnswer(text=_text(answer.page(), read.language), data=kept)
     except Exception as error:  # noqa: BLE001 - an agent gets a sentence, as a person does
         found = trouble(error, [tool.replace("_", "-")])
-        lines = [say("error: {what}", what=found.sentence)]
+        lines = [say("error: {what}", what=found.message)]
         lines += [] if found.hint is None else [say("hint: {what}", what=found.hint)]
         told, record = "\n".join(clean(tell(one, language)) for one in lines), found.record(language)
         hidden = "" if root is None else f"{root.resolve()}{os.sep}"  # where it lies is nobody's business

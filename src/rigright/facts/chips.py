@@ -70,6 +70,8 @@ class Cabling:
 class Chip:
     """One accelerator. Rates are dense; None is unknown or not there."""
 
+    PRINTED_AS = "id"
+
     id: str
     name: str
     vendor: str

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from rigright.base.loader import records
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, derived
 from rigright.base.tables import DATA, frozen, read_toml
 from rigright.base.words import Sentence, in_both
 
@@ -110,10 +110,8 @@ class FlagHeld:
     planned: str | None  # None: the plan leaves it out
     running: str | None  # None: it was not given
 
-    TOLD = "flag planned running kept=is_kept costs=loss"
-
-    @property
-    def is_kept(self) -> bool:
+    @derived
+    def kept(self) -> bool:
         """Whether the server has what was planned; a size of 1, and "auto", is what it takes by itself."""
         if self.planned is None or self.running is None:
             usual = {None, "no", "auto", *("1" for _ in range(self.flag.endswith("-size")))}
@@ -123,15 +121,10 @@ class FlagHeld:
         except ValueError:
             return self.planned == self.running
 
-    @property
-    def loss(self) -> Sentence | None:
-        """What it costs that it was not kept."""
-        return None if self.is_kept else self.costs
-
-    @property
+    @derived
     def costs(self) -> Sentence | None:
-        """What the difference costs."""
-        row = _choices().get(self.flag)
+        """What it costs that it was not kept."""
+        row = None if self.kept else _choices().get(self.flag)
         return None if row is None else in_both(*row["costs"], values={})
 
 

@@ -51,17 +51,10 @@ _IN_FORCE: ContextVar[tuple[NamedList, ...]] = ContextVar("own_prices", default=
 class Flaw:
     """What is wrong with a row of a list, or doubtful in it."""
 
-    line: int
+    line: int | None  # of the file; None: all of it
     said: Sentence
     wrong: bool = True  # it cannot be used; else it is only doubted
     hint: Sentence | None = None
-
-    TOLD = "line=row wrong said hint"
-
-    @property
-    def row(self) -> int | None:
-        """Of the file; none where all of it is meant."""
-        return self.line or None
 
 
 def place() -> Path:

@@ -22,6 +22,8 @@ ROUGHLY_BYTES = 2.0 * GIB  # of main memory: firmware and kernel keep a little m
 class Trait:
     """Something to compare; None is not observed, and says nothing."""
 
+    PRINTED_AS = "key"
+
     key: str  # as a baseline names it
     name: Sentence
     read: Reading

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.base.record import dataclass
+from rigright.base.record import Flat, Inner, Pairs, Sparse, dataclass, derived
 from rigright.cost.estimate import Estimate
 
 TIME_PARTS = ("memory", "compute", "links", "fixed")
@@ -17,14 +17,12 @@ class TimeParts:
     links_s: float  # waiting for other cards
     fixed_s: float  # starting kernels, the engine's own work
 
-    TOLD = "memory_s compute_s links_s fixed_s total_s bound"
-
-    @property
+    @derived
     def total_s(self) -> float:
         """All of it."""
         return self.memory_s + self.compute_s + self.links_s + self.fixed_s
 
-    @property
+    @derived
     def bound(self) -> str:
         """What takes most of it."""
         return max(TIME_PARTS, key=self.of)
@@ -49,18 +47,10 @@ class Speed:
     prefill_tok_per_s: Estimate  # one prompt alone
     token_pass: TimeParts  # a pass that makes each user's next token
     prompt_pass: TimeParts  # all passes of one prompt alone
-    audio_h_per_h: Estimate | None = None  # of models that transcribe
-    audio_s: float | None = None  # of a window
-    rate_per_s: float | None = None  # of requests that arrive, where such a load was asked for
-    percentile: float | None = (
-        None  # the share of requests that `ttft_s` and `tpot_s` hold for; None: the mean
-    )
-
-    TOLD = """
-        prompt_tok output_tok concurrency running percentile? audio_h_per_h?
-        ttft_s tpot_s user_tok_per_s output_tok_per_s prefill_tok_per_s
-        token_pass prompt_pass
-    """
+    audio_h_per_h: Sparse[Estimate | None] = None  # of models that transcribe
+    audio_s: Inner[float | None] = None  # of a window
+    rate_per_s: Inner[float | None] = None  # of requests that arrive, where such a load was asked for
+    percentile: Sparse[float | None] = None  # share of requests that TTFT and TPOT hold for; None: the mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,34 +58,29 @@ class SampleSpeed:
     """Whole images or texts on cards that each work alone."""
 
     unit: str  # "images", "texts"
-    made: bool  # images of noise, not looked at
-    each: int  # samples at once on each card
+    made: Inner[bool]  # images of noise, not looked at
+    batch_per_card: int  # samples at once on each card
     cards: int
-    rate: Estimate  # a second, of all cards
-    compiled: Estimate | None  # the same with torch.compile; None where nobody knows
+    rate: Inner[Estimate]  # a second, of all cards
+    compiled: Inner[Estimate | None]  # the same with torch.compile; None where nobody knows
     batch_s: Estimate
-    parts_s: tuple[tuple[str, float], ...]  # of a batch on the first card, each as if alone
+    parts_s: Pairs[str, float]  # of a batch on the first card, each as if alone
     image_px: int | None = None
     steps: int | None = None
-    tok: int | None = None  # of a text
+    length_tok: int | None = None  # of a text
     beside_bytes: float = 0.0  # of weights that a generator needs beside the denoiser
-
-    TOLD = """
-        unit batch_per_card=each cards *speeds batch_s parts_s:pairs bound
-        image_px steps length_tok=tok beside_bytes
-    """
 
     @property
     def is_compiled(self) -> bool:
         """Whether the rate is that with torch.compile."""
         return self.rate == self.compiled
 
-    @property
-    def speeds(self) -> dict[str, Estimate | None]:
+    @derived
+    def speeds(self) -> Flat[dict[str, Estimate | None]]:
         """A second, of all cards: as it is, and with torch.compile; `images` or `texts` in the name."""
         return {f"{self.unit}_per_s": self.rate, f"{self.unit}_per_s_compiled": self.compiled}
 
-    @property
+    @derived
     def bound(self) -> str:
         """What would take longest alone."""
         return max(self.parts_s, key=lambda part: part[1])[0]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rigright.base.record import dataclass, replace
+from rigright.base.record import Inner, Pairs, dataclass, derived, replace
 from rigright.cost.estimate import Estimate
 from rigright.cost.unsaid import trials, weighed
 from rigright.predict.trained import TrainingCase, edges_of, is_timed, steps_of
@@ -22,19 +22,17 @@ class StepUse:
     """Time of one optimizer step, where own runs put it; its band follows that of the speed."""
 
     step_s: Estimate
-    parts_s: tuple[tuple[str, float], ...]  # what the step goes into; parts next to nothing left out
+    parts_s: Pairs[str, float]  # what the step goes into; parts next to nothing left out
     tok_per_s_per_chip: Estimate
-    ranks: int
+    ranks: Inner[int]
     tok_per_step: float  # of all ranks
     samples_per_s: float  # of all ranks
     mfu: float  # of the stated peak, useful work alone
     hfu: float  # of the stated peak, recomputing counted
     bound: str  # "compute", "links", "bubble", "host", "optimizer"
-    moved: float = 1.0  # by own runs: a factor of every rate
+    moved: Inner[float] = 1.0  # by own runs: a factor of every rate
 
-    TOLD = "step_s parts_s:pairs tok_per_s tok_per_s_per_chip samples_per_s tok_per_step mfu hfu bound"
-
-    @property
+    @derived
     def tok_per_s(self) -> float:
         """Of all ranks."""
         return self.tok_per_s_per_chip.value * self.ranks

@@ -49,7 +49,7 @@ def groups(examined: Examined) -> tuple[FindingGroup, ...]:
 def blind(examined: Examined) -> tuple[Blind, ...]:
     """What was not seen, by why; one command speaks for all cards."""
     firsts: dict[tuple[str, str], tuple[Checked, NotSeen]] = {}
-    for checked, one in _of_kind(examined.checked, NotSeen):
+    for checked, one in _of_kind(examined.checks, NotSeen):
         if isinstance(one, NotSeen):
             firsts.setdefault((checked.check, _kind_of(one.why)), (checked, one))
     found: dict[tuple[str, str | None], tuple[Sentence, dict[str, Sentence]]] = {}
@@ -69,7 +69,7 @@ def _kind_of(why: Sentence) -> str:
 
 def fine(examined: Examined) -> Iterator[tuple[Checked, Fine]]:
     """Everything that was looked at and is good."""
-    for checked, one in _of_kind(examined.checked, Fine):
+    for checked, one in _of_kind(examined.checks, Fine):
         if isinstance(one, Fine):
             yield checked, one
 

@@ -8,6 +8,6 @@ from rigright.doctor.binding.judgement import JudgedCause
 
 def first_of(lead: JudgedCause) -> Sentence:
     """What to mend before anything else."""
-    if not lead.on:
+    if not lead.about:
         return say("fix first: {title}", title=lead.finding.title)
-    return say("fix first: {title} ({about})", title=lead.finding.title, about=", ".join(sorted(lead.on)))
+    return say("fix first: {title} ({about})", title=lead.finding.title, about=", ".join(sorted(lead.about)))

@@ -21,7 +21,7 @@ _NOBLE_FROM = (12, 6)  # the first CUDA with images of Ubuntu 24.04
 def script(result: SetUp, language: str) -> str:
     """A script for bash, or for PowerShell: read first, it says what each step is for."""
     head = _comment(_head(result), language)
-    if result.target.os_id == WINDOWS:
+    if result.system.os_id == WINDOWS:
         lines = [*head, '$ErrorActionPreference = "Stop"', ""]
     else:
         lines = ["#!/usr/bin/env bash", *head, "set -eu", ""]
@@ -29,7 +29,7 @@ def script(result: SetUp, language: str) -> str:
         lines += _comment((say("nothing to do"),), language)
     for step in result.steps:
         lines += [*_comment((step.title,), language, mark="## "), *_comment((step.why,), language)]
-        lines += [_line(command, step, by_root=result.target.by_root) for command in step.commands]
+        lines += [_line(command, step, by_root=result.system.by_root) for command in step.commands]
         if step.disturbs and "reboot" in " ".join(step.commands):
             lines += _comment(
                 (
@@ -68,7 +68,7 @@ def dockerfile(result: SetUp, language: str) -> str:
     else:
         lines += _wheels(result, pick, language=language)
     if serves is not None:
-        lines += _served(serves, tp=result.tp or 1, language=language)
+        lines += _served(serves, tp=result.split_over or 1, language=language)
     elif pick.pip:
         lines += ["WORKDIR /work", 'CMD ["python3"]']
     return "\n".join(lines) + "\n"
@@ -80,7 +80,7 @@ def _hosted(result: SetUp, pick: Pick, *, serves: Serves | None, language: str) 
     for step in result.docker_steps[:1]:
         lines += _comment((say("on the host, once:"),), language)
         lines += [
-            f"#   {typed(one, needs_root=step.as_root, by_root=result.target.by_root)}"
+            f"#   {typed(one, needs_root=step.as_root, by_root=result.system.by_root)}"
             for one in step.commands
         ]
     name = pick.name.replace(".", "")
@@ -152,7 +152,7 @@ def requirements(result: SetUp, language: str) -> str:
             else (say("{name} is not installed with pip: see --script", name=pick.name),)
         )
         return "\n".join([*lines, *_comment(told, language)]) + "\n"
-    lines += _comment((say("Python {python}", python=pick.python or "3"),), language)
+    lines += _comment((say("Python {python}", python=pick.pythons or "3"),), language)
     if pick.index:
         lines += _comment(
             (
@@ -174,7 +174,7 @@ def requirements(result: SetUp, language: str) -> str:
 
 def _head(result: SetUp) -> tuple[Sentence, ...]:
     pick = result.pick
-    told = [say("software for {machine}", machine=result.target.shown)]
+    told = [say("software for {machine}", machine=result.system.shown)]
     if pick is not None:
         told.append(say("{name} {version}", name=pick.name, version=pick.version))
         if pick.source:

@@ -65,7 +65,7 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
         layout=layout,
         work=work,
         concurrency=None if way.trains else float(batch * n_chips),
-        memory=memory,
+        ranks=memory,
         room_bytes=room,
         figures=_told(table, place, kind=kind, supply=supply, network=network),
         supply=supply,

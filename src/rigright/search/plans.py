@@ -80,7 +80,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
         layout=layout,
         work=serving,
         concurrency=None if np.isnan(load) else load,
-        memory=memory,
+        ranks=memory,
         rank_bytes=rank_bytes_of(memory[0], wider=widened(away(way.engine, kind.chip.id))),
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
         figures=figures,

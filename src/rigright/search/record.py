@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.choice.drafts import NONE, Drafts
 from rigright.cost.estimate import Estimate, added
@@ -30,8 +30,6 @@ class Supply:
     n_chips: int | None = None  # that are paid for; more than those that work where some stay idle
     used: bool = False  # cards that are made no more
 
-    TOLD = "how label n_units used usd host_usd usd_per_h as_of stale n_chips"
-
     @property
     def price_band(self) -> tuple[float, float]:
         """Low and high of what it costs, over what is told."""
@@ -47,8 +45,6 @@ class Safe:
     concurrency: float  # requests in flight
     output_tok_per_s: float  # of all of them
 
-    TOLD = "concurrency output_tok_per_s"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -60,7 +56,7 @@ class Plan:
     layout: Layout  # how the work is cut: `dp` counts replicas
     work: Serving | Training  # how it is served or trained: every setting
     concurrency: float | None  # requests in flight at once over all replicas
-    memory: tuple[ServingMemory, ...]  # unlike ranks, the fullest first; none for training
+    ranks: Inner[tuple[ServingMemory, ...]]  # unlike ranks, the fullest first; none for training
     rank_bytes: Estimate  # of the fullest rank, as the driver shows it
     room_bytes: float  # that a card leaves to a program
     figures: Mapping[str, Estimate]  # by aim: "ttft_s" "tpot_s" "output_tok_per_s" "requests_per_s" "power_w"
@@ -70,37 +66,34 @@ class Plan:
     reasons: tuple[Sentence, ...] = ()  # why it is among the plans: best at what
     notes: tuple[Sentence, ...] = ()  # what to know of it
     prefill: Layout | None = None  # workers that take prompts alone; `layout` then makes next tokens alone
-    prefill_memory: ServingMemory | None = None  # of a rank of theirs
+    prefill_memory: Inner[ServingMemory | None] = None  # of a rank of theirs
     drafts: Drafts = NONE
     held: Mapping[str, float] = field(default_factory=dict)  # by limit: share of requests that keep it
     certainty: Mapping[str, float] = field(default_factory=dict)  # by limit: chance that its figure keeps it
     safe: Safe | None = None  # the highest load whose limits hold in nine cases of ten, where none was told
-    host: Host | None = None  # what stands around the cards, where a part of the model lies in its memory
+    host: Inner[Host | None] = (
+        None  # what stands around the cards, where a part of the model lies in its memory
+    )
     in_ram: Sentence | None = None  # that part, and the flags that say so
-    parts: Mapping[str, float] = field(default_factory=dict)  # of a training: bytes of the fullest rank
+    parts: Inner[Mapping[str, float]] = field(
+        default_factory=dict
+    )  # of a training: bytes of the fullest rank
     least_bytes: Estimate | None = None  # of a training, once the allocator gave back all it can
     machines_needed: int | None = None  # such machines that would carry the load, where these do not
-    has_experts: bool = False  # of the model, which a layout cuts in one of several ways
-
-    TOLD = """
-        machine!  # its cards, for people
-        chip=chip.id  # id of the chip (`rigright look-up chips`)
-        n_chips n_nodes supply
-        layout{tp pp dp ep cp attention_dp sequence_parallel}
-        prefill{tp pp dp ep cp attention_dp sequence_parallel}
-        drafts work concurrency figures memory=ranks_bytes
-        rank_bytes least_bytes room_bytes bound held certainty safe machines_needed in_ram reasons notes
-    """
+    has_experts: Inner[bool] = False  # of the model, which a layout cuts in one of several ways
 
     @property
     def is_tight(self) -> bool:
         """Whether a training may take more than its cards have, as far as its band goes."""
         return self.least_bytes is not None and self.least_bytes.high > self.room_bytes
 
-    @property
-    def ranks_bytes(self) -> tuple[ServingMemory | Mapping[str, float], ...]:
+    @derived
+    def memory(self) -> tuple[Mapping[str, float], ...]:
         """By part, on each unlike rank, the fullest first; of a training, on the fullest."""
-        return self.memory or ((self.parts,) if self.parts else ())
+        parts: list[Mapping[str, float]] = [one.parts for one in self.ranks] or (
+            [self.parts] if self.parts else []
+        )
+        return tuple({name: round(size) for name, size in one.items()} for one in parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +105,6 @@ class Rejection:
     limit: str  # "memory", "ttft_s", "tpot_s", "output_tok_per_s", "usd", "power_w", "format", "licence", ...
     usd_per_h: float | None = None  # what it would cost
     nearest: float | None = None  # what it reaches, in the unit of the limit
-
-    TOLD = "label reason limit usd_per_h nearest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,7 +182,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
         layout=layout,
         work=training,
         concurrency=None,
-        memory=(),
+        ranks=(),
         rank_bytes=rank,
         least_bytes=least(question.arch, training, layout=layout),
         parts=parts,

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from rigright.base.record import dataclass
+from typing import NamedTuple
+
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.build.machine import Rig
-from rigright.build.proposals.record import BuildWish, Proposal, Proposed, recommended
+from rigright.build.proposals.record import BuildWish, Proposal, Proposed, Refusal, recommended
 from rigright.build.ruling import OK, Ruling, worst
 
 EXITS = {"ok": 0, "doubt": 10, "impossible": 20}
+
+
+class ListLine(NamedTuple):
+    """One line of a person's list."""
+
+    part: str  # its kind: "cpu", "board" ...
+    text: str  # as it was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedList:
     """A person's list, as it was read, and what the rules say of it."""
 
-    rig: Rig
-    rulings: tuple[Ruling, ...]
-    lines: tuple[tuple[str, str], ...]  # kind and text as written
+    rig: Inner[Rig]
+    rules: tuple[Ruling, ...]
+    read: tuple[ListLine, ...]  # each as it was written
 
-    TOLD = """
-        verdict exit_code answer! rules=rulings read=lines{part=0 text=1}
-        understood!{part=0 as=1}  # each line as it was taken
-        missing! unknown=rig.unknown{part=0 text=1}
-    """
+    @derived
+    def unknown(self) -> tuple[ListLine, ...]:
+        """Lines that no table knows."""
+        return tuple(ListLine(part, text) for part, text in self.rig.unknown)
 
-    @property
+    @derived
     def verdict(self) -> str:
         """On the whole."""
-        return worst(self.rulings)
+        return worst(self.rules)
 
-    @property
+    @derived
     def exit_code(self) -> int:
         """By the verdict."""
         return EXITS[self.verdict]
@@ -38,7 +46,7 @@ class CheckedList:
     @property
     def against(self) -> tuple[Ruling, ...]:
         """What is not fine, the worst first."""
-        return tuple(one for one in self.rulings if one.verdict != OK)
+        return tuple(one for one in self.rules if one.verdict != OK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +54,40 @@ class Assembled:
     """Machines around some cards, or around those of a plan."""
 
     cards: str  # of one machine: "2x GeForce RTX 4090"
-    wanted: BuildWish
-    proposed: Proposed
+    wanted: Inner[BuildWish]
+    proposed: Inner[Proposed]
     today: str  # prices are stale or not against it
     model: str | None = None  # whose plan it is
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
-    currency: str = "USD"
-    asked: str = ""  # the command that asks this again
+    currency: Inner[str] = "USD"
+    asked: Inner[str] = ""  # the command that asks this again
 
-    TOLD = """
-        answer! buildable cards machines=wanted.machines model variants=proposed.variants
-        nearest=proposed.nearest rejected=proposed.refusals{part=name rule reason=why}
-        over_budget budget_usd=wanted.budget_usd today notes
-    """
+    @derived
+    def machines(self) -> int:
+        """Such machines that are wanted."""
+        return self.wanted.machines
 
-    @property
+    @derived
+    def variants(self) -> tuple[Proposal, ...]:
+        """Machines to choose from."""
+        return self.proposed.variants
+
+    @derived
+    def nearest(self) -> Sentence | None:
+        """Where nothing holds the cards: what comes closest."""
+        return self.proposed.nearest
+
+    @derived
+    def rejected(self) -> tuple[Refusal, ...]:
+        """Parts that would not do."""
+        return self.proposed.refusals
+
+    @derived
+    def budget_usd(self) -> float | None:
+        """What it may cost."""
+        return self.wanted.budget_usd
+
+    @derived
     def buildable(self) -> bool:
         """Whether there is a machine to order."""
         return self.first is not None
@@ -70,7 +97,7 @@ class Assembled:
         """The one to take."""
         return recommended(self.proposed.variants)
 
-    @property
+    @derived
     def over_budget(self) -> bool:
         """Whether what it costs is more than was said."""
         limit, first = self.wanted.budget_usd, self.first

@@ -49,7 +49,7 @@ def save_from(file: str, *, from_file: str | None = None, bench: str | None = No
     """Take it from a good node: this one, or the one a file tells of."""
     machine, results = _node(from_file, bench)
     found = baseline_of(machine, results, file=file)
-    if not found.traits:
+    if not found.expect:
         raise AskError(say("nothing readable on this node for a baseline"))
     node = machine.system.host or (machine.origin if machine.origin != "live" else "this node")
     save_text(file, written(found, node=node, date=time.strftime("%Y-%m-%d")))

@@ -51,7 +51,7 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
         notes=tuple(dict.fromkeys((*told, *assumed, *arch.warnings))),
         asked=asked,
         model_asked=model,
-        wins=winners(contenders),
+        best_places=winners(contenders),
         payback=_payback(contenders, wish),
     )
 

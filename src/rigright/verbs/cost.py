@@ -125,13 +125,13 @@ def cost(
         n_paid=subject.node.n_cards if bought is None else bought.n_chips,
         boxes=subject.node.n_nodes, wish=wish,
         spend=spend,
-        ways=_held(ways, months=months), cards=None if bought is None else bought.cards,
-        host=None if bought is None else bought.host,
+        cost_ways=_held(ways, months=months), cards_usd=None if bought is None else bought.cards,
+        host_usd=None if bought is None else bought.host,
         used=bool(bought and bought.used), power_w=power, idle_w=idle, duty=duty, tariff=tariff,
         carbon=None if wish.place is None else carbon_at(find_place(wish.place)),
         output=output, notes=tuple(dict.fromkeys(_notes(subject, wish, bought=bought, market=market))),
         asked=asked,
-        worth=() if bought is None else tuple(bought.resale(year) for year in range(int(wish.years) + 1)),
+        worth_usd=() if bought is None else tuple(bought.resale(year) for year in range(int(wish.years) + 1)),
     )  # fmt: skip
 
 
@@ -432,8 +432,8 @@ def _held(ways: list[CostWay], *, months: float) -> tuple[CostWay, ...]:
             continue
         other = added(list(way.ledger.terms[0].monthly.values()))
         if own.kind == OWN:
-            found.append(replace(way, chance=chance(own.ledger, way.ledger)))
+            found.append(replace(way, buy_is_cheaper=chance(own.ledger, way.ledger)))
             continue
         paid = payback(term.upfront, own=added(list(term.monthly.values())), other=other, months=months)
-        found.append(replace(way, payback=paid, chance=chance(own.ledger, way.ledger)))
+        found.append(replace(way, payback=paid, buy_is_cheaper=chance(own.ledger, way.ledger)))
     return tuple(found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rigright.base.record import dataclass
+from collections.abc import Mapping
+
+from rigright.base.record import Flat, Inner, dataclass, derived
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate, added, scaled
@@ -19,12 +21,14 @@ RENT, SPOT, RESERVED, API = "rent", "spot", "reserved", "api"
 class CostWay:
     """One way to have the work done."""
 
-    kind: str
+    kind: str  # "own", "buy", "rent", "spot", "reserved", "replace", "api"
     label: str  # who rents it out, or what is bought in its place
     years: float | None = None  # of a contract; of a machine that is replaced, until then
-    ledger: Ledger
+    ledger: Inner[Ledger]
     payback: Payback | None = None  # of buying, against this way
-    chance: float | None = None  # that buying costs less over all the years, the machine sold at their end
+    buy_is_cheaper: float | None = (
+        None  # that buying costs less over all the years, the machine sold at their end
+    )
     as_of: str | None = None
     stale: bool = False
     currency: str | None = None  # that it is billed in
@@ -45,36 +49,45 @@ class Output:
 class ToldWay:
     """One way to have the machine, with what its work comes to."""
 
-    way: CostWay
-    costed: Costed
+    way: Flat[CostWay]
+    costed: Inner[Costed]
 
-    TOLD = """
-        kind=way.kind name! label=way.label years=way.years
-        up_front_usd=first.upfront  # paid at the start
-        monthly_usd=first.monthly  # by what it is for: `power`, `idle`, `rent`, `space`
-        resale_usd=way.ledger.resale  # what the machine brings at the end
-        total_usd=way.ledger.total  # over all the years
-        usd_per_mtok usd_per_run payback=way.payback
-        buy_is_cheaper=way.chance paid_usd as_of=way.as_of stale=way.stale
-        currency=way.currency source=way.source
-    """
+    @derived
+    def up_front_usd(self) -> Estimate:
+        """Paid at the start."""
+        return self.first.upfront
+
+    @derived
+    def monthly_usd(self) -> Mapping[str, Estimate]:
+        """By what it is for: `power`, `idle`, `rent`, `space`."""
+        return self.first.monthly
+
+    @derived
+    def resale_usd(self) -> Estimate | None:
+        """What the machine brings at the end."""
+        return self.way.ledger.resale
+
+    @derived
+    def total_usd(self) -> Estimate:
+        """Over all the years."""
+        return self.way.ledger.total
 
     @property
     def first(self) -> Term:
         """The first of its stretches."""
         return self.way.ledger.terms[0]
 
-    @property
+    @derived
     def usd_per_mtok(self) -> Estimate | None:
         """For a million output tokens, prompts and all."""
         return self.costed.usd_per_mtok(self.way)
 
-    @property
+    @derived
     def usd_per_run(self) -> Estimate | None:
         """For one training run."""
         return self.costed.usd_per_run(self.way)
 
-    @property
+    @derived
     def paid_usd(self) -> tuple[float, ...]:
         """All that is paid until each month, the first at once."""
         months = range(int(self.costed.months) + 1)
@@ -88,35 +101,39 @@ class Costed:
     machine: str  # what is costed
     n_chips: int  # cards
     n_paid: int  # cards that are bought to have them: boards are sold whole
-    boxes: int  # machines that hold them
+    boxes: Inner[int]  # machines that hold them
     wish: PlanWish  # what was asked
     spend: CostWish  # what else is paid
-    ways: tuple[CostWay, ...]  # the machine bought first, where its price is known
-    cards: Estimate | None  # to buy
-    host: Estimate | None  # the machine around the cards, to buy
+    cost_ways: Inner[tuple[CostWay, ...]]  # the machine bought first, where its price is known
+    cards_usd: Estimate | None  # to buy
+    host_usd: Estimate | None  # the machine around the cards, to buy
     used: bool  # whether the cards are bought used
     power_w: Estimate  # while it works
     idle_w: float  # while it waits
     duty: float  # share of the time it works
-    tariff: Tariff
-    carbon: KwhPrice | None
+    tariff: Inner[Tariff]
+    carbon: Inner[KwhPrice | None]
     output: Output | None  # what it makes of a model
-    worth: tuple[Estimate, ...] = ()  # of the machine after each year, from today on
+    worth_usd: tuple[Estimate, ...] = ()  # of the machine after each year, from today on
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
-    asked: str = ""
+    asked: Inner[str] = ""
 
-    TOLD = """
-        machine n_chips n_paid wish spend verdict! months cards_usd=cards host_usd=host used worth_usd=worth
-        power_w idle_w duty usd_per_kwh=tariff.usd_per_kwh pue=tariff.pue kwh_per_month carbon_kg
-        output ways=told_ways notes
-    """
+    @derived
+    def usd_per_kwh(self) -> float:
+        """What power costs."""
+        return self.tariff.usd_per_kwh
 
-    @property
+    @derived
+    def pue(self) -> float:
+        """What the building draws over what the machine draws."""
+        return self.tariff.pue
+
+    @derived
     def months(self) -> float:
         """How long."""
         return self.wish.years * 12
 
-    @property
+    @derived
     def kwh_per_month(self) -> float:
         """At the meter: the building included."""
         from rigright.money.lifetime import HOURS_PER_MONTH
@@ -124,19 +141,19 @@ class Costed:
         drawn = self.power_w.value * self.duty + self.idle_w * (1 - self.duty)
         return drawn / KILO * HOURS_PER_MONTH * self.tariff.pue
 
-    @property
+    @derived
     def carbon_kg(self) -> float | None:
         """Over all the years."""
         return None if self.carbon is None else self.carbon.value / KILO * self.kwh_per_month * self.months
 
-    @property
-    def told_ways(self) -> tuple[ToldWay, ...]:
+    @derived
+    def ways(self) -> tuple[ToldWay, ...]:
         """The ways, each with what its work comes to."""
-        return tuple(ToldWay(way=way, costed=self) for way in self.ways)
+        return tuple(ToldWay(way=way, costed=self) for way in self.cost_ways)
 
     def way(self, kind: str) -> CostWay | None:
         """The first way of a kind."""
-        return next((way for way in self.ways if way.kind == kind), None)
+        return next((way for way in self.cost_ways if way.kind == kind), None)
 
     @property
     def own(self) -> CostWay | None:
@@ -146,7 +163,7 @@ class Costed:
     @property
     def other(self) -> CostWay | None:
         """What it is held against first: the cheapest that lasts, else hours that may end at any moment."""
-        lasting = [way for way in self.ways if way.kind in {RENT, RESERVED, API}]
+        lasting = [way for way in self.cost_ways if way.kind in {RENT, RESERVED, API}]
         return min(lasting, key=lambda way: way.ledger.total.value, default=self.way(SPOT))
 
     def usd_per_mtok(self, way: CostWay) -> Estimate | None:
@@ -165,4 +182,6 @@ class Costed:
     @property
     def up_front(self) -> Estimate | None:
         """To buy it."""
-        return None if self.cards is None else added([one for one in (self.cards, self.host) if one])
+        return (
+            None if self.cards_usd is None else added([one for one in (self.cards_usd, self.host_usd) if one])
+        )

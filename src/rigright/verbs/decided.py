@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
@@ -23,20 +23,25 @@ class Candidate:
 
     machine: str
     how: str  # "buy", "rent", "own"
-    seller: str
+    seller: Inner[str]
     engine: str
     weights: str
-    n_nodes: int
-    used: bool
-    stale: bool
-    as_of: str
+    n_nodes: Inner[int]
+    used: Inner[bool]
+    stale: Inner[bool]
+    as_of: Inner[str]
     figures: Mapping[str, Estimate]
-    reasons: tuple[str, ...]
-    notes: tuple[str, ...]
-    rank_bytes: Estimate | None
-    room_bytes: float | None  # of a GPU, for a plan
+    reasons: Inner[tuple[str, ...]]
+    notes: Inner[tuple[str, ...]]
+    rank_bytes: Inner[Estimate | None]
+    room_bytes: Inner[float | None]  # of a GPU, for a plan
 
-    TOLD = "machine how weights engine figures"
+
+class Rejected(NamedTuple):
+    """What does not do, and why."""
+
+    label: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,41 +49,40 @@ class Decided:
     """The paper."""
 
     model: str
-    licence: str | None
-    wish: PlanWish
+    licence: Inner[str | None]
+    wish: Inner[PlanWish]
     fits: bool
-    candidates: tuple[Candidate, ...]  # the recommended one first
-    rejected: tuple[tuple[str, str], ...]  # what, and why not
-    broken: tuple[str, ...]  # the limits that nothing meets
-    notes: tuple[str, ...]
+    options: tuple[Candidate, ...]  # the recommended one first
+    rejected: tuple[Rejected, ...]
+    broken: Inner[tuple[str, ...]]  # the limits that nothing meets
+    notes: Inner[tuple[str, ...]]
     today: str
-    file: str  # the plan's
-    asked: str  # what makes it, where it was not saved
-    costed: Costed | None = None
-    assembled: Assembled | None = None
-    open: tuple[Sentence, ...] = ()  # what could not be told, and why
-
-    TOLD = """
-        verdict! model fits today plan=file options=candidates rejected{label=0 reason=1}
-        reasons! risks! cost=costed order=assembled acceptance!
-    """
+    plan: str  # the plan's
+    asked: Inner[str]  # what makes it, where it was not saved
+    cost: Costed | None = None
+    order: Assembled | None = None
+    open: Inner[tuple[Sentence, ...]] = ()  # what could not be told, and why
 
     @property
     def first(self) -> Candidate:
         """What is recommended."""
-        return self.candidates[0]
+        return self.options[0]
 
     @property
     def instead(self) -> CostWay | None:
         """Another way to have the machine that likely costs less than buying it."""
-        other = None if self.costed is None or self.first.how != "buy" else self.costed.other
-        return other if other is not None and other.chance is not None and other.chance < LIKELY else None
+        other = None if self.cost is None or self.first.how != "buy" else self.cost.other
+        return (
+            other
+            if other is not None and other.buy_is_cheaper is not None and other.buy_is_cheaper < LIKELY
+            else None
+        )
 
     @property
     def is_doubtful(self) -> bool:
         """Whether the years speak against the way that was planned; one run of a training takes no years."""
-        made = self.costed
+        made = self.cost
         other = None if made is None else made.other
-        buys = other is not None and other.chance is not None and other.chance > 1 - LIKELY
+        buys = other is not None and other.buy_is_cheaper is not None and other.buy_is_cheaper > 1 - LIKELY
         rents = self.first.how == "rent" and "days" not in self.first.figures and self.wish.buy is not False
         return self.instead is not None or (rents and buys)

@@ -67,7 +67,7 @@ def diagnose(
         source=when,
         judgement=conclude(examine(watched(case, ticks)), diagnosis),
         ticks=ticks,
-        power=None if kept else machine.node_power,
+        node_power=None if kept else machine.node_power,
         drifts=_drifts(results),
         names=tuple((device.index, device.name or "") for device in machine.devices),
     )
@@ -142,6 +142,7 @@ def _latest(results: Sequence[Result]) -> tuple[Result, ...]:
 def _drifts(results: Sequence[Result]) -> tuple[Drift, ...]:
     """Benchmarks whose last figure is not what it was at first."""
     drifts = (
-        Drift(now=now, first=next(one for one in results if same_job(one, now))) for now in _latest(results)
+        Drift(latest=now, earliest=next(one for one in results if same_job(one, now)))
+        for now in _latest(results)
     )
-    return tuple(one for one in drifts if one.first.value and abs(one.ratio - 1) > DRIFTED and one.worse)
+    return tuple(one for one in drifts if one.earliest.value and abs(one.ratio - 1) > DRIFTED and one.worse)

@@ -82,7 +82,7 @@ def fit(on: str | None = None, *, wish: FitWish | None = None, asked: str = "") 
         free_bytes=sum(free) * node.n_nodes,
         total_bytes=sum(card.total_bytes for card in node.cards) * node.n_nodes,
         context_tok=min((row.sized_tok for row in rows if row.sized_tok), default=wish.context_tok),
-        rows=rows,
+        models=rows,
         found=len({case.arch.name for case in cases}),
         looked_at=len(archs),
         unread=unread,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 
@@ -43,16 +43,14 @@ class Fitted:
     free_bytes: float
     total_bytes: float
     context_tok: int | None  # every row is sized for at least so many
-    rows: tuple[Fitting, ...]
+    models: tuple[Fitting, ...]
     found: int  # before the limit
     looked_at: int
     unread: tuple[str, ...] = ()  # models of the zoo that cannot be read
     notes: tuple[Sentence, ...] = ()
-    asked: str = ""
+    asked: Inner[str] = ""
 
-    TOLD = "machine free_bytes total_bytes context_tok found looked_at order models=rows unread notes"
-
-    @property
+    @derived
     def order(self) -> str:
         """How rows are ordered."""
         return "arena score, or its estimate from size and age, less what the format loses"

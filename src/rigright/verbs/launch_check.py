@@ -50,7 +50,7 @@ def held(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:
     if not flags(launch.program.id):
         raise AskError(say("no flag table for {engine}", engine=launch.program.label))
     alike = {one.stage: one for one in launch.workers}.values() or (launch,)
-    return min((_held_by(one, words) for one in alike), key=lambda rows: sum(not one.is_kept for one in rows))
+    return min((_held_by(one, words) for one in alike), key=lambda rows: sum(not one.kept for one in rows))
 
 
 def _held_by(launch: Launch, words: Sequence[str]) -> tuple[FlagHeld, ...]:

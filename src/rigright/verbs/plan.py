@@ -103,7 +103,7 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
     """Which input that nobody said decides most about the first plan."""
     from rigright.cost.memory_kv import generates
 
-    first = planned.found.plans[0] if planned.found.plans else None
+    first = planned.plans[0] if planned.plans else None
     if first is None:
         return
     if isinstance(first.work, Training):

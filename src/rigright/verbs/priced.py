@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rigright.base.record import dataclass
+from typing import NamedTuple
+
+from rigright.base.record import Flat, Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.facts.clouds import Offer
@@ -16,10 +18,17 @@ FINE, DOUBTS, WRONG = 0, 10, 20  # exit codes of a list that was judged
 class KnownPrice:
     """One price, and whether an answer is taken from it."""
 
-    price: Price
+    price: Flat[Price]
     taken: bool
 
-    TOLD = "*price taken"
+
+class RentPrice(NamedTuple):
+    """What a cloud asks for such a card."""
+
+    provider: str
+    instance: str
+    as_of: str | None  # date of the price
+    usd_per_chip_h: float | None  # on demand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,21 +38,28 @@ class ChipPrices:
     chip: str  # as `rigright look-up chips` has it
     name: str  # for people
     ended: bool  # made no more
-    taken: Estimate | None  # None: nobody says
+    usd: Estimate | None  # None: nobody says
     used: bool  # whether that is a used card
     why: Sentence  # why this one is taken
-    rows: tuple[Price, ...]  # the newest first
-    counted: tuple[Price, ...]  # of them, those that the answer is taken from
-    rents: tuple[Offer, ...] = ()  # the cheapest first, in dollars
+    rows: Inner[tuple[Price, ...]]  # the newest first
+    counted: Inner[tuple[Price, ...]]  # of them, those that the answer is taken from
+    rents: Inner[tuple[Offer, ...]] = ()  # the cheapest first, in dollars
     stale: bool = False  # whether its date is long ago
 
-    TOLD = """
-        chip name ended usd=taken as_of=taken.as_of used stale why
-        prices=told_prices rent_usd_per_h=rents{provider instance as_of usd_per_chip_h}
-    """
+    @derived
+    def rent_usd_per_h(self) -> tuple[RentPrice, ...]:
+        """What clouds ask for it, the cheapest first."""
+        return tuple(
+            RentPrice(one.provider, one.instance, one.as_of, one.usd_per_chip_h) for one in self.rents
+        )
 
-    @property
-    def told_prices(self) -> tuple[KnownPrice, ...]:
+    @derived
+    def as_of(self) -> str | None:
+        """Date of that price."""
+        return None if self.usd is None else self.usd.as_of
+
+    @derived
+    def prices(self) -> tuple[KnownPrice, ...]:
         """Every price, and which of them counted."""
         return tuple(KnownPrice(price=row, taken=row in self.counted) for row in self.rows)
 
@@ -53,12 +69,10 @@ class Priced:
     """What was asked for."""
 
     names: str
-    currency: str
+    currency: Inner[str]
     chips: tuple[ChipPrices, ...] = ()
     parts: tuple[PartPrice, ...] = ()
-    asked: str = ""
-
-    TOLD = "names chips parts"
+    asked: Inner[str] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +85,7 @@ class PriceList:
     kept: int | None = None  # prices in the list that is kept; None: it was only judged
     place: str | None = None
 
-    TOLD = "file exit_code kept place prices flaws"
-
-    @property
+    @derived
     def exit_code(self) -> int:
         """Fine, doubtful, or nothing to take as it is."""
         return max((WRONG if flaw.wrong else DOUBTS for flaw in self.flaws), default=FINE)

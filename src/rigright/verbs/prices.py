@@ -87,7 +87,7 @@ def _one(chip: Chip, market: Market, *, wish: PlanWish) -> ChipPrices:
     offers = [offer for offer in market.offers.get(chip.id, ()) if offer.usd_per_h]
     return ChipPrices(
         chip=chip.id, name=chip.name, ended=chip.ended is not None,
-        taken=None if quote is None else priced(quote, market.today),
+        usd=None if quote is None else priced(quote, market.today),
         used=quote is not None and quote.used, why=_why(chip, quote, own=bool(own), counted=counted),
         rows=tuple(sorted([*own, *ours], key=lambda row: dated(row.as_of), reverse=True)),
         counted=tuple(counted), stale=quote is not None and is_stale(quote.as_of, market.today),
@@ -121,7 +121,9 @@ def check(file: str | None = None) -> PriceList:
         )
     found, flaws = own_prices.examine(path, today=today())
     every = (*flaws, *_far_off(found))
-    return PriceList(file=str(path), prices=found, flaws=tuple(sorted(every, key=lambda flaw: flaw.line)))
+    return PriceList(
+        file=str(path), prices=found, flaws=tuple(sorted(every, key=lambda flaw: flaw.line or 0))
+    )
 
 
 def _far_off(found: Sequence[Price]) -> Iterator[Flaw]:
@@ -134,7 +136,7 @@ def _far_off(found: Sequence[Price]) -> Iterator[Flaw]:
         ratio = from_currency(price.typical, price.currency) / known.usd
         if not 1 / FAR_OFF <= ratio <= FAR_OFF:
             yield Flaw(
-                line=0, wrong=False,
+                line=None, wrong=False,
                 said=say("{chip}: {ratio} times the known price of {date}", chip=by_id()[price.chip].name,
                          ratio=f"{ratio:.2g}", date=known.as_of),
             )  # fmt: skip

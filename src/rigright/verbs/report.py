@@ -14,7 +14,7 @@ from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 from rigright.verbs.clock import today
-from rigright.verbs.decided import Candidate, Decided
+from rigright.verbs.decided import Candidate, Decided, Rejected
 
 MOST_BYTES = 16 * MIB
 MOST_LISTED, MOST_LETTERS = 12, 400
@@ -75,22 +75,22 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
         licence=_text(data.get("licence")) or None,
         wish=_wish(told),
         fits=data.get("fits") is True,
-        candidates=candidates,
-        rejected=tuple(_rejected(data.get("why_not"))),
+        options=candidates,
+        rejected=tuple(Rejected(*pair) for pair in _rejected(data.get("why_not"))),
         broken=tuple(reason for _, reason in _rejected(data.get("broken")) if reason),
         notes=_texts(data.get("notes")),
         today=today().isoformat(),
-        file=file,
+        plan=file,
         asked=asked,
     )
     missing: list[Sentence] = []
     try:
-        found = replace(found, costed=cost(run_of(data)))
+        found = replace(found, cost=cost(run_of(data)))
     except RigError as error:
         missing.append(say("no multi-year costs: {why}", why=error.whole))
     if found.first.how == "buy":
         try:
-            found = replace(found, assembled=around_plan(data, found.wish))
+            found = replace(found, order=around_plan(data, found.wish))
         except RigError as error:
             missing.append(say("no bill of materials: {why}", why=error.whole))
     return replace(found, open=tuple(missing))

@@ -232,7 +232,7 @@ def test_a_question_is_answered_as_plan_answers_it(words):
         "fits": "yes" if found.fits else "no",
         **({} if found.first is None else row_of(found.first)),
     }
-    assert one.why == ("" if found.fits else "; ".join(tell(it.reason, "en") for it in found.found.broken))
+    assert one.why == ("" if found.fits else "; ".join(tell(it.reason, "en") for it in found.broken))
 
 
 def test_neighbours_of_a_grid_share_prices_rooms_and_scores(monkeypatch):

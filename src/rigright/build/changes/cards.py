@@ -185,7 +185,7 @@ def _by_rules(old: Chip, new: Chip) -> Iterator[Fit]:
         rig = Rig(machine=bay, cards=(Cards(chip=new, count=1, shape=shape),))
         for one in judge(rig, ("machine",)):
             if one.verdict != OK:
-                yield Fit(says=one.says, holds=False if one.verdict == IMPOSSIBLE else None)
+                yield Fit(says=one.reason, holds=False if one.verdict == IMPOSSIBLE else None)
 
 
 def _bay_of(old: Chip) -> Finished | None:

@@ -185,7 +185,7 @@ def finish(label: str, rig: Rig, *, wanted: BuildWish, today: date, limit_w: flo
         label=label,
         rig=rig,
         items=tuple(items_of(rig, wanted, more=more, today=today)),
-        rulings=judge(rig),
+        rules=judge(rig),
         wall_w=_wall_w(rig),
         limit_w=limit_w,
         machines=wanted.machines,
@@ -326,7 +326,7 @@ def _refuse(
     """Whether something speaks against a part; the first such thing is kept."""
     for one in found:
         if one.verdict == IMPOSSIBLE or (one.verdict == DOUBT and one.rule in also):
-            refusals.setdefault(name, Refusal(name=name, rule=one.rule, why=one.says))
+            refusals.setdefault(name, Refusal(part=name, rule=one.rule, reason=one.reason))
             return True
     return False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.build.machine import Circuit, Rig
 from rigright.build.ruling import DOUBT, Ruling
@@ -41,7 +41,7 @@ class Item:
     count: int
     name: str | Sentence
     usd: Estimate | None  # of all of them; None: nobody knows
-    line: OrderLine | None = None  # what it is priced by, as it is kept in data/orders.csv
+    line: Inner[OrderLine | None] = None  # what it is priced by, as it is kept in data/orders.csv
 
     @property
     def value(self) -> float:
@@ -54,26 +54,19 @@ class Proposal:
     """One machine."""
 
     label: str
-    rig: Rig
+    rig: Inner[Rig]
     items: tuple[Item, ...]
-    rulings: tuple[Ruling, ...]
+    rules: tuple[Ruling, ...]
     wall_w: float | None
     limit_w: float | None = None  # to which each card is held, for the breaker's sake
     machines: int = 1  # such machines that are ordered
 
-    TOLD = """
-        label machines
-        items{kind count name usd{value low high as_of}}
-        usd{value low high as_of} around_usd{value low high as_of} wall_w limit_w rules=rulings
-        list!  # as `build --check` reads it
-    """
-
-    @property
+    @derived
     def usd(self) -> Estimate:
         """Of the whole."""
         return total(self.items)
 
-    @property
+    @derived
     def around_usd(self) -> Estimate:
         """Of all but the cards; nothing stands around what is sold as a whole."""
         closed = self.rig.machine is not None and self.rig.machine.kind == "closed"
@@ -92,16 +85,16 @@ class Proposal:
     @property
     def doubts(self) -> tuple[Ruling, ...]:
         """What somebody should look into."""
-        return tuple(one for one in self.rulings if one.verdict == DOUBT)
+        return tuple(one for one in self.rules if one.verdict == DOUBT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A part that would not do, by which rule and why."""
 
-    name: str
+    part: str
     rule: str
-    why: Sentence
+    reason: Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

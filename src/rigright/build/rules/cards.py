@@ -34,7 +34,7 @@ def pluggable(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu",),
-                says=say("{chip} is available in clouds only", **_names(one)),
+                reason=say("{chip} is available in clouds only", **_names(one)),
                 do=say("rent it, or use a PCIe card"),
             )
             continue
@@ -42,7 +42,7 @@ def pluggable(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT if adapted else IMPOSSIBLE,
             parts=("gpu", "board"),
-            says=say("{chip} is {form}: it does not fit a PCIe slot", **_names(one)),
+            reason=say("{chip} is {form}: it does not fit a PCIe slot", **_names(one)),
             do=say("hobbyist SXM2 adapters exist: you must solve power and cooling yourself")
             if adapted
             else say("use its PCIe version, or a complete machine with these modules"),
@@ -64,7 +64,7 @@ def air(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE if closed and not weak else DOUBT,
             parts=("gpu", "case"),
-            says=say("{chip} has no fans: it needs server airflow", **_names(one)),
+            reason=say("{chip} has no fans: it needs server airflow", **_names(one)),
             do=say("add a blower or a ducted fan to each card, and add it to the list"),
         )
     hot = [one for one in rig.cards if one.shape.cooling == OPEN and (one.watts or 0.0) >= _SIDE_BY_SIDE_W]
@@ -74,7 +74,7 @@ def air(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE if count >= 4 and "Tower" in kind and not loose else DOUBT,
             parts=("gpu", "case"),
-            says=say(
+            reason=say(
                 "{count} open-air cards of {watts} W side by side heat each other in {case}",
                 count=count,
                 watts=f"{max(one.watts or 0 for one in hot):.0f}",
@@ -101,14 +101,14 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
                 yield Ruling(
                     verdict=IMPOSSIBLE,
                     parts=("gpu",),
-                    says=say("{chip} has no NVLink connector", **_names(one)),
+                    reason=say("{chip} has no NVLink connector", **_names(one)),
                     do=say("remove NVLink: these cards communicate over PCIe"),
                 )
         elif one.count % 2:
             yield Ruling(
                 verdict=IMPOSSIBLE if one.count == 1 else DOUBT,
                 parts=("gpu",),
-                says=say(
+                reason=say(
                     "NVLink bridges connect pairs; with {count}x {chip} one is left over", **_names(one)
                 ),
                 do=say("use an even number of cards"),
@@ -117,7 +117,7 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),
-                says=say(
+                reason=say(
                     "unknown whether the slot spacing of {board} matches the bridge",
                     board=rig.board.name,
                 ),
@@ -127,7 +127,7 @@ def bridge(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu",),
-            says=say(
+            reason=say(
                 "NVLink connects identical cards only: {chips}",
                 chips=" + ".join(one.chip.name for one in asked),
             ),
@@ -142,7 +142,7 @@ def makers(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu",),
-            says=say("{vendors}: few engines can use both", vendors=" + ".join(vendors)),
+            reason=say("{vendors}: few engines can use both", vendors=" + ".join(vendors)),
             do=say("llama.cpp with Vulkan can; vLLM and PyTorch need GPUs of one vendor"),
         )
 

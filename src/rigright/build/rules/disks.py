@@ -25,7 +25,7 @@ def m2(rig: Rig) -> Iterator[Ruling]:
     yield Ruling(
         verdict=IMPOSSIBLE if crowded else DOUBT,
         parts=("ssd", "board"),
-        says=say(
+        reason=say(
             "{count} M.2 drives, {have} M.2 slots on {board}", count=count, have=board.m2, board=board.name
         ),
         do=say("use fewer, larger drives")
@@ -42,7 +42,7 @@ def others(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("ssd", "board"),
-            says=say("U.2 drives need an adapter on a desktop board"),
+            reason=say("U.2 drives need an adapter on a desktop board"),
             do=say("use M.2 drives, or a powered M.2-to-U.2 adapter"),
         )
     sata = sum(one.count for one in rig.disks if one.kind == "sata")
@@ -50,7 +50,7 @@ def others(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("ssd", "board"),
-            says=say("{count} SATA drives: more than a board has ports", count=sata),
+            reason=say("{count} SATA drives: more than a board has ports", count=sata),
             do=say("add an HBA card, and count its slot"),
         )
 

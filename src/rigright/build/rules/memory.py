@@ -24,7 +24,7 @@ def kind(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram",),
-            says=say("{types} cannot be mixed on one board", types=" + ".join(sorted(types))),
+            reason=say("{types} cannot be mixed on one board", types=" + ".join(sorted(types))),
             do=say("use modules of one type"),
         )
         return
@@ -37,7 +37,7 @@ def kind(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
-                says=say(
+                reason=say(
                     "{board} needs {takes}, not {mine}",
                     board=rig.board.name,
                     takes=" / ".join(sorted(takes)),
@@ -49,7 +49,7 @@ def kind(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "cpu"),
-                says=say(
+                reason=say(
                     "{cpu} needs {takes}, not {mine}",
                     cpu=rig.processor.name,
                     takes=" / ".join(sorted(family.mem)),
@@ -61,7 +61,7 @@ def kind(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram", "board"),
-            says=say("SO-DIMM modules do not fit the DIMM slots of {board}", board=rig.board.name),
+            reason=say("SO-DIMM modules do not fit the DIMM slots of {board}", board=rig.board.name),
             do=say("use DIMMs"),
         )
 
@@ -80,7 +80,7 @@ def slots(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram", "board"),
-            says=say(
+            reason=say(
                 "{count} modules, {have} slots on {board}", count=count, have=have, board=rig.board.name
             ),
             do=say("use fewer, larger modules"),
@@ -97,7 +97,7 @@ def modules(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram",),
-                says=say(
+                reason=say(
                     "{size} GB {kind} modules do not exist for this socket",
                     kind=one.type,
                     size=f"{to_gib(one.each_bytes):.0f}",
@@ -108,7 +108,7 @@ def modules(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("ram",),
-                says=say(
+                reason=say(
                     "the list says {stated} GB and {count} modules of {each} GB",
                     stated=f"{to_gib(one.stated_bytes):.0f}",
                     count=one.count,
@@ -131,7 +131,7 @@ def size(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram", "cpu"),
-            says=say(
+            reason=say(
                 "{total} GB of memory; {cpu} supports at most {most} GB",
                 total=f"{to_gib(total):.0f}",
                 most=f"{to_gib(most):.0f}",
@@ -143,7 +143,7 @@ def size(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("ram", "board"),
-            says=say(
+            reason=say(
                 "{total} GB of memory; {board} supports {most} GB",
                 total=f"{to_gib(total):.0f}",
                 most=f"{to_gib(said):.0f}",
@@ -175,28 +175,28 @@ def registered(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
-                says=say("{where} does not support registered modules (RDIMM): use UDIMM", where=where),
+                reason=say("{where} does not support registered modules (RDIMM): use UDIMM", where=where),
                 do=say("use UDIMM, with ECC if needed"),
             )
         elif one.registered is False and "udimm" not in takes:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("ram", "board"),
-                says=say("{where} does not support unbuffered modules (UDIMM): use RDIMM", where=where),
+                reason=say("{where} does not support unbuffered modules (UDIMM): use RDIMM", where=where),
                 do=say("use RDIMM"),
             )
         elif one.reduced and "lrdimm" not in takes:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("ram", "board"),
-                says=say("{where} does not list LRDIMM support", where=where),
+                reason=say("{where} does not list LRDIMM support", where=where),
                 do=say("use RDIMM"),
             )
     if len({one.registered for one in rig.modules if one.registered is not None}) > 1:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("ram",),
-            says=say("registered and unbuffered modules cannot be mixed"),
+            reason=say("registered and unbuffered modules cannot be mixed"),
             do=say("use modules of one type"),
         )
 
@@ -210,7 +210,7 @@ def speed(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("ram",),
-            says=say(
+            reason=say(
                 "four DDR5 modules on two channels rarely run at {mts} MT/s: expect 3600 to {most}",
                 mts=min(fast),
                 most=_FOUR_DDR5_MTS,
@@ -221,7 +221,7 @@ def speed(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("ram",),
-            says=say("mixed memory kits may not run at their rated speed"),
+            reason=say("mixed memory kits may not run at their rated speed"),
             do=say("buy all modules as one kit"),
         )
 

@@ -41,7 +41,7 @@ def watts(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("psu", "gpu"),
-            says=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
+            reason=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
             do=say(
                 'use {watts} W or more, or add a power limit to the card: "(250 W)"',
                 watts=f"{-(-need * 1.2 // 50) * 50:,.0f}",
@@ -54,7 +54,7 @@ def watts(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "gpu"),
-            says=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
+            reason=say("the parts draw {need} W at full load; the power supply gives {have} W", **names),
             do=say(
                 "limit the cards to {share} of their power, or use a larger power supply",
                 share=f"{min(share, 0.9):.0%}",
@@ -67,7 +67,7 @@ def watts(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "gpu"),
-            says=say(
+            reason=say(
                 "power spikes of the cards reach about {peak} W; a {have} W supply may shut down",
                 peak=f"{peak:,.0f}",
                 **names,
@@ -75,7 +75,7 @@ def watts(rig: Rig) -> Iterator[Ruling]:
             do=say("use an ATX 3 or larger power supply, or limit the cards' power"),
         )
     else:
-        yield Ruling(verdict=OK, parts=("psu",), says=say("{need} of {have} W at full load", **names))
+        yield Ruling(verdict=OK, parts=("psu",), reason=say("{need} of {have} W at full load", **names))
 
 
 def _spike_w(cards: Cards) -> float:
@@ -102,7 +102,7 @@ def plugs(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("psu", "gpu"),
-            says=say(
+            reason=say(
                 "the cards need {new} 12V-2x6 and {eight} 8-pin connectors; the power supply has "
                 "{native} and {old}",
                 **names,
@@ -113,7 +113,7 @@ def plugs(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "gpu"),
-            says=say("the cards need {new} 12V-2x6 connectors: this power supply may have fewer", **names),
+            reason=say("the cards need {new} 12V-2x6 connectors: this power supply may have fewer", **names),
             do=say(
                 "look for 12V-2x6 cables of its vendor; adapters use {count} 8-pin connectors each",
                 count=adapter,
@@ -128,7 +128,7 @@ def eps_cards(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "gpu"),
-            says=say("{chip} uses an 8-pin EPS connector, not PCIe power", chip=odd[0].chip.name),
+            reason=say("{chip} uses an 8-pin EPS connector, not PCIe power", chip=odd[0].chip.name),
             do=say("use the adapter from two PCIe to one EPS connector, never a PCIe cable directly"),
         )
 
@@ -141,7 +141,7 @@ def processor_plugs(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("psu", "cpu"),
-                says=say(
+                reason=say(
                     "{count} CPUs need {count} EPS connectors; the power supply has {have}",
                     count=rig.cpu_count,
                     have=have,
@@ -163,7 +163,7 @@ def breaker(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("room", "psu"),
-            says=say(
+            reason=say(
                 "{wall} W at the wall; the circuit allows {safe} W continuously and trips above {rated} W",
                 **names,
             ),
@@ -173,11 +173,11 @@ def breaker(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("room", "psu"),
-            says=say("{wall} W at the wall; the circuit allows {safe} W continuously", **names),
+            reason=say("{wall} W at the wall; the circuit allows {safe} W continuously", **names),
             do=say("limit the cards' power, or use a larger circuit"),
         )
     else:
-        yield Ruling(verdict=OK, parts=("room",), says=say("{wall} of {safe} W at the wall", **names))
+        yield Ruling(verdict=OK, parts=("room",), reason=say("{wall} of {safe} W at the wall", **names))
 
 
 def voltage(rig: Rig) -> Iterator[Ruling]:
@@ -192,7 +192,7 @@ def voltage(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE if limited or need / count > _LOW_VOLTS_MOST_W else DOUBT,
                 parts=("psu", "room"),
-                says=say(
+                reason=say(
                     "{psu} does not reach its rated power at {volts} V",
                     psu=one.name,
                     volts=f"{rig.room.volts:.0f}",
@@ -207,7 +207,7 @@ def several(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=OK,
             parts=("psu",),
-            says=say(
+            reason=say(
                 "{count} power supplies: use a sync board, and power each card from one of them only",
                 count=len(rig.supplies),
             ),

@@ -37,7 +37,7 @@ def socket(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("cpu", "board"),
-            says=say(
+            reason=say(
                 "{cpu} is for socket {own}; {board} has {other}",
                 cpu=rig.processor.name,
                 own=family.socket,
@@ -47,7 +47,7 @@ def socket(rig: Rig) -> Iterator[Ruling]:
             do=say("use a board with {own}, or a CPU for {other}", own=family.socket, other=board.socket),
         )
     else:
-        yield Ruling(verdict=OK, parts=("cpu", "board"), says=say("socket {own}", own=family.socket))
+        yield Ruling(verdict=OK, parts=("cpu", "board"), reason=say("socket {own}", own=family.socket))
 
 
 def firmware(rig: Rig) -> Iterator[Ruling]:
@@ -62,14 +62,14 @@ def firmware(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("cpu", "board"),
-            says=say("{board}: chipset {chipset} does not support {cpu}", **names),
+            reason=say("{board}: chipset {chipset} does not support {cpu}", **names),
             do=say("same socket, other generation: use a board that supports {family}", family=family.name),
         )
     elif board.year is None or chipset.bios_from is None or board.year < chipset.bios_from:
         yield Ruling(
             verdict=DOUBT,
             parts=("cpu", "board"),
-            says=say("{board} needs a BIOS update before {cpu} starts", **names),
+            reason=say("{board} needs a BIOS update before {cpu} starts", **names),
             do=say("ask the shop for the BIOS version, or use a board with BIOS flashback"),
         )
 
@@ -85,14 +85,14 @@ def several(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("cpu",),
-            says=say("{cpu} does not support {count} sockets", **names),
+            reason=say("{cpu} does not support {count} sockets", **names),
             do=say("use one CPU, or CPUs that support two sockets"),
         )
     if board is not None and board.cpus is not None and board.cpus < rig.cpu_count:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("cpu", "board"),
-            says=say(
+            reason=say(
                 "{board} has {sockets} socket, not {count}", board=board.name, sockets=board.cpus, **names
             ),
             do=say("use a board with {count} sockets", **names),
@@ -111,7 +111,7 @@ def picture(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("cpu", "gpu"),
-            says=say("no display output: {cpu} has no integrated graphics", cpu=rig.processor.name),
+            reason=say("no display output: {cpu} has no integrated graphics", cpu=rig.processor.name),
             do=say("use a CPU with integrated graphics, a small display card, or set it up over the network"),
         )
 
@@ -128,7 +128,7 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE if other_size else DOUBT,
             parts=("cooler", "cpu"),
-            says=say("{cooler} is not made for {socket}", **names),
+            reason=say("{cooler} is not made for {socket}", **names),
             do=say("use a cooler for {socket}", **names)
             if other_size
             else say("ask the vendor for a mounting kit for {socket}", **names),
@@ -138,7 +138,7 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("cooler", "cpu"),
-            says=say(
+            reason=say(
                 "{cooler} handles about {holds} W; {cpu} needs {watts} W",
                 holds=f"{fan.holds_w:.0f}",
                 watts=f"{power_w:.0f}",

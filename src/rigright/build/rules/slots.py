@@ -55,7 +55,7 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),
-                says=say(
+                reason=say(
                     "{cards} cards: slots of {board} that are not x16 must be open-ended or full-length",
                     **names,
                 ),
@@ -74,7 +74,7 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
             if rig.n_cards <= every or "switch" in rig.remarks or "plx" in rig.remarks
             else IMPOSSIBLE,
             parts=("gpu", "board"),
-            says=say(
+            reason=say(
                 "{cards} cards, {slots} full-length slots on {board}: the rest need x1, M.2 or "
                 "bifurcated slots",
                 **names,
@@ -85,7 +85,7 @@ def slot_each(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "board"),
-            says=say("{cards} cards, {slots} usable slots on {board}", **names),
+            reason=say("{cards} cards, {slots} usable slots on {board}", **names),
             do=say("use a board with more slots (Threadripper, EPYC, Xeon W), or fewer cards"),
         )
 
@@ -99,7 +99,7 @@ def others(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("nic", "board"),
-            says=say(
+            reason=say(
                 "{count} cards and network cards, {slots} slots on {board}",
                 count=rig.n_cards + rig.nics,
                 slots=len(board.slots),
@@ -119,12 +119,12 @@ def lanes(rig: Rig) -> Iterator[Ruling]:
     if len(served) < rig.n_cards:
         return
     if min(served) >= 8:
-        yield Ruling(verdict=OK, parts=("gpu", "board"), says=say("lanes: {lanes}", lanes=shown_lanes))
+        yield Ruling(verdict=OK, parts=("gpu", "board"), reason=say("lanes: {lanes}", lanes=shown_lanes))
         return
     yield Ruling(
         verdict=DOUBT,
         parts=("gpu", "board"),
-        says=say("lanes with all cards installed: {lanes}", lanes=shown_lanes),
+        reason=say("lanes with all cards installed: {lanes}", lanes=shown_lanes),
         do=_SLOW,
     )
 
@@ -153,7 +153,7 @@ def shared_lanes(rig: Rig) -> Iterator[Ruling]:
         do = say('look for "x8/x8" in its manual; x4 from the chipset slows tensor parallel')
     else:
         return
-    yield Ruling(verdict=DOUBT, parts=("gpu", "cpu", "board"), says=says, do=do)
+    yield Ruling(verdict=DOUBT, parts=("gpu", "cpu", "board"), reason=says, do=do)
 
 
 def widths(rig: Rig, *, usual: bool) -> list[int] | None:
@@ -209,19 +209,19 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
              "case": "" if rig.case is None else rig.case.name}  # fmt: skip
     if not fits(rig, least):
         if is_open(rig) and ON_CABLES.search(rig.remarks) is not None:
-            yield Ruling(verdict=OK, parts=("gpu", "case"), says=say("cards on riser cables"))
+            yield Ruling(verdict=OK, parts=("gpu", "case"), reason=say("cards on riser cables"))
         elif on_cables(rig) or (rig.case is None and rig.n_cards > 1):
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "board"),
-                says=say("cards are {wide} slots wide: they do not all fit on {board}", **names),
+                reason=say("cards are {wide} slots wide: they do not all fit on {board}", **names),
                 do=say("use riser cables in an open frame or a GPU chassis"),
             )
         else:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu", "board", "case"),
-                says=say("cards are {wide} slots wide: too wide for {board} in {case}", **names),
+                reason=say("cards are {wide} slots wide: too wide for {board} in {case}", **names),
                 do=say("use two-slot blower cards, an open frame with risers, or fewer cards"),
             )
     elif closed and not on_cables(rig) and not fits(rig, usual):
@@ -229,7 +229,7 @@ def spacing(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "board", "case"),
-            says=say("most of these cards are {wide} slots wide: too wide for {board} in {case}", **names),
+            reason=say("most of these cards are {wide} slots wide: too wide for {board} in {case}", **names),
             do=say('choose the narrowest models, and add "(2-slot)" to the list'),
         )
 

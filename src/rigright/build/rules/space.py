@@ -33,7 +33,7 @@ def board(rig: Rig) -> Iterator[Ruling]:
     yield Ruling(
         verdict=DOUBT if large or roomy else IMPOSSIBLE,
         parts=("board", "case"),
-        says=say(
+        reason=say(
             "{case} is listed for {forms} boards; {board} is {form}",
             case=case.name,
             forms=" / ".join(sorted(case.boards)),
@@ -64,7 +64,7 @@ def length(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu", "case"),
-                says=say(
+                reason=say(
                     "{chip} is {long} mm long; {case} has room for {most} mm",
                     long=f"{least * KILO:.0f}",
                     **names,
@@ -75,7 +75,7 @@ def length(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("gpu", "case"),
-                says=say(
+                reason=say(
                     "most {chip} are {long} mm long; {case} has room for {most} mm",
                     long=f"{usual * KILO:.0f}",
                     **names,
@@ -96,7 +96,7 @@ def upright(rig: Rig) -> Iterator[Ruling]:
     yield Ruling(
         verdict=DOUBT if kind == "rack 2U" and ON_CABLES.search(rig.remarks) else IMPOSSIBLE,
         parts=("gpu", "case"),
-        says=say(
+        reason=say(
             "{chip} is full height: it does not fit in {case}",
             chip=tall[0].chip.name,
             case=rig.case.name,
@@ -116,7 +116,7 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT,
                 parts=("psu", "case"),
-                says=say("{psu} is a server power supply: {case} has no bay for it", **names),
+                reason=say("{psu} is a server power supply: {case} has no bay for it", **names),
                 do=say("mount it outside with a breakout board, or use an ATX power supply"),
             )
         elif (
@@ -128,7 +128,7 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("psu", "case"),
-                says=say(
+                reason=say(
                     "{psu} is {form}; {case} takes {takes}",
                     form=one.form,
                     takes=" / ".join(sorted(case.psu_form)),
@@ -140,7 +140,7 @@ def supply(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("psu", "case"),
-                says=say(
+                reason=say(
                     "{psu} is {long} mm long; {case} has room for {most} mm",
                     long=f"{one.length_m * KILO:.0f}",
                     most=f"{case.psu_m * KILO:.0f}",
@@ -156,7 +156,7 @@ def supply(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("psu", "case"),
-            says=say(
+            reason=say(
                 "{case} has one power supply bay; {count} are listed",
                 case=case.name,
                 count=len(rig.supplies),
@@ -180,7 +180,7 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("cooler", "case"),
-            says=say(
+            reason=say(
                 "{cooler} is {high} mm high; {case} has room for {most} mm",
                 high=f"{fan.height_m * KILO:.0f}",
                 most=f"{case.cooler_m * KILO:.0f}",
@@ -196,7 +196,7 @@ def cooler(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("cooler", "case"),
-            says=say(
+            reason=say(
                 "unknown whether a {size} mm radiator fits {case}", size=fan.radiator_mm, case=case.name
             ),
             do=say("check the case's manual"),
@@ -210,7 +210,7 @@ def sag(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=OK,
             parts=("gpu", "case"),
-            says=say("{chip} weighs 1.5 to 2.5 kg: use a support bracket", chip=heavy[0].chip.name),
+            reason=say("{chip} weighs 1.5 to 2.5 kg: use a support bracket", chip=heavy[0].chip.name),
         )
 
 

@@ -27,7 +27,7 @@ def cards(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=IMPOSSIBLE,
                 parts=("gpu", "machine"),
-                says=say(
+                reason=say(
                     "{machine} holds {most}; {count} are listed",
                     machine=machine.name,
                     most=machine.cards_max,
@@ -39,7 +39,7 @@ def cards(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=OK,
                 parts=("machine",),
-                says=say("{machine}, stock configuration", machine=machine.name),
+                reason=say("{machine}, stock configuration", machine=machine.name),
             )
         return
     if machine.cards_max == 0 or machine.kind == "modules":
@@ -49,7 +49,7 @@ def cards(rig: Rig) -> Iterator[Ruling]:
             yield Ruling(
                 verdict=DOUBT if outside and not apple and machine.kind == "closed" else IMPOSSIBLE,
                 parts=("gpu", "machine"),
-                says=say("{machine} does not support {chip}", machine=machine.name, chip=one.chip.name),
+                reason=say("{machine} does not support {chip}", machine=machine.name, chip=one.chip.name),
                 do=say("an eGPU box works over Thunderbolt, USB4 or OCuLink: slow links, one card")
                 if outside and not apple
                 else say("use a machine with slots, or run a second machine over the network"),
@@ -60,7 +60,7 @@ def cards(rig: Rig) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
-            says=say(
+            reason=say(
                 "{machine} holds {most} cards; {count} are listed",
                 machine=machine.name,
                 most=machine.cards_max,
@@ -84,7 +84,7 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
-            says=say("{chip} is {form}: it does not fit a PCIe slot", form=one.chip.form, **names),
+            reason=say("{chip} is {form}: it does not fit a PCIe slot", form=one.chip.form, **names),
             do=say("use its PCIe version, or a complete machine with these modules"),
         )
         return
@@ -95,7 +95,7 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
             if one.shape.blowers and one.slots is None and wide < machine.card_slots + 1
             else IMPOSSIBLE,
             parts=("gpu", "machine"),
-            says=say(
+            reason=say(
                 "{chip} is {wide} slots wide; {machine} takes {most}",
                 wide=f"{wide:g}",
                 most=f"{machine.card_slots:g}",
@@ -107,7 +107,7 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
-            says=say(
+            reason=say(
                 "{chip} is {long} mm long; {case} has room for {most} mm",
                 long=f"{long * KILO:.0f}",
                 case=machine.name,
@@ -121,7 +121,7 @@ def _card(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE if far else DOUBT,
             parts=("gpu", "machine"),
-            says=say(
+            reason=say(
                 "{chip} draws {watts} W; {machine} supports {most} W per card",
                 watts=f"{watts:.0f}",
                 most=f"{machine.card_w:.0f}",
@@ -139,14 +139,14 @@ def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "machine"),
-            says=say("{chip} has no fans: it needs server airflow", chip=names["chip"]),
+            reason=say("{chip} has no fans: it needs server airflow", chip=names["chip"]),
             do=say("add a blower or a ducted fan to each card, and add it to the list"),
         )
     if one.shape.cooling == OPEN and machine.kind == "server" and machine.passive_ok and (watts or 0) > 75:
         yield Ruling(
             verdict=DOUBT,
             parts=("gpu", "machine"),
-            says=say("the fans of {chip} blow against the chassis airflow", chip=names["chip"]),
+            reason=say("the fans of {chip} blow against the chassis airflow", chip=names["chip"]),
             do=say("use passive or blower cards; top power connectors may hit the lid"),
         )
     if (
@@ -157,7 +157,7 @@ def _fed(machine: Finished, one: Cards) -> Iterator[Ruling]:
         yield Ruling(
             verdict=IMPOSSIBLE,
             parts=("gpu", "machine"),
-            says=say("{chip} needs a power connector; {machine} has none", **names),
+            reason=say("{chip} needs a power connector; {machine} has none", **names),
             do=say("use a slot-powered card: 75 W or less"),
         )
 
@@ -170,12 +170,12 @@ def noise(rig: Rig) -> Iterator[Ruling]:
             "{machine}: 60 to 85 dB, needs its own room; rack it with two people or a lift",
             machine=machine.name,
         )
-        yield Ruling(verdict=OK, parts=("machine",), says=says)
+        yield Ruling(verdict=OK, parts=("machine",), reason=says)
         return
     blowers = sum(one.count for one in rig.cards if one.shape.cooling in {BLOWER, PASSIVE})
     if blowers >= 2 and machine is None:
         says = say("{count} blowers: about 50 dB under load, not beside a desk", count=blowers)
-        yield Ruling(verdict=OK, parts=("gpu",), says=says)
+        yield Ruling(verdict=OK, parts=("gpu",), reason=says)
 
 
 RULES = (BuildRule(name="machine", judge=cards), BuildRule(name="noise", judge=noise))

@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from rigright.base.record import Inner, derived
 from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence
 from rigright.doctor.advice import label
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import RANKS, Examined
 from rigright.doctor.gpus import BUSY_SHARE, device_at, is_busy
-from rigright.doctor.record import Case, Finding, Step
+from rigright.doctor.record import Case, Evidence, Finding, Severity, Step
 from rigright.machine.device import Device
 from rigright.machine.tick import DeviceTick, Tick
 
@@ -43,21 +45,46 @@ class JudgedCause:
     """One cause: what shows it, on what, what to do next, and what follows from it."""
 
     check: str
-    finding: Finding  # evidence, why and fix: the same wherever it is told
-    row: CauseRow
-    order: tuple[int, int]  # where its check stands among causes
-    on: frozenset[str]  # "gpu 3"; empty: the machine
-    follows: tuple[tuple[str, Finding], ...] = ()
+    finding: Inner[Finding]  # evidence, why and fix: the same wherever it is told
+    row: Inner[CauseRow]
+    order: Inner[tuple[int, int]]  # where its check stands among causes
+    about: frozenset[str]  # "gpu 3"; empty: the machine
+    consequences: Inner[tuple[tuple[str, Finding], ...]] = ()
 
-    TOLD = """
-        cause=row.name check about=on follows=followers severity=finding.severity
-        title=finding.title evidence=finding.evidence why=finding.why fix=finding.fix
-    """
+    @derived
+    def cause(self) -> str:
+        """Its name in the table of causes."""
+        return self.row.name
 
-    @property
-    def followers(self) -> tuple[str, ...]:
+    @derived
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.finding.severity
+
+    @derived
+    def title(self) -> Sentence:
+        """What is wrong."""
+        return self.finding.title
+
+    @derived
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What shows it."""
+        return self.finding.evidence
+
+    @derived
+    def why(self) -> Sentence:
+        """It matters for this machine and plan."""
+        return self.finding.why
+
+    @derived
+    def fix(self) -> tuple[Step, ...]:
+        """What mends it."""
+        return self.finding.fix
+
+    @derived
+    def follows(self) -> tuple[str, ...]:
         """Checks of what follows from it."""
-        return tuple(check for check, _ in self.follows)
+        return tuple(check for check, _ in self.consequences)
 
     def explains(self, other: JudgedCause) -> bool:
         """Whether another finding is no cause of its own beside this one."""
@@ -66,7 +93,7 @@ class JudgedCause:
             and self.order < other.order
             and RANKS.index(self.finding.severity) <= RANKS.index(other.finding.severity)
             and other.check.startswith(self.row.explains)
-            and (not self.on or not other.on or bool(self.on & other.on))
+            and (not self.about or not other.about or bool(self.about & other.about))
         )
 
 
@@ -92,7 +119,7 @@ class Judgement:
         """
         bounds = () if self.diagnosis is None else self.diagnosis.bounds
         first = bounds[0].cause.name if bounds else None
-        own = [one for one in self.bad if self.used is None or not one.on or one.on & self.used]
+        own = [one for one in self.bad if self.used is None or not one.about or one.about & self.used]
         held = [one for one in own if one.row.holds]
         return next(iter(held or [one for one in own if first in one.row.binds]), None)
 
@@ -128,7 +155,7 @@ def conclude(examined: Examined, diagnosis: Diagnosis | None = None) -> Judgemen
     found = [_judged(check, finding, case=examined.case) for check, finding in examined.findings]
     roots = [one for one in found if not any(other.explains(one) for other in found)]
     causes = [
-        replace(root, follows=tuple((one.check, one.finding) for one in found if root.explains(one)))
+        replace(root, consequences=tuple((one.check, one.finding) for one in found if root.explains(one)))
         for root in roots
     ]
     causes.sort(key=lambda one: (RANKS.index(one.finding.severity), one.order))
@@ -155,7 +182,7 @@ def _judged(check: str, finding: Finding, *, case: Case) -> JudgedCause:
     on = {one for one in (finding.about or "").split(", ") if one}
     at = {one: device_at(case, one) if ":" in one else None for one in on}
     on = {one if device is None else label(device) for one, device in at.items()}
-    return JudgedCause(check=check, finding=finding, row=row, order=(place, turn), on=frozenset(on))
+    return JudgedCause(check=check, finding=finding, row=row, order=(place, turn), about=frozenset(on))
 
 
 def watched(case: Case, ticks: Sequence[Tick]) -> Case:

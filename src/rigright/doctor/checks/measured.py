@@ -114,7 +114,7 @@ def baseline_bench(case: Case) -> Iterator[Verdict]:
     """
     if case.baseline is None:
         return
-    for one in case.baseline.figures:
+    for one in case.baseline.bench:
         seen = {"part": one.part, "what": one.what}
         mine = [
             result
@@ -160,7 +160,7 @@ def baseline_traits(case: Case) -> Iterator[Verdict]:
     for one in compared(case.machine, case.baseline):
         name, weight = one.trait.name, one.trait.weight
         if one.differs:
-            there = " / ".join(one.right)
+            there = " / ".join(one.baseline)
             yield advise(
                 "measured.unlike_baseline",
                 severity=weight,

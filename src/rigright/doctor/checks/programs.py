@@ -83,7 +83,7 @@ def server_flags(case: Case) -> Iterator[Verdict]:
     """
     wanted = case.wanted or Wanted()
     for pid, flags in wanted.servers:
-        wrong = [one for one in flags if not one.is_kept]
+        wrong = [one for one in flags if not one.kept]
         about = f"pid {pid}"
         lines = tuple(
             Evidence(

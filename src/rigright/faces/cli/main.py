@@ -170,7 +170,7 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
 
         traceback.print_exception(error)
     found = trouble(error, arguments)
-    sentence = clean(tell(found.sentence, language))
+    sentence = clean(tell(found.message, language))
     hint = None if found.hint is None else clean(tell(found.hint, language))
     try:
         _say_left_out(language)

@@ -12,7 +12,7 @@ from rigright import __version__
 from rigright.base import telling
 from rigright.base.errors import RigError
 from rigright.base.files import EXIT_SYSTEM
-from rigright.base.record import dataclass
+from rigright.base.record import Sparse, dataclass
 from rigright.base.words import Sentence, clean, say
 
 DEBUG = "RIGRIGHT_DEBUG"
@@ -24,11 +24,9 @@ class Trouble:
     """Why there is no answer, in place of one."""
 
     kind: str  # "ask": the question is wrong; "data": a file is; "missing", "system" or "bug"
-    sentence: Sentence  # what is wrong
+    message: Sentence  # what is wrong
     exit_code: int  # of the command: 2 ask, 3 data, 4 missing, 5 system, 70 bug
-    hint: Sentence | None = None  # what to do or to write instead
-
-    TOLD = "kind message=sentence exit_code hint?"
+    hint: Sparse[Sentence | None] = None  # what to do or to write instead
 
     def record(self, language: str) -> dict[str, Any]:
         """What a script reads."""
@@ -41,20 +39,20 @@ def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
     """Make of an exception what a person can use."""
     if isinstance(error, RigError):
         kind = type(error).__name__.removesuffix("Error").lower()
-        return Trouble(kind=kind, sentence=error.sentence, exit_code=error.exit_code, hint=error.hint)
+        return Trouble(kind=kind, message=error.sentence, exit_code=error.exit_code, hint=error.hint)
     if isinstance(error, OSError):
         why, file = error.strerror or str(error), error.filename
         told = say("{file}: {why}", file=file, why=why) if file else say("the system refused: {why}", why=why)
-        return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
+        return Trouble(kind="system", message=told, exit_code=EXIT_SYSTEM)
     if isinstance(error, MemoryError):
         told = say("not enough free memory on this machine; split the question into smaller ones")
-        return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
+        return Trouble(kind="system", message=told, exit_code=EXIT_SYSTEM)
     if isinstance(error, EOFError) and "marshal" in str(error):  # Python keeps what a full disk took of it
         told = say(
             "Python's compiled files are truncated (the disk was probably full): delete __pycache__ in {at}",
             at=Path(__file__).parents[2],
         )
-        return Trouble(kind="system", sentence=told, exit_code=EXIT_SYSTEM)
+        return Trouble(kind="system", message=told, exit_code=EXIT_SYSTEM)
     told = say(
         "bug in rigright {version} ({what}); please report it with the command `{command}` "
         "and its output with {debug}=1",
@@ -63,7 +61,7 @@ def trouble(error: Exception, argv: Sequence[str]) -> Trouble:
         command=shlex.join(["rigright", *argv]),
         debug=DEBUG,
     )
-    return Trouble(kind="bug", sentence=told, exit_code=EXIT_BUG)
+    return Trouble(kind="bug", message=told, exit_code=EXIT_BUG)
 
 
 def debugging() -> bool:

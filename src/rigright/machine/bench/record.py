@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rigright.base.record import Pairs
 from rigright.base.words import Sentence
 
 
@@ -19,7 +20,7 @@ class Result:
     low: float  # the least and the most of the repeats
     high: float
     repeats: int
-    settings: tuple[tuple[str, str], ...] = ()  # what one must know to repeat it
+    settings: Pairs[str, str] = ()  # what one must know to repeat it
     chip: str | None = None  # the device's name as its driver says
     at_s: float | None = None  # seconds since 1970
     notes: tuple[Sentence, ...] = ()

@@ -82,7 +82,7 @@ def _host(moment: MachineMoment, screen: Screen) -> str:
     host: list[Words] = [*words.host(moment.tick.host)]
     if moment.power is not None:
         host.insert(2, beside_cards(moment.power, (one.power_w for one in moment.tick.devices)))
-    pieces: list[Words] = [cut_to(told(moment.host, screen), screen.width, screen=screen)]
+    pieces: list[Words] = [cut_to(told(moment.host_name, screen), screen.width, screen=screen)]
     pieces += [f"{count}x {name}" for name, count in kinds.items() if name != words.NONE]
     pieces += [say("driver {version}", version=driver)] if driver else []
     every = f"{moment.every_s:g} s" if moment.every_s >= 1 else show_seconds(moment.every_s)

@@ -77,10 +77,10 @@ def _open(result: Accepted, most: int | None) -> Iterator[Part]:
     """Nodes that were not judged, those with the same reasons in one line."""
     groups: dict[str, list[NodeJudged]] = {}
     for one in result.named("open"):
-        groups.setdefault(str(one.left[0]), []).append(one)
+        groups.setdefault(str(one.not_judged[0]), []).append(one)
     items: list[Shown] = []
     for nodes in groups.values():
-        left, more = nodes[0].left, len(nodes[0].left) - 1
+        left, more = nodes[0].not_judged, len(nodes[0].not_judged) - 1
         why = left[0] if not more else say("{why} (and {more} more)", why=left[0], more=more)
         items.append(say("{nodes}: {why}", nodes=folded(one.node for one in nodes), why=why))
     if items:

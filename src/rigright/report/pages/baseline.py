@@ -6,7 +6,7 @@ import shlex
 
 from rigright.base import telling
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Table, Tone
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.units import show_measured
 from rigright.base.words import say, with_commas
 from rigright.doctor.baseline import Baseline, TraitHeld, compared
@@ -25,28 +25,27 @@ def page(machine: Machine, baseline: Baseline) -> Page:
     file = shlex.quote(baseline.file)
     title = say(
         "{file}: {traits} settings and {figures} benchmark results",
-        file=baseline.file, traits=len(baseline.traits), figures=len(baseline.figures),
+        file=baseline.file, traits=len(baseline.expect), figures=len(baseline.bench),
     )  # fmt: skip
     parts: list[Part] = [
         Line(said=machine_name(machine)),
         Table(
             columns=(Column(head=say("setting")), Column(head=say("value"), flexible=True)),
-            rows=tuple((names[key], " / ".join(values)) for key, values in baseline.traits),
+            rows=tuple((names[key], " / ".join(values)) for key, values in baseline.expect),
         ),
     ]
-    if baseline.figures:
+    if baseline.bench:
         parts.append(
             Table(
                 title=say("benchmarks"),
                 columns=(Column(head=say("figure"), flexible=True), Column(head=say("at least"), right=True)),
                 rows=tuple(
-                    (f"{one.part}, {one.what}", show_measured(one.value, one.unit))
-                    for one in baseline.figures
+                    (f"{one.part}, {one.what}", show_measured(one.value, one.unit)) for one in baseline.bench
                 ),
             )
         )
     commands = [f"rigright baseline --check {file}", f"rigright doctor --baseline {file}"]
-    if not baseline.figures:
+    if not baseline.bench:
         commands.insert(
             0, f"rigright bench --save bench.json && rigright baseline --save {file} --bench bench.json"
         )
@@ -76,7 +75,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
         parts.append(
             Table(
                 columns=tuple(Column(head=head, flexible=head != heads[0]) for head in heads),
-                rows=tuple((one.trait.name, one.here or "", " / ".join(one.right)) for one in odd),
+                rows=tuple((one.trait.name, one.here or "", " / ".join(one.baseline)) for one in odd),
                 tones=tuple(_TONES[one.trait.weight] for one in odd),
             )
         )
@@ -90,7 +89,7 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
         told = say(
             "{count} of {all} benchmarks not measured here: `rigright bench`",
             count=unmeasured,
-            all=len(baseline.figures),
+            all=len(baseline.bench),
         )
         parts.append(Line(said=told, tone="dim"))
     return Page(title=said, parts=tuple(parts), tone=tone)
@@ -100,21 +99,25 @@ def check_page(result: Examined, baseline: Baseline) -> Page:
 class HeldAgainst:
     """A node beside its baseline."""
 
-    result: Examined
-    baseline: Baseline
+    result: Inner[Examined]
+    baseline: Inner[Baseline]
 
-    TOLD = """
-        file=baseline.file differs
-        below{on=about says=title severity}  # benchmarks that do not reach it
-        exit_code=result.exit_code
-    """
+    @derived
+    def file(self) -> str:
+        """The baseline."""
+        return self.baseline.file
 
-    @property
+    @derived
+    def exit_code(self) -> int:
+        """By the worst finding."""
+        return self.result.exit_code
+
+    @derived
     def differs(self) -> tuple[TraitHeld, ...]:
         """Traits that are not as they should be."""
         return tuple(one for one in compared(self.result.case.machine, self.baseline) if one.differs)
 
-    @property
+    @derived
     def below(self) -> tuple[Finding, ...]:
         """Benchmarks that do not reach it."""
         return tuple(found for check, found in self.result.findings if check == "baseline_bench")

@@ -35,16 +35,16 @@ def page(result: BenchRun, *, against: Examined | None = None) -> Page:
     parts += (
         [
             Points(
-                items=tuple(_slow(one) for one in result.slow),
+                items=tuple(_slow(one) for one in result.slow_results),
                 title=say("below expectation"),
                 tone="bad",
             )
         ]
-        if result.slow
+        if result.slow_results
         else []
     )
     for name, title in result.titles:
-        figures = [one for one in result.held if one.result.part == name]
+        figures = [one for one in result.results if one.result.part == name]
         if figures:
             # where nothing could be held against anything, the figures stand alone
             judged = any(one.verdict != "unknown" for one in figures)
@@ -93,20 +93,20 @@ def _against(examined: Examined) -> Points | Line:
 
 
 def _verdict(result: BenchRun) -> Line:
-    judged = [one for one in result.held if one.verdict != "unknown"]
-    if not result.held:
+    judged = [one for one in result.results if one.verdict != "unknown"]
+    if not result.results:
         return Line(said=say("nothing was measured"), tone="warn")
-    rest = len(result.held) - len(judged)
+    rest = len(result.results) - len(judged)
     if not judged:
         return Line(said=say("{count} results, no reference values to compare with", count=rest))
-    if result.wrong:
-        said = say("data corruption: {count} results with wrong values", count=len(result.wrong))
+    if result.wrong_results:
+        said = say("data corruption: {count} results with wrong values", count=len(result.wrong_results))
         return Line(said=said, tone="bad")
-    if result.slow:
-        worst = result.slow[0].result
+    if result.slow_results:
+        worst = result.slow_results[0].result
         said = say(
             "{slow} of {judged} results below expectation, worst: {what} on {on}",
-            slow=len(result.slow), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
+            slow=len(result.slow_results), judged=len(judged), what=f"{worst.part} {worst.what}", on=worst.on,
         )  # fmt: skip
         return Line(said=said, tone="bad")
     said = say("{judged} results as expected", judged=len(judged))
@@ -194,7 +194,7 @@ def verdict(one: Held) -> Shown:
 
 def _best(result: BenchRun) -> list[Part]:
     """The best settings of the DataLoader, ready to be copied."""
-    best = next((one.result for one in result.held if one.result.what == "best"), None)
+    best = next((one.result for one in result.results if one.result.what == "best"), None)
     if best is None:
         return []
     words = ", ".join(
@@ -206,12 +206,12 @@ def _best(result: BenchRun) -> list[Part]:
 def _footnotes(result: BenchRun) -> Iterator[Sentence]:
     yield from dict.fromkeys(
         say("{what} on {on}: {why}", what=f"{one.result.part} {one.result.what}", on=one.result.on, why=note)
-        for one in [one for one in result.held if one.notes][:MOST_NOTED]
+        for one in [one for one in result.results if one.notes][:MOST_NOTED]
         for note in one.notes
     )
     yield from result.notes
     # that repeats of one and the same thing lay far apart, of the worst
-    told = [one.result for one in result.held if one.result.repeats > 1 and one.result.low > 0]
+    told = [one.result for one in result.results if one.result.repeats > 1 and one.result.low > 0]
     far = [one for one in told if one.high > FAR_APART * one.low]
     if far:
         worst = max(far, key=lambda one: one.high / one.low)
@@ -225,18 +225,18 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
         )
     # which figures stand on one measurement: of a part by its name, where all of its figures do
     names: list[str] = []
-    for part in dict.fromkeys(one.result.part for one in result.held):
-        mine = [one.result for one in result.held if one.result.part == part]
+    for part in dict.fromkeys(one.result.part for one in result.results):
+        mine = [one.result for one in result.results if one.result.part == part]
         once = [one.what for one in mine if one.repeats == 1]
         names += [part] if len(once) == len(mine) else [f"{part} {what}" for what in once]
     if names:
         yield say("measured once, variation unknown: {names}", names=", ".join(names))
     if result.quick:
         yield say("quick run: less precise; small disk test file")
-    if result.kept is not None:
+    if result.history is not None:
         yield say(
             "added to the history ({path}); took {time}",
-            path=result.kept,
+            path=result.history,
             time=show_seconds(result.seconds),
         )
     if result.saved is not None:
@@ -246,8 +246,8 @@ def _footnotes(result: BenchRun) -> Iterator[Sentence]:
 
 
 def _next(result: BenchRun) -> Iterator[str]:
-    worst = ("bench_wrong",) if result.wrong else ()
-    checks = list(dict.fromkeys((*worst, *(check for one in result.slow for check in one.checks))))
+    worst = ("bench_wrong",) if result.wrong_results else ()
+    checks = list(dict.fromkeys((*worst, *(check for one in result.slow_results for check in one.checks))))
     if checks:
         yield f"rigright doctor --only {','.join(checks[:6])}"
     if result.quick:
@@ -276,6 +276,7 @@ def plain_against(result: BenchRun, language: str, *, against: Examined | None) 
 
 
 def _below(_: BenchRun) -> tuple[Finding, ...]:
+    """With `--baseline`: what does not reach it."""
     return ()
 
 

@@ -51,7 +51,7 @@ def page(result: Assembled, *, why: bool = False, details: bool = False) -> Page
             Column(head=say("rule")),
             Column(head=say("why not"), flexible=True),
         )
-        rows = tuple((one.name, one.rule, one.why) for one in result.proposed.refusals)
+        rows = tuple((one.part, one.rule, one.reason) for one in result.proposed.refusals)
         parts.append(Table(title=say("not chosen"), columns=columns, rows=rows))
     if result.asked and not (why and details):
         more = f"{result.asked} --details --why"
@@ -206,7 +206,7 @@ def sheet(result: Assembled) -> Page:
             rows.append((one.label, item.kind, str(item.count), item.name, *usd))
     if result.first is None:
         heads = ("part", "rule", "reason")
-        rows = [(one.name, one.rule, one.why) for one in result.proposed.refusals]
+        rows = [(one.part, one.rule, one.reason) for one in result.proposed.refusals]
     columns = tuple(Column(head=head) for head in heads)
     return Page(title=verdict(result), parts=(Table(columns=columns, rows=tuple(rows)),))
 
@@ -218,7 +218,7 @@ def _cells(usd: Estimate) -> tuple[str, str, str, str]:
 def _refusals(result: Assembled) -> Iterator[Shown]:
     by_rule = {one.rule: one for one in reversed(result.proposed.refusals)}
     for one in by_rule.values():
-        yield say("{name}: {why}", name=one.name, why=one.why)
+        yield say("{name}: {why}", name=one.part, why=one.reason)
 
 
 def listed(one: Proposal) -> Iterator[str]:
@@ -239,6 +239,7 @@ def _said(result: Assembled) -> Sentence | str:
 
 
 def _list(one: Proposal) -> str:
+    """The machine as a list that `build --check` reads."""
     return "\n".join(listed(one))
 
 

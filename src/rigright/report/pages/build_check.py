@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from rigright.base import telling
 from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table, Tone
@@ -20,11 +21,11 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
     """The page for people."""
     parts: list[Part] = []
     for verdict, title in ((IMPOSSIBLE, say("impossible")), (DOUBT, say("to check"))):
-        found = [one for one in result.rulings if one.verdict == verdict]
+        found = [one for one in result.rules if one.verdict == verdict]
         if found:
             parts.append(Points(title=title, items=tuple(map(ruling_line, found)), tone=_TONES[verdict]))
     if details:
-        fine = [one.says for one in result.rulings if one.verdict == OK]
+        fine = [one.reason for one in result.rules if one.verdict == OK]
         if fine:
             parts.append(Points(title=say("ok"), items=tuple(fine), tone="good"))
     rows = tuple(read_rows(result.rig))
@@ -40,10 +41,10 @@ def page(result: CheckedList, *, details: bool = False) -> Page:
 
 def verdict_line(result: CheckedList) -> Sentence:
     """The answer."""
-    wrong = [one for one in result.rulings if one.verdict == IMPOSSIBLE]
+    wrong = [one for one in result.rules if one.verdict == IMPOSSIBLE]
     if wrong:
-        return say("cannot be built: {why}", why=wrong[0].says)
-    doubts = sum(one.verdict == DOUBT for one in result.rulings)
+        return say("cannot be built: {why}", why=wrong[0].reason)
+    doubts = sum(one.verdict == DOUBT for one in result.rules)
     if doubts == 1:
         return say("can be built; 1 thing to check")
     if doubts:
@@ -55,7 +56,7 @@ def verdict_line(result: CheckedList) -> Sentence:
 
 def ruling_line(one: Ruling) -> Sentence:
     """What is wrong, and what mends it."""
-    return one.says if one.do is None else say("{wrong}; {do}", wrong=one.says, do=one.do)
+    return one.reason if one.do is None else say("{wrong}; {do}", wrong=one.reason, do=one.do)
 
 
 def _listed(names: list[Sentence]) -> Sentence:
@@ -126,8 +127,8 @@ def _base_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
 def sheet(result: CheckedList) -> Page:
     """One row a finding."""
     rows = tuple(
-        (one.verdict, one.rule, " ".join(one.parts), one.says, "" if one.do is None else one.do)
-        for one in result.rulings
+        (one.verdict, one.rule, " ".join(one.parts), one.reason, "" if one.do is None else one.do)
+        for one in result.rules
     )
     columns = tuple(Column(head=head) for head in ("verdict", "rule", "parts", "reason", "do"))
     return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=rows),))
@@ -138,8 +139,16 @@ def _said(result: CheckedList) -> Sentence | str:
     return verdict_line(result)
 
 
-def _understood(result: CheckedList) -> tuple[tuple[Sentence | str, Sentence | str], ...]:
-    return tuple(read_rows(result.rig))
+class Understood(NamedTuple):
+    """One line of a list as it was taken."""
+
+    part: Shown
+    read_as: Shown  # what the line was taken for
+
+
+def _understood(result: CheckedList) -> tuple[Understood, ...]:
+    """Each line as it was taken."""
+    return tuple(Understood(*row) for row in read_rows(result.rig))
 
 
 def _missing(result: CheckedList) -> tuple[str, ...]:

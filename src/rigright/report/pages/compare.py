@@ -209,7 +209,7 @@ def _table(result: Compared) -> Table:
         cells = tuple(
             words.figure(name, one.figures.get(name), currency=result.wish.currency) for one in things
         )
-        best = result.wins.get(name, ())
+        best = result.best_places.get(name, ())
         marked = tuple(f"* {cell}" if place in best else cell for place, cell in enumerate(cells))
         told = words.at_percentile(name, head, wish=result.wish)
         rows += [(told, *marked)] if any(cells) else []
@@ -297,7 +297,7 @@ def _notes(result: Compared) -> Iterator[Shown]:
 
 
 def _next(result: Compared, *, details: bool) -> Iterator[str]:
-    best = result.wins.get("usd_per_mtok") or result.wins.get("output_tok_per_s") or (0,)
+    best = result.best_places.get("usd_per_mtok") or result.best_places.get("output_tok_per_s") or (0,)
     plan = result.contenders[best[0]].plan
     if plan is not None:
         flags = explain_flags(plan, wish=result.wish)

@@ -38,12 +38,12 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     answer = verdict(result)
     parts: list[Part] = [ways_table(result, banded=details), picture(result, details=details)]
     parts += [Line(said=said, tone="dim") for said in sums(result)]
-    stale = sorted({str(way.as_of) for way in result.ways if way.stale})
+    stale = sorted({str(way.as_of) for way in result.cost_ways if way.stale})
     if stale:
         parts.append(
             Line(said=say("prices as of {date}; verify before buying", date=", ".join(stale)), tone="warn")
         )
-    if details and result.worth:
+    if details and result.worth_usd:
         parts.append(resale(result))
     if why:
         parts.append(_formulas(result))
@@ -63,13 +63,13 @@ def verdict(result: Costed) -> Line:
     years = _years(result.wish.years)
     if own is not None and own.kind == OWN and other is not None:
         spent: Shown = with_commas(_spent(way, result) for way in (own, other)) or ""
-        share = f"{other.chance or 0.0:.0%}"
+        share = f"{other.buy_is_cheaper or 0.0:.0%}"
         said = say("{machine}: keeping it is cheaper over {years} in {share} of cases: {costs}",
                    machine=machine, years=years, share=share, costs=spent)  # fmt: skip
-        sure = other.chance is not None and not 1 - SURE < other.chance < SURE
+        sure = other.buy_is_cheaper is not None and not 1 - SURE < other.buy_is_cheaper < SURE
         return Line(said=said, tone="good" if sure else "warn")
     if own is None or other is None or other.payback is None:
-        way = own or min(result.ways, key=lambda way: way.ledger.total.value)
+        way = own or min(result.cost_ways, key=lambda way: way.ledger.total.value)
         usd = _between(way.ledger.total, currency)
         said = say("{machine}: {usd} over {years}, {way}", machine=machine, usd=usd, years=years,
                    way=_alone(way, result))  # fmt: skip
@@ -85,12 +85,12 @@ def verdict(result: Costed) -> Line:
     span = say("{months} months", months=months_between(paid.low, paid.high))
     if not math.isfinite(paid.high):
         span = say("{months} months or more", months=months_shown(paid.low))
-    if other.chance is not None and other.chance < LIKELY:
-        told["share"] = f"{1 - other.chance:.0%}"
+    if other.buy_is_cheaper is not None and other.buy_is_cheaper < LIKELY:
+        told["share"] = f"{1 - other.buy_is_cheaper:.0%}"
         said = say("{machine}: do not buy for {years}, it costs more in {share} of cases: {costs}", **told)
-        return Line(said=said, tone="good" if other.chance < 1 - SURE else "warn")
+        return Line(said=said, tone="good" if other.buy_is_cheaper < 1 - SURE else "warn")
     if paid.share < LIKELY or not math.isfinite(paid.months):
-        told["share"] = f"{other.chance or 0.0:.0%}"
+        told["share"] = f"{other.buy_is_cheaper or 0.0:.0%}"
         said = say(
             "{machine}: buying is cheaper over {years} in {share} of cases, counting resale: {costs}", **told
         )
@@ -161,10 +161,10 @@ def _between(found: Estimate, currency: str) -> str:
 def ways_table(result: Costed, *, banded: bool) -> Table:
     """Every way, the dearest column last."""
     currency, sign = result.wish.currency, symbol(result.wish.currency)
-    tokens = any(result.usd_per_mtok(way) for way in result.ways)
-    runs = any(result.usd_per_run(way) for way in result.ways)
-    payback = any(way.payback for way in result.ways)
-    chances = any(way.chance is not None for way in result.ways)
+    tokens = any(result.usd_per_mtok(way) for way in result.cost_ways)
+    runs = any(result.usd_per_run(way) for way in result.cost_ways)
+    payback = any(way.payback for way in result.cost_ways)
+    chances = any(way.buy_is_cheaper is not None for way in result.cost_ways)
     is_there = result.way(OWN) is not None
 
     def money(found: Estimate | None) -> str:
@@ -188,7 +188,7 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
         if payback:
             yield "" if way.payback is None else paid_off(way.payback.low, way.payback.high)
         if chances:
-            yield "" if way.chance is None else f"{way.chance:.0%}"
+            yield "" if way.buy_is_cheaper is None else f"{way.buy_is_cheaper:.0%}"
 
     right = [
         say("up front, {sign}", sign=sign), say("{sign}/month", sign=sign), say("total, {sign}", sign=sign),
@@ -199,7 +199,7 @@ def ways_table(result: Costed, *, banded: bool) -> Table:
     ]  # fmt: skip
     return Table(
         columns=(Column(head="", flexible=True), *(Column(head=head, right=True) for head in right)),
-        rows=tuple(tuple(cells(way)) for way in result.ways),
+        rows=tuple(tuple(cells(way)) for way in result.cost_ways),
     )
 
 
@@ -215,14 +215,14 @@ def picture(result: Costed, *, details: bool) -> Plot:
     rate = currency_of(result.wish.currency).per_usd
     months = sorted(
         {float(month) for month in np.linspace(0, result.months, 37)}
-        | {term.start for way in result.ways for term in way.ledger.terms}
+        | {term.start for way in result.cost_ways for term in way.ledger.terms}
     )
-    shown = list(result.ways)
+    shown = list(result.cost_ways)
     if not details:
-        cheap = sorted(result.ways, key=lambda way: way.ledger.total.value)
+        cheap = sorted(result.cost_ways, key=lambda way: way.ledger.total.value)
         first = [result.own, result.way(REPLACE), result.other, *cheap]
-        places = dict.fromkeys(result.ways.index(way) for way in first if way is not None)
-        shown = [result.ways[place] for place in list(places)[:MOST_CURVES]]
+        places = dict.fromkeys(result.cost_ways.index(way) for way in first if way is not None)
+        shown = [result.cost_ways[place] for place in list(places)[:MOST_CURVES]]
     curves = tuple(
         Curve(
             letter="ABCDEFGH"[place % 8], name=name_of(way, result),
@@ -241,13 +241,13 @@ def sums(result: Costed) -> Iterator[Sentence]:
     """What the bought machine's total is made of, its power, and its carbon."""
     currency = result.wish.currency
     own = result.own
-    if own is not None and own.kind == BUY and result.cards is not None:
+    if own is not None and own.kind == BUY and result.cards_usd is not None:
         shares = {name: one for name, one in own.ledger.shares.items() if name != "machine"}
-        around = result.host.value if result.host else 0.0
-        cards, rest = (show_money(usd, currency) for usd in (result.cards.value, around))
+        around = result.host_usd.value if result.host_usd else 0.0
+        cards, rest = (show_money(usd, currency) for usd in (result.cards_usd.value, around))
         told = [say("cards {usd}", usd=cards), say("rest of the machine {usd}", usd=rest)]
-        if not around or not result.cards.value:
-            told = [say("machine {usd}", usd=show_money(result.cards.value + around, currency))]
+        if not around or not result.cards_usd.value:
+            told = [say("machine {usd}", usd=show_money(result.cards_usd.value + around, currency))]
         told += [
             say("{name} {usd}", name=PARTS[name], usd=show_money(one.value, currency))
             for name, one in shares.items()
@@ -275,7 +275,7 @@ def assumed(result: Costed, *, flags: bool = True) -> Iterator[Sentence]:
             "{model}: {tokens}M output tokens per month", model=model_name(output.model) or say("needed"),
             tokens=show_short(output.output_tok / MEGA),
         )  # fmt: skip
-    foreign = [way for way in result.ways if way.currency == CNY and wish.currency != CNY]
+    foreign = [way for way in result.cost_ways if way.currency == CNY and wish.currency != CNY]
     if foreign:
         names = with_commas({say("{cloud}", cloud=cloud_shown(way.label)): None for way in foreign})
         yield say("{clouds}: in China, billed in yuan", clouds=names or "")
@@ -312,7 +312,7 @@ def resale(result: Costed) -> Table:
             amount(one.value, currency),
             "" if one.low == one.high else f"{amount(one.low, currency)}-{amount(one.high, currency)}",
         )
-        for year, one in enumerate(result.worth)
+        for year, one in enumerate(result.worth_usd)
     )
     columns = tuple(Column(head=head, right=True) for head in heads)
     return Table(title=say("resale value today"), columns=columns, rows=rows)
@@ -344,12 +344,12 @@ def _formulas(result: Costed) -> Table:
 def sources(result: Costed) -> Table:
     """Where each price comes from."""
     rows: list[tuple[Shown, ...]] = [
-        (name_of(way, result), str(way.as_of or ""), way.source) for way in result.ways if way.source
+        (name_of(way, result), str(way.as_of or ""), way.source) for way in result.cost_ways if way.source
     ]
-    if result.cards is not None and result.cards.why:
-        rows.insert(0, (say("cards"), str(result.cards.as_of or ""), result.cards.why))
-    if result.host is not None and result.host.value:
-        rows.insert(1, (say("rest of the machine"), str(result.host.as_of or ""), result.host.why))
+    if result.cards_usd is not None and result.cards_usd.why:
+        rows.insert(0, (say("cards"), str(result.cards_usd.as_of or ""), result.cards_usd.why))
+    if result.host_usd is not None and result.host_usd.value:
+        rows.insert(1, (say("rest of the machine"), str(result.host_usd.as_of or ""), result.host_usd.why))
     if result.carbon is not None:
         rows.append((say("carbon"), result.carbon.as_of, result.carbon.source))
     columns = (
@@ -369,9 +369,9 @@ def _next(result: Costed) -> Iterator[str]:
 
 def sheet(result: Costed) -> Page:
     """For a spreadsheet: what has been paid by each month."""
-    heads = (Column(head=say("month")), *(Column(head=name_of(way, result)) for way in result.ways))
+    heads = (Column(head=say("month")), *(Column(head=name_of(way, result)) for way in result.cost_ways))
     rows = tuple(
-        (str(month), *(f"{way.ledger.paid(float(month)).value:.2f}" for way in result.ways))
+        (str(month), *(f"{way.ledger.paid(float(month)).value:.2f}" for way in result.cost_ways))
         for month in range(int(result.months) + 1)
     )
     return Page(title=say("paid so far, USD"), parts=(Table(columns=heads, rows=rows),))

@@ -62,7 +62,8 @@ def _parts(result: BottleneckReport) -> Iterator[Part]:
     if result.drifts:
         heads = (say("benchmark"), say("measured on"), say("vs first run"))
         rows = tuple(
-            (f"{one.now.part} {one.now.what}", one.now.on, f"{one.ratio:.0%}") for one in result.drifts
+            (f"{one.latest.part} {one.latest.what}", one.latest.on, f"{one.ratio:.0%}")
+            for one in result.drifts
         )
         columns = (
             Column(head=heads[0], flexible=True),
@@ -101,9 +102,9 @@ def _over_time(result: BottleneckReport) -> Iterator[Part]:
     strips.append(_strip(say("all cores busy"), tuple(tick.host.cpu_share for tick in result.ticks)))
     strips.append(_strip(say("busiest disk"), tuple(tick.host.disk_busy_share for tick in result.ticks)))
     yield Strips(strips=tuple(strips), span=result.source)
-    if result.power is not None and result.ticks:
+    if result.node_power is not None and result.ticks:
         draws = (one.power_w for one in result.ticks[-1].devices)
-        yield Line(said=beside_cards(result.power, draws), tone="dim")
+        yield Line(said=beside_cards(result.node_power, draws), tone="dim")
 
 
 def verdict(result: BottleneckReport) -> Sentence:
@@ -120,7 +121,7 @@ def _mended(lead: JudgedCause) -> Iterator[Sentence]:
     """What shows it, what follows from it, and the steps."""
     for seen in lead.finding.evidence:
         yield _with_command(say("seen: {what}", what=seen.shows), seen.command)
-    for _, finding in lead.follows:
+    for _, finding in lead.consequences:
         yield say("consequence: {title}", title=finding.title)
     for step in lead.finding.fix:
         yield _with_command(step.says, step.command)

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 from rigright.base import telling
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.record import Sparse
 from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
-from rigright.doctor.record import Checked, Finding, Fine, NotSeen, Step
+from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.record import Machine
 from rigright.report.findings import Blind, FindingGroup, blind, fine, groups
@@ -87,8 +88,8 @@ def _next(result: Examined, *, many: bool, everything: bool) -> Iterator[str]:
 def _causes(judgement: Judgement) -> Iterator[Line]:
     """What is no cause of its own."""
     for one in judgement.bad:
-        if one.follows:
-            names = ", ".join(dict.fromkeys(check for check, _ in one.follows))
+        if one.consequences:
+            names = ", ".join(dict.fromkeys(check for check, _ in one.consequences))
             yield Line(said=say("{check} explains {others}", check=one.check, others=names), tone="dim")
 
 
@@ -228,7 +229,7 @@ def _unseen(found: tuple[Blind, ...], machine: Machine) -> Table:
 def _not_there(result: Examined) -> Iterator[Shown]:
     """What a capture does not hold, in a line or two: what was read, what would show the rest."""
     machine = result.case.machine
-    unseen = [one for checked in result.checked for one in checked.verdicts if isinstance(one, NotSeen)]
+    unseen = [one for checked in result.checks for one in checked.verdicts if isinstance(one, NotSeen)]
     yield from understood(machine)
     missing = [one for one in unseen if not one.idle]
     commands = Counter(one.see.partition(" |")[0] for one in missing if one.see)
@@ -258,9 +259,11 @@ def _group(checked: Checked) -> str:
     return group_of(checked.check)
 
 
-def _by_hand(found: tuple[str, Finding]) -> Sentence | str:
-    return checks()[found[0]].manual
+def _by_hand(found: CheckFinding) -> Sparse[Sentence | str]:
+    return checks()[found.check].manual
 
 
-plain = telling.Told(Examined, machine=_machine, verdict=_said, causes=_bad, group=_group)
-plain_why = telling.Told(Examined, plain, manual=_by_hand)
+plain = telling.Told(
+    Examined, telling.Told(Checked, group=_group), machine=_machine, verdict=_said, causes=_bad
+)
+plain_why = telling.Told(Examined, plain, telling.Told(CheckFinding, manual=_by_hand))

@@ -10,6 +10,7 @@ from rigright.base import telling
 from rigright.base.page import Bar, Bars, Column, Commands, Line, Page, Part, Piece, Points, Shown, Table
 from rigright.base.units import GIB, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
+from rigright.cost.memory_serving import PARTS
 from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
@@ -27,7 +28,7 @@ from rigright.report.pages.brief import (
     strained,
 )
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
-from rigright.verbs.serving.explained import PARTS, CardUse, Explained, Limits, RamUse, Remedy
+from rigright.verbs.serving.explained import CardUse, Explained, Limits, RamUse, Remedy
 
 MOST_REMEDIES = 3
 NEAR = 2  # times the context: so near a limit on it is worth a word on line 1

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from rigright.base import telling
 from rigright.base.page import Column, Page, Points, Table
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, derived
 from rigright.base.words import say
 from rigright.facts.launching import FlagHeld
 
@@ -25,7 +25,7 @@ def page(written: tuple[str, ...], files: Mapping[str, str]) -> Page:
 
 def held_page(rows: tuple[FlagHeld, ...]) -> Page:
     """What a server was given otherwise than planned."""
-    wrong = [one for one in rows if not one.is_kept]
+    wrong = [one for one in rows if not one.kept]
     if not wrong:
         return Page(title=say("✓ the server runs as planned"), parts=())
     heads = (say("flag"), say("planned"), say("on the server"), say("what it costs"))
@@ -48,12 +48,10 @@ class HeldFlags:
 
     flags: tuple[FlagHeld, ...]
 
-    TOLD = "as_planned flags"
-
-    @property
+    @derived
     def as_planned(self) -> bool:
         """Whether it was given all that was planned."""
-        return all(one.is_kept for one in self.flags)
+        return all(one.kept for one in self.flags)
 
 
 plain = telling.Told(Exported)

@@ -22,16 +22,16 @@ TIGHT = 0.05  # of the memory: less is left
 def page(result: Fitted, *, why: bool = False, details: bool = False) -> Page:
     """The page for people; what fits has no formulas here, so `why` adds nothing."""
     del why
-    shown = result.rows if details else result.rows[:MOST_ROWS]
+    shown = result.models if details else result.models[:MOST_ROWS]
     parts: list[Part] = [_full_table(result) if details else _table(shown)] if shown else []
     notes = [*result.notes, *_assumed(result, shown)]
     if result.unread:
         notes.append(say("{count} models have no readable config yet", count=len(result.unread)))
     parts += note_lines(notes, details=details)
-    if result.rows and result.asked:
+    if result.models and result.asked:
         rest = [] if details else [f"{result.asked} --details"]
         parts.append(Commands(items=(_next(result), *rest), title=say("next")))
-    return Page(title=_verdict(result), tone="good" if result.rows else "bad", parts=tuple(parts))
+    return Page(title=_verdict(result), tone="good" if result.models else "bad", parts=tuple(parts))
 
 
 def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
@@ -50,9 +50,9 @@ def _assumed(result: Fitted, shown: Sequence[Fitting]) -> Iterator[Sentence]:
 
 def _verdict(result: Fitted) -> Sentence:
     machine, free = short(result.machine), show_bytes(result.free_bytes)
-    if not result.rows:
+    if not result.models:
         return say("nothing fits: {machine} has {free} free", machine=machine, free=free)
-    first = result.rows[0]
+    first = result.models[0]
     told = {"model": model_name(first.model), "format": short_format(first.weights_format)}
     best = say("{model} in {format}", **told)
     rate = _rate(first)
@@ -124,7 +124,7 @@ def _note(row: Fitting) -> Shown:
 
 
 def _full_table(result: Fitted) -> Table:
-    sampled = any(row.samples_per_s for row in result.rows)
+    sampled = any(row.samples_per_s for row in result.models)
     samples = (Column(head=say("images or texts/s"), right=True),) if sampled else ()
     return Table(
         columns=(
@@ -150,7 +150,7 @@ def _full_table(result: Fitted) -> Table:
                 f"{to_gib(row.used_bytes):.1f}",
                 f"{to_gib(row.spare_bytes):.1f}",
             )
-            for row in result.rows
+            for row in result.models
         ),
     )
 
@@ -173,7 +173,7 @@ def _context(row: Fitting) -> Sentence | str:
 
 
 def _next(result: Fitted) -> str:
-    row, typed = result.rows[0], shlex.split(result.asked)
+    row, typed = result.models[0], shlex.split(result.asked)
     kept = [
         word
         for flag in ("--on", "--context")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rigright.base import telling
 from rigright.base.page import Line, Page, Part, Points, Tone
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import say
 from rigright.doctor.examine import EXIT_FAULT, Examined
+from rigright.doctor.record import CheckFinding
 
 
 def page(node: str, examined: Examined, *, done: str, reason: str | None) -> Page:
@@ -41,14 +42,19 @@ class NodeHealth:
     """A node as Slurm asks after it."""
 
     node: str
-    examined: Examined
+    examined: Inner[Examined]
     done: str  # what was done: "drained", "drained before", "nothing"
     reason: str | None  # as Slurm keeps it
 
-    TOLD = """
-        node exit_code=examined.exit_code done reason
-        findings=examined.findings{check=0 *1{severity confidence about title}}
-    """
+    @derived
+    def exit_code(self) -> int:
+        """By the worst finding."""
+        return self.examined.exit_code
+
+    @derived
+    def findings(self) -> tuple[CheckFinding, ...]:
+        """What is wrong, worst first."""
+        return self.examined.findings
 
 
 plain = telling.Told(NodeHealth)

@@ -44,10 +44,10 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         parts = list(detailed(result))
     else:
         parts = list(_brief(result))
-    if why and result.reasons:
+    if why and result.why:
         from rigright.report.pages.why import reasons_table
 
-        parts.append(reasons_table(result.reasons, NAMES))
+        parts.append(reasons_table(result.why, NAMES))
     if result.steps:
         parts.append(steps_table(result))
     parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
@@ -66,9 +66,9 @@ def _brief(result: Planned) -> Iterator[Part]:
         return
     if first.parts:
         yield memory_bar(first.parts.items(), limit=first.room_bytes, names=TRAINED)
-    elif first.memory:
+    elif first.ranks:
         label = memory_name(first.chip.id)
-        yield memory_bar(words.memory_parts(first.memory[0]), limit=first.room_bytes, label=label)
+        yield memory_bar(words.memory_parts(first.ranks[0]), limit=first.room_bytes, label=label)
     else:
         used = first.rank_bytes.value
         shown = f"{to_gib(used):.1f} / {to_gib(first.room_bytes):.1f} GiB"
@@ -189,7 +189,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
 
 def _missed(result: Planned, first: Plan) -> Sentence:
     """What comes closest, and the limits it breaks."""
-    broken, wish, machine = result.found.broken, result.wish, named.machine(first)
+    broken, wish, machine = result.broken, result.wish, named.machine(first)
     reached = {one.limit: one.nearest for one in broken}
     endless = any(value is not None and not math.isfinite(value) for value in reached.values())
     rate = next((name for name in ("requests_per_s", *words.SAMPLES) if name in reached), None)
@@ -229,7 +229,7 @@ def _with_share(limit: str, reason: Shown, *, plan: Plan) -> Shown:
 
 def _refused(result: Planned) -> Sentence:
     """Nothing holds it: what lacks, and what would do."""
-    broken, other = result.found.broken[:1], result.found.instead
+    broken, other = result.broken[:1], result.found.instead
     said = say("no machine found for {model}", model=model_name(result.model))
     if broken and broken[0].limit == "memory":
         said = say("does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason)
@@ -261,6 +261,6 @@ def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:
         if not details and isinstance(said, Sentence) and said.kind in {OF_PRICE, OLD_PRICE}:
             continue
         yield said if len(shown) == 1 else say("option {places}: {note}", places=", ".join(places), note=said)
-    if details and result.found.looked_at:
-        yield say("layouts compared: {layouts}, on {chips} GPU models", layouts=f"{result.found.looked_at:,}",
+    if details and result.looked_at:
+        yield say("layouts compared: {layouts}, on {chips} GPU models", layouts=f"{result.looked_at:,}",
                   chips=result.found.chips)  # fmt: skip

@@ -65,13 +65,13 @@ def _bars(plan: Plan) -> Bars:
     """A bar for each unlike rank; of a training, for the fullest."""
     if plan.parts:
         return memory_bar(plan.parts.items(), limit=plan.room_bytes, names=TRAINED)
-    if not plan.memory:
+    if not plan.ranks:
         used = plan.rank_bytes.value
         shown = f"{to_gib(used):.1f} / {to_gib(plan.room_bytes):.1f} GiB"
         piece = Piece(name=say("fullest rank"), size=used, shown=show_bytes(used))
         bar = Bar(label=short(plan.chip.name), pieces=(piece,), limit=plan.room_bytes, shown=shown)
         return Bars(bars=(bar,))
-    bars = {bar.shown: bar for bar in (_bar(plan, memory) for memory in reversed(plan.memory))}
+    bars = {bar.shown: bar for bar in (_bar(plan, memory) for memory in reversed(plan.ranks))}
     if plan.prefill_memory is not None:
         prompts = _bar(plan, plan.prefill_memory, label=say("{chip}, prefill", chip=short(plan.chip.name)))
         return Bars(bars=(*reversed(bars.values()), prompts))

@@ -35,7 +35,7 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
     machines = list(dict.fromkeys(named.machine_flag(plan) for plan in result.shown))
     if len(machines) > 1:
         yield shlex.join(["rigright", "compare", *machines[:3], "--for", model, *_work_flags(result)])
-    if not result.reasons:
+    if not result.why:
         yield f"{result.asked} --why"
 
 

@@ -18,7 +18,6 @@ from rigright.report.pages.brief import amount, images_rate, limit_time, show_to
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search import named
 from rigright.search.record import Plan
-from rigright.verbs.serving.explained import PARTS
 
 DAY_S = 86400
 MARKS = {
@@ -379,4 +378,4 @@ def limits(wish: PlanWish) -> list[Sentence]:
 
 def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:
     """What lies on a rank, and what its engine sets aside beyond what is asked."""
-    return [(part, float(getattr(memory, f"{part}_bytes"))) for part in (*PARTS, "unused")]
+    return list(memory.parts.items())

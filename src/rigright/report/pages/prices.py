@@ -47,10 +47,10 @@ def page(result: Priced, *, why: bool = False) -> Page:
 
 def _taken(one: ChipPrices, currency: str) -> Sentence:
     name = short(one.name)
-    if one.taken is None:
+    if one.usd is None:
         return say("{name}: no price known", name=name)
-    band = f"{show_money(one.taken.low, currency)}-{show_money(one.taken.high, currency)}"
-    told = {"name": name, "usd": show_money(one.taken.value, currency), "band": band}
+    band = f"{show_money(one.usd.low, currency)}-{show_money(one.usd.high, currency)}"
+    told = {"name": name, "usd": show_money(one.usd.value, currency), "band": band}
     return (
         say("{name}: {usd} used ({band})", **told) if one.used else say("{name}: {usd} new ({band})", **told)
     )
@@ -82,8 +82,8 @@ def _known(one: ChipPrices, currency: str, *, why: bool) -> Table:
 
 def _many(result: Priced) -> Page:
     """One row a card, the newest price first."""
-    known = [one for one in result.chips if one.taken is not None]
-    ordered = sorted(known, key=lambda one: str(one.taken.as_of if one.taken else ""), reverse=True)
+    known = [one for one in result.chips if one.usd is not None]
+    ordered = sorted(known, key=lambda one: str(one.usd.as_of if one.usd else ""), reverse=True)
     old = sum(one.stale for one in known)
     parts: list[Part] = [_list(ordered[:MOST_ROWS], result.currency)]
     if len(ordered) > MOST_ROWS:
@@ -104,11 +104,11 @@ def _list(found: list[ChipPrices], currency: str) -> Table:
     rows: list[tuple[Shown, ...]] = []
     tones: list[Tone] = []
     for one in found:
-        if one.taken is None:
+        if one.usd is None:
             continue
-        ends = (one.taken.low, one.taken.value, one.taken.high)
+        ends = (one.usd.low, one.usd.value, one.usd.high)
         state = say("used") if one.used else say("new")
-        rows.append((short(one.name), state, *(amount(end, currency) for end in ends), str(one.taken.as_of)))
+        rows.append((short(one.name), state, *(amount(end, currency) for end in ends), str(one.usd.as_of)))
         tones.append("dim" if one.stale else "plain")
     heads = (say("low {sign}", sign=sign), say("typical {sign}", sign=sign), say("high {sign}", sign=sign))
     columns = (
@@ -141,7 +141,7 @@ def sheet(result: Priced) -> Page:
         return Page(title="", parts=(_parts_table(result),))
     if len(result.chips) == 1:
         return Page(title="", parts=(_known(result.chips[0], result.currency, why=True),))
-    return Page(title="", parts=(_list([one for one in result.chips if one.taken], result.currency),))
+    return Page(title="", parts=(_list([one for one in result.chips if one.usd], result.currency),))
 
 
 def judged(result: PriceList) -> Page:

@@ -40,7 +40,7 @@ _FLAG = re.compile(r"--(?=[a-z])")  # who signs types no options
 
 def page(result: Decided) -> Page:
     """The paper: what is decided, then what speaks for it and against it; sources stand last."""
-    made = result.costed
+    made = result.cost
     parts: list[Part] = [_glance(result), Line(said=_speed(result), tone="dim"), _need(result)]
     parts.append(_options(result))
     if reasons := tuple(_reasons(result)):
@@ -48,7 +48,7 @@ def page(result: Decided) -> Page:
     if made is not None:
         parts.append(Points(title=say("cost over the years"), items=(costing.verdict(made).said,)))
         parts.append(costing.ways_table(made, banded=False))
-        parts += [costing.picture(made, details=True)] if len(made.ways) > 1 else []
+        parts += [costing.picture(made, details=True)] if len(made.cost_ways) > 1 else []
         parts.append(Points(items=tuple(costing.sums(made))))
     parts.append(Points(title=say("risks"), items=tuple(_once(_risks(result))), tone="warn"))
     parts += _order(result)
@@ -63,18 +63,18 @@ def page(result: Decided) -> Page:
     said = say(
         "made by rigright on {date} from {file}; 4 of 5 cases fall inside an 80 % band",
         date=result.today,
-        file=result.file,
+        file=result.plan,
     )
     parts.append(Line(said=said, tone="dim"))
     if made is not None:
-        parts += [costing.sources(made), *([costing.resale(made)] if made.worth else [])]
+        parts += [costing.sources(made), *([costing.resale(made)] if made.worth_usd else [])]
         parts.append(Points(title=say("assumed and not counted"), items=tuple(_taken(result))))
     return Page(title=verdict(result), tone=_tone(result), parts=tuple(parts))
 
 
 def _glance(result: Decided) -> Table:
     """The figures that a decision turns on."""
-    first, made, currency = result.first, result.costed, result.wish.currency
+    first, made, currency = result.first, result.cost, result.wish.currency
     shown: list[tuple[Shown, Shown]] = []
     name = "usd_per_h" if first.how == "rent" else "usd"
     if (price := first.figures.get(name)) is not None:
@@ -103,16 +103,16 @@ def _glance(result: Decided) -> Table:
 
 def _way(result: Decided) -> CostWay | None:
     """The way of the plan, or the one that is advised instead."""
-    made = result.costed
+    made = result.cost
     if made is None:
         return None
     kinds = {"buy": {BUY}, "own": {OWN, BUY}}.get(result.first.how, RENTS)
-    return result.instead or next((one for one in made.ways if one.kind in kinds), None)
+    return result.instead or next((one for one in made.cost_ways if one.kind in kinds), None)
 
 
 def _order(result: Decided) -> Iterator[Part]:
     """The parts, each with its price and the range of it; the sum is the price of line 1."""
-    assembled = result.assembled
+    assembled = result.order
     built = None if assembled is None else assembled.first
     if assembled is None or built is None:
         return
@@ -144,8 +144,8 @@ def _order(result: Decided) -> Iterator[Part]:
 
 def _taken(result: Decided) -> Iterator[Shown]:
     """What the years are reckoned with."""
-    if result.costed is not None:
-        made = result.costed
+    if result.cost is not None:
+        made = result.cost
         if made.output is not None:  # by its own name, not as it was typed
             made = replace(made, output=replace(made.output, model=result.model))
         yield from costing.assumed(made, flags=False)
@@ -160,7 +160,7 @@ def _tone(result: Decided) -> Any:
 
 def verdict(result: Decided) -> Sentence:
     """What to do, what it costs now and over the years."""
-    first, currency, made = result.first, result.wish.currency, result.costed
+    first, currency, made = result.first, result.wish.currency, result.cost
     told: dict[str, Shown] = {"machine": short(first.machine), "model": model_name(result.model)}
     if not result.fits:
         return say("Do not sign: nothing meets every limit; {machine} comes closest for {model}", **told)
@@ -235,9 +235,9 @@ def _options(result: Decided) -> Table:
         ("usd_per_h", say("rent, {sign}/hour", sign=sign), 1.0, True),
         ("power_w", say("W"), 1.0, False),
     )
-    shown = [head for head in heads if any(_cell(one, head, currency=currency) for one in result.candidates)]
+    shown = [head for head in heads if any(_cell(one, head, currency=currency) for one in result.options)]
     rows: list[tuple[Shown, ...]] = []
-    for one in result.candidates:
+    for one in result.options:
         rate = _rate(one)
         name: Shown = say("{machine}, used", machine=short(one.machine)) if one.used else short(one.machine)
         cells = [_cell(one, head, currency=currency) for head in shown]
@@ -247,12 +247,12 @@ def _options(result: Decided) -> Table:
         )
     blank = ("",) * (2 + len(shown))
     rows += [(short(label), *blank, _known(reason)) for label, reason in result.rejected]
-    unit = next((rate[0] for rate in map(_rate, result.candidates) if rate), say("speed"))
+    unit = next((rate[0] for rate in map(_rate, result.options) if rate), say("speed"))
     columns = (
         Column(head=say("machine"), flexible=True), Column(head=say("format")), Column(head=unit, right=True),
         *(Column(head=head, right=True) for _, head, *_ in shown), Column(head=say("why"), flexible=True),
     )  # fmt: skip
-    tones = ("strong", *("plain",) * (len(result.candidates) - 1), *("dim",) * len(result.rejected))
+    tones = ("strong", *("plain",) * (len(result.options) - 1), *("dim",) * len(result.rejected))
     return Table(title=say("options considered"), columns=columns, rows=tuple(rows), tones=tones)  # type: ignore[arg-type]
 
 
@@ -278,7 +278,7 @@ def _reasons(result: Decided) -> Iterator[Shown]:
     """Why this one: what the plan says, and how the next two stand against it."""
     first = result.first
     yield from map(_known, first.reasons)
-    bought = [one for one in result.candidates if one.how == first.how and "usd" in one.figures]
+    bought = [one for one in result.options if one.how == first.how and "usd" in one.figures]
     least = min(bought, key=lambda one: one.figures["usd"].value, default=first)
     price = first.figures.get("usd")
     if result.fits and price is not None and least.figures["usd"].value < price.value:
@@ -290,7 +290,7 @@ def _reasons(result: Decided) -> Iterator[Shown]:
         )
         whole = with_semicolons((said, *(say("{text}", text=_known(one)) for one in least.reasons[:1])))
         yield whole or said
-    for other in result.candidates[1:3]:
+    for other in result.options[1:3]:
         told = [
             say("{times}x the {what}", times=show_short(its.value / mine.value), what=what)
             for what, mine, its in _pairs(first, other)
@@ -335,7 +335,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
                 high=limit_time(found.high),
                 limit=limit_time(bound),
             )
-    made = result.costed
+    made = result.cost
     way = _way(result)
     if made is not None and way is not None:
         total = way.ledger.total
@@ -348,11 +348,11 @@ def _risks(result: Decided) -> Iterator[Shown]:
             yield from _cheaper(way, made, currency=currency)
     noted = (*first.notes, *result.notes)
     dates = {first.as_of} if first.stale else set()
-    dates |= set() if made is None else {str(one.as_of) for one in made.ways if one.stale}
+    dates |= set() if made is None else {str(one.as_of) for one in made.cost_ways if one.stale}
     dates = {date for date in dates if not any(date in note for note in noted)}
     if dates:
         yield say("prices as of {date}; verify before buying", date=", ".join(sorted(dates)))
-    built = None if result.assembled is None else result.assembled.first
+    built = None if result.order is None else result.order.first
     if built is not None:
         yield from map(ruling_line, built.doubts)
     yield from map(_known, (*first.notes, *result.notes))
@@ -361,7 +361,7 @@ def _risks(result: Decided) -> Iterator[Shown]:
 
 def _cheaper(way: CostWay, made: Costed, *, currency: str) -> Iterator[Sentence]:
     """Another rent of the same machine that costs clearly less."""
-    rents = [one for one in made.ways if way.kind in RENTS and one.kind in RENTS]
+    rents = [one for one in made.cost_ways if way.kind in RENTS and one.kind in RENTS]
     least = min(rents, key=lambda one: one.ledger.total.value, default=way)
     if least.ledger.total.value < (1 - APART) * way.ledger.total.value:
         usd = show_money(least.ledger.total.value, currency)
@@ -408,7 +408,7 @@ def _tests(result: Decided) -> Table:
 
 def _commands(result: Decided) -> Iterator[str]:
     """On the machine, in this order."""
-    file = shlex.quote(result.file)
+    file = shlex.quote(result.plan)
     if result.asked:
         yield f"{result.asked} --json > {file}"
     yield f"rigright doctor --for {file}"

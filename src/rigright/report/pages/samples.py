@@ -17,14 +17,14 @@ STARTING = say("kernel launches")
 def sample_rate(speed: SampleSpeed) -> Sentence:
     """How many a second, in a verdict."""
     rate = show_short(speed.rate.value)
-    if speed.tok is not None:
+    if speed.length_tok is not None:
         return say("{rate} texts/s", rate=rate)
     return images_rate(rate, compiled=speed.is_compiled)
 
 
 def samples_table(speed: SampleSpeed) -> Table:
     """What a person wants of it, with its band."""
-    head = say("texts/s") if speed.tok is not None else say("images/s")
+    head = say("texts/s") if speed.length_tok is not None else say("images/s")
     known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
     if speed.compiled is not None and not speed.is_compiled:
         known.append((say("images/s with torch.compile"), speed.compiled))
@@ -37,17 +37,21 @@ def samples_table(speed: SampleSpeed) -> Table:
             Column(head=say("estimate"), right=True),
             Column(head=say("80 % band"), right=True),
         ),
-        rows=(*rows, (say("batch size"), f"{speed.each:,}", ""), (say("limited by"), _name(speed.bound), "")),
+        rows=(
+            *rows,
+            (say("batch size"), f"{speed.batch_per_card:,}", ""),
+            (say("limited by"), _name(speed.bound), ""),
+        ),
     )
 
 
 def sample_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     """Samples a second, what limits them, and what a compiler would change."""
-    told = {"rate": between(speed.rate), "each": speed.each, "time": time_between(speed.batch_s)}
-    if speed.tok is not None:
+    told = {"rate": between(speed.rate), "each": speed.batch_per_card, "time": time_between(speed.batch_s)}
+    if speed.length_tok is not None:
         yield say(
             "{rate} texts/s of {tok} tokens, batch size {each} per GPU; a batch takes {time}",
-            tok=speed.tok, **told,
+            tok=speed.length_tok, **told,
         )  # fmt: skip
     elif speed.made:
         yield say(
@@ -70,7 +74,8 @@ def learning_lines(speed: SampleSpeed) -> Iterator[Sentence]:
     """The same of a network that learns."""
     yield say(
         "trains on {rate} images/s, batch size {each} on each of {cards} GPUs; a step takes {time}",
-        rate=between(speed.rate), each=speed.each, cards=speed.cards, time=time_between(speed.batch_s),
+        rate=between(speed.rate), each=speed.batch_per_card, cards=speed.cards,
+        time=time_between(speed.batch_s),
     )  # fmt: skip
     yield say("limited by {part}", part=_name(speed.bound))
 

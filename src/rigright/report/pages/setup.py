@@ -22,10 +22,10 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
     parts: list[Part] = [_machine(result)]
     if result.pick is not None:
         parts.append(_set(result, result.pick))
-    if result.kept is not None:
-        parts.append(Line(said=_kept(result, result.kept), tone="strong"))
+    if result.without_new_driver is not None:
+        parts.append(Line(said=_kept(result, result.without_new_driver), tone="strong"))
     for number, step in enumerate(result.steps, 1):
-        parts += _step(number, step, by_root=result.target.by_root)
+        parts += _step(number, step, by_root=result.system.by_root)
     if result.notes:
         parts.append(Points(items=result.notes, title=say("worth knowing")))
     unknown = result.unknown if result.pick is not None else result.unknown[1:]
@@ -33,11 +33,11 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
         parts.append(Points(items=unknown, title=say("not known"), tone="warn"))
     if result.pick is not None:
         commands: list[str] = []
-        in_windows = result.target.os_id == WINDOWS
+        in_windows = result.system.os_id == WINDOWS
         commands.append(f"{asked} --script {'setup.ps1' if in_windows else 'setup.sh'}")
         if result.pick is not None and result.pick.pip:
             commands.append(f"{asked} --requirements requirements.txt")
-        if not in_windows and "apple" not in result.target.vendors:  # a container there sees no card
+        if not in_windows and "apple" not in result.system.vendors:  # a container there sees no card
             commands.append(f"{asked} --docker Dockerfile")
         commands.append("rigright doctor --only 'driver,software,containers'")
         parts.append(Commands(items=tuple(commands), title=say("next")))
@@ -45,7 +45,7 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
 
 
 def _machine(result: SetUp) -> Line:
-    return Line(said=say("software for {machine}", machine=result.target.shown), tone="dim")
+    return Line(said=say("software for {machine}", machine=result.system.shown), tone="dim")
 
 
 def _done(result: SetUp, already: Installed) -> Page:
@@ -55,13 +55,13 @@ def _done(result: SetUp, already: Installed) -> Page:
         name=already.name,
         version=f"{already.version} ({already.build})" if already.build else already.version,
         python=already.python,
-        driver=result.target.driver or "?",
+        driver=result.system.driver or "?",
     )
     bench = f"rigright bench --quick --python {shlex.quote(already.python)}"
     rows: tuple[tuple[Shown, Shown], ...] = (
         (already.name, already.version),
         (say("Python"), already.python),
-        (say("driver now"), result.target.driver or "?"),
+        (say("driver now"), result.system.driver or "?"),
     )
     parts: list[Part] = [_machine(result), Table(columns=_BLANK, rows=rows)]
     if result.notes:
@@ -74,12 +74,12 @@ def _verdict(result: SetUp) -> Line:
     pick = result.pick
     if pick is None:
         return Line(said=next(iter(result.unknown), say("no known version fits")), tone="bad")
-    if pick.lacks is not None:
-        names = {".".join(map(str, one)): name for one, name in result.target.capabilities}
+    if pick.no_kernels_for is not None:
+        names = {".".join(map(str, one)): name for one, name in result.system.capabilities}
         said = say(
             "{name} {version} is built for CUDA {cuda}, without kernels for {chip} (compute {capability})",
-            name=pick.name, version=pick.version, cuda=pick.cuda, chip=names[pick.lacks],
-            capability=pick.lacks,
+            name=pick.name, version=pick.version, cuda=pick.cuda, chip=names[pick.no_kernels_for],
+            capability=pick.no_kernels_for,
         )  # fmt: skip
         return Line(said=said, tone="warn")
     said = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
@@ -102,30 +102,30 @@ def _rest(result: SetUp, pick: Pick) -> Sentence:
 def _set(result: SetUp, pick: Pick) -> Table:
     """What goes together, one part a row."""
     told: list[tuple[Shown, Shown]] = []
-    if result.branch is not None:
+    if result.driver_branch is not None:
         kind = say("open") if result.open_kernel else say("proprietary")
         told.append(
             (
                 say("driver"),
                 say(
                     "branch {branch}, {kind} kernel module; at least {least}",
-                    branch=result.branch,
+                    branch=result.driver_branch,
                     kind=kind,
                     least=pick.least_driver or "?",
                 ),
             )
         )
-    if result.target.driver:
-        told.append((say("driver now"), result.target.driver))
+    if result.system.driver:
+        told.append((say("driver now"), result.system.driver))
     if pick.cuda:
         told.append((say("CUDA"), pick.cuda))
     if result.toolkit:
         told.append((say("CUDA toolkit"), result.toolkit))
     if pick.torch:
         told.append(("torch", f"{pick.torch} ({pick.build})"))
-    if pick.python:
+    if pick.pythons:
         told.append(
-            (say("Python"), say("{python}, of {span}", python=result.python or "3", span=pick.python))
+            (say("Python"), say("{python}, of {span}", python=result.python or "3", span=pick.pythons))
         )
     if pick.image:
         told.append((say("image"), pick.image))
@@ -147,7 +147,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
 def _kept(result: SetUp, kept: Pick) -> Sentence:
     return say(
         "to keep driver {driver}: {name} {version}, CUDA {cuda} ({packages})",
-        driver=result.target.driver,
+        driver=result.system.driver,
         name=kept.name,
         version=kept.version,
         cuda=kept.cuda or "?",

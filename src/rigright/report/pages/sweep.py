@@ -48,7 +48,7 @@ def page(result: Swept, *, why: bool = False, details: bool = False) -> Page:
 def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
     """Why questions have no plan, the commonest reason first, with the lines of the grid that ask them."""
     lines: dict[str, dict[int, None]] = {}
-    for question, one in zip(result.questions, result.answers, strict=True):
+    for question, one in zip(result.questions, result.cells, strict=True):
         if one.why and one.cells.get("fits") == fits:
             lines.setdefault(one.why, {})[question.line] = None
     for why, found in sorted(lines.items(), key=lambda pair: -len(pair[1]))[:MOST_ROWS]:
@@ -58,7 +58,7 @@ def _reasons(result: Swept, *, fits: str) -> Iterator[Sentence]:
 
 
 def _verdict(result: Swept) -> Line:
-    fits, questions = sum(one.cells.get("fits") == "yes" for one in result.answers), len(result.questions)
+    fits, questions = sum(one.cells.get("fits") == "yes" for one in result.cells), len(result.questions)
     said = say(
         "{fits} of {questions} questions have a plan that meets every limit ({seconds} s, {kept} cached)",
         fits=f"{fits:,}",
@@ -75,8 +75,8 @@ def _table(result: Swept, most: int) -> Table:
         for name in dict.fromkeys(name for one in result.questions for name in one.words)
         if len({one.words.get(name) for one in result.questions}) > 1 or name == "model"
     ]
-    given = [one for one in SHOWN if any(one[0] in answer.cells for answer in result.answers)]
-    pairs = list(zip(result.questions, result.answers, strict=True))[:most]
+    given = [one for one in SHOWN if any(one[0] in answer.cells for answer in result.cells)]
+    pairs = list(zip(result.questions, result.cells, strict=True))[:most]
     return Table(
         columns=(
             *(Column(head=name, flexible=name == "model") for name in asked),

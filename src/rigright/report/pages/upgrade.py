@@ -24,16 +24,18 @@ def page(result: Upgraded) -> Page:
     answer, *rest = _verdict(result)
     parts: list[Part] = [*rest]
     parts.append(Points(title=say("1. baseline"), items=(_baseline(result),)))
-    pieces = tuple(Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.shares)
+    pieces = tuple(
+        Piece(name=title, size=share, shown=f"{share:.0%}") for _, title, share in result.cause_rows
+    )
     if pieces:
         bar = Bar(label=say("time"), pieces=pieces, limit=1.0, shown="100%")
         parts.append(Bars(title=say("2. bottleneck"), bars=(bar,)))
-    named = None if result.first is None else result.first.finding.title
+    named = None if result.lead is None else result.lead.finding.title
     items = tuple(dict.fromkeys(one.finding.title for one in result.judgement.bad))
     items = tuple(title for title in items if title != named)
     if items:
         parts.append(Points(title=say("fix first: may cost nothing"), items=items, tone="warn"))
-    if result.worth:
+    if result.changes:
         columns = (
             Column(head=say("change"), flexible=True),
             Column(head=say("at most"), right=True),
@@ -41,8 +43,10 @@ def page(result: Upgraded) -> Page:
             Column(head=say("per 1 %"), right=True),
             Column(head=say("power"), right=True),
         )
-        rows = tuple(_row(one) for one in result.worth)
-        tones: tuple[Tone, ...] = tuple("good" if one.per_kusd is None else "plain" for one in result.worth)
+        rows = tuple(_row(one) for one in result.changes)
+        tones: tuple[Tone, ...] = tuple(
+            "good" if one.gain_per_kusd is None else "plain" for one in result.changes
+        )
         fitting = tuple(_fitting(result))
         if fitting:
             parts.append(Points(title=say("3. does it fit"), items=fitting))
@@ -58,7 +62,7 @@ def page(result: Upgraded) -> Page:
         parts.append(
             Points(title=say("would help, does not fit"), items=tuple(map(_refused, result.refused)))
         )
-    if result.worth:
+    if result.changes:
         parts.append(Points(title=say("5. roll-out"), items=tuple(_rollout(result))))
     parts.append(Commands(items=tuple(_next(result)), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
@@ -68,11 +72,11 @@ def _next(result: Upgraded) -> Iterator[str]:
     """What to type next."""
     if result.by_cause:
         yield f"rigright upgrade{_of_it(result)} --bound 'compute=60%,disk=40%'"
-    elif result.first is not None and not result.worth:
+    elif result.lead is not None and not result.changes:
         yield f"rigright doctor{_of_it(result)}"
     elif not result.baseline:
         yield "rigright bench --quick"
-    yield from dict.fromkeys(one.change.command for one in result.worth if one.change.command)
+    yield from dict.fromkeys(one.change.command for one in result.changes if one.change.command)
 
 
 def _of_it(result: Upgraded) -> str:
@@ -98,38 +102,40 @@ def _by_cause(result: Upgraded) -> Table:
 
 def _verdict(result: Upgraded) -> Iterator[Line]:
     """What to mend, what to change, and whether the recording is old."""
-    lead = result.first
+    lead = result.lead
     if lead is not None:
         yield Line(said=first_of(lead), tone="bad")
     if not result.shares and result.diagnosed is not None:
         yield Line(said=bound(result.diagnosed), tone="dim" if lead else "warn")
-    elif lead is None or result.worth:  # what is to be mended is no "nothing to change"
+    elif lead is None or result.changes:  # what is to be mended is no "nothing to change"
         yield _answer(result)
-    if result.is_snapshot and result.worth:
+    if result.is_snapshot and result.changes:
         said = say(
             "based on one snapshot: before buying, watch a whole run with `rigright diagnose --for 10min`"
         )
         yield Line(said=said, tone="warn")
     if result.cut:
         yield Line(said=partly(result.cut), tone="warn")
-    if result.age_days is not None and result.age_days >= OLD_DAYS:
-        said = say("this capture is {days} days old: the machine may have changed", days=result.age_days)
+    if result.recorded_days_ago is not None and result.recorded_days_ago >= OLD_DAYS:
+        said = say(
+            "this capture is {days} days old: the machine may have changed", days=result.recorded_days_ago
+        )
         yield Line(said=said, tone="warn")
 
 
 def _answer(result: Upgraded) -> Line:
-    if not result.worth:
+    if not result.changes:
         return Line(said=say("no known upgrade makes this workload faster"), tone="warn")
-    first = result.worth[0].change
+    first = result.changes[0].change
     usd = first.usd
     told: dict[str, object] = {
         "change": first.title,
-        "gain": shown_gain(result.worth[0].gain),
+        "gain": shown_gain(result.changes[0].gain),
         "cost": _cost(usd)
         if usd is None or not usd.as_of
         else say("{cost}, as of {date}", cost=_cost(usd), date=usd.as_of),
     }
-    if result.first is None:
+    if result.lead is None:
         said = say("do first: {change}: up to {gain}x faster, {cost}", **told)
     else:
         said = say("then: {change}: up to {gain}x faster, {cost}", **told)
@@ -171,7 +177,7 @@ def _whole(usd: float) -> str:
 
 
 def _fitting(result: Upgraded) -> Iterator[Sentence]:
-    for one in result.worth:
+    for one in result.changes:
         for fit in one.change.fits:
             yield say("{change}: {fit}: {state}", change=one.change.title, fit=fit.says, state=_state(fit))
 
@@ -183,20 +189,20 @@ def _state(fit: Fit) -> Sentence:
 
 
 def _costs(result: Upgraded) -> Iterator[Sentence]:
-    priced = next((one for one in result.worth if one.change.usd is not None), None)
+    priced = next((one for one in result.changes if one.change.usd is not None), None)
     if priced is not None and priced.change.usd is not None:
         usd = priced.change.usd
         yield say("prices as of {date}; verify before buying", date=usd.as_of or "?")
-        if result.n_machines > 1:
+        if result.machines > 1:
             yield say(
                 "{change} on {count} machines: {usd}",
                 change=priced.change.title,
-                count=result.n_machines,
+                count=result.machines,
                 usd=_cost(
                     Estimate(
-                        value=usd.value * result.n_machines,
-                        low=usd.low * result.n_machines,
-                        high=usd.high * result.n_machines,
+                        value=usd.value * result.machines,
+                        low=usd.low * result.machines,
+                        high=usd.high * result.machines,
                         mark=usd.mark,
                         as_of=usd.as_of,
                     )

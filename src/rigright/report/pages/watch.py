@@ -53,7 +53,9 @@ def page(moment: MachineMoment | None) -> Page:
     parts.append(Points(title=say("host"), items=tuple(words.host(tick.host))))
     parts += [Line(said=told, tone=tone) for told, tone in map(words.event, moment.events)]
     parts += [Line(said=note, tone="warn") for note in moment.notes]
-    return Page(title=say("{host} at {time}", host=moment.host, time=clock(tick.at_s)), parts=tuple(parts))
+    return Page(
+        title=say("{host} at {time}", host=moment.host_name, time=clock(tick.at_s)), parts=tuple(parts)
+    )
 
 
 plain = telling.Told(MachineMoment, endless="inf")

@@ -45,7 +45,7 @@ def save_results(made: BenchRun, file: str) -> None:
         "quick": made.quick,
         "seconds": made.seconds,
         "machine": plain(made.machine),
-        "results": [plain(one.result) for one in made.held],
+        "results": [plain(one.result) for one in made.results],
         "skipped": [plain(one) for one in made.skipped],
     }
     save_text(file, json.dumps(told, ensure_ascii=False, indent=1) + "\n")

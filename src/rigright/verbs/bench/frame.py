@@ -99,7 +99,7 @@ def bench(
             stopped = False
         made = BenchRun(
             machine=machine,
-            held=tuple(by_plan(one, planned) for one in held_all(results, case_of(machine))),
+            results=tuple(by_plan(one, planned) for one in held_all(results, case_of(machine))),
             skipped=tuple(skipped),
             titles=tuple((name, titles[name]) for name in names),
             quick=wish.quick,
@@ -150,7 +150,7 @@ def bench_from(file: str) -> BenchRun:
     titles = known() | TITLES
     return BenchRun(
         machine=machine,
-        held=held_all(told.results, case_of(machine)),
+        results=held_all(told.results, case_of(machine)),
         skipped=told.skipped,
         titles=tuple((name, titles.get(name) or say("{text}", text=name)) for name in names),
         quick=told.quick,
@@ -168,7 +168,7 @@ def against(made: BenchRun, expected: Baseline | None) -> Examined | None:
     """The figures held against what nodes of this type reach."""
     if expected is None:
         return None
-    results = tuple(one.result for one in made.held)
+    results = tuple(one.result for one in made.results)
     return examine(case_of(made.machine, results=results, baseline=expected), ("baseline_bench",))
 
 
@@ -202,7 +202,7 @@ def _kept(made: BenchRun, results: Sequence[Result], *, keep: Keep, planned: Pla
             notes.append(say("none of these results is a run for `calibrate`"))
     if keep.history and results:
         try:
-            made = replace(made, kept=_remembered(made.machine, results))
+            made = replace(made, history=_remembered(made.machine, results))
         except (RigError, OSError) as error:
             why = error.sentence if isinstance(error, RigError) else error
             notes.append(say("not added to the history: {why}", why=why))

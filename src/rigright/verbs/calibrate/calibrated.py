@@ -35,5 +35,3 @@ class Anchored:
     anchors: tuple[AnchorMade, ...]
     saved: str
     faults: tuple[Sentence, ...] = ()
-
-    TOLD = "file runs saved anchors faults"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
@@ -26,18 +26,16 @@ MORE = (
 class Pass:
     """What one pass of a rank computes, reads and takes."""
 
-    flops: float
-    size_bytes: float
-    time_s: float
+    flops: Inner[float]
+    size_bytes: Inner[float]
+    time_s: Inner[float]
 
-    TOLD = "flops_per_byte flops_per_s"
-
-    @property
+    @derived
     def flops_per_byte(self) -> float:
         """How much is computed for each byte."""
         return self.flops / self.size_bytes
 
-    @property
+    @derived
     def flops_per_s(self) -> float:
         """What is reached."""
         return self.flops / self.time_s
@@ -64,9 +62,7 @@ class Contender:
     speed: Speed | None = None  # how fast it serves
     roof: Roof | None = None  # where the work lies under the card's limits
 
-    TOLD = "asked fits plan tok_per_joule speed roof broken=broken.reason"
-
-    @property
+    @derived
     def tok_per_joule(self) -> Estimate | None:
         """Tokens written for each joule that the cards draw."""
         return self.figures.get("tok_per_joule")
@@ -99,18 +95,20 @@ class Compared:
     wish: PlanWish  # what was asked, with what nobody said filled in
     contenders: tuple[Contender, ...]  # in the order asked
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
-    asked: str = ""
-    model_asked: str = ""
-    wins: dict[str, tuple[int, ...]] = field(default_factory=dict)  # figure -> places of the best
-    payback: tuple[int, Payback] | None = None  # of two, one bought and one rented: the place of the bought
+    asked: Inner[str] = ""
+    model_asked: Inner[str] = ""
+    best_places: Inner[dict[str, tuple[int, ...]]] = field(
+        default_factory=dict
+    )  # figure -> places of the best
+    payback: Inner[tuple[int, Payback] | None] = (
+        None  # of two, one bought and one rented: the place of the bought
+    )
 
-    TOLD = "model wish verdict! things=contenders wins=named_wins notes"
-
-    @property
-    def named_wins(self) -> dict[str, tuple[str, ...]]:
+    @derived
+    def wins(self) -> dict[str, tuple[str, ...]]:
         """For each figure, those that are best at it."""
         asked = [one.asked for one in self.contenders]
-        return {name: tuple(asked[place] for place in places) for name, places in self.wins.items()}
+        return {name: tuple(asked[place] for place in places) for name, places in self.best_places.items()}
 
 
 def winners(contenders: tuple[Contender, ...]) -> dict[str, tuple[int, ...]]:

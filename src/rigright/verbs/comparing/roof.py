@@ -18,7 +18,7 @@ def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     """The roof of one card, and both passes of one of its ranks."""
     weights = plan.work.weights if isinstance(plan.work, Serving) else "bf16"
     # passes that make everybody's next token: a rank of a pipeline works on one part after another
-    layout, memory = plan.layout, plan.memory[0]
+    layout, memory = plan.layout, plan.ranks[0]
     seqs = speed.running / layout.dp / layout.pp
     context = speed.prompt_tok + speed.output_tok / 2
     ranks = layout.tp * layout.pp
@@ -53,7 +53,7 @@ def _prompt(arch: Arch, plan: Plan, *, speed: Speed) -> Pass:
     flops = speed.prompt_tok * _flops_per_tok(arch, speed.prompt_tok / 2)
     return Pass(
         flops=flops / ranks,
-        size_bytes=float(plan.memory[0].weights_bytes) * _touched(arch, speed.prompt_tok),
+        size_bytes=float(plan.ranks[0].weights_bytes) * _touched(arch, speed.prompt_tok),
         time_s=speed.prompt_pass.total_s,
     )
 

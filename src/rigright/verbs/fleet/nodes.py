@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence, say
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING, Examined
-from rigright.doctor.record import Finding
+from rigright.doctor.record import CheckFinding
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.record import Machine
@@ -23,24 +24,18 @@ class NodeTold:
     node: str
     trouble: Sentence | None = None
     machine: Machine | None = None
-    examined: Examined | None = None
+    examined: Inner[Examined | None] = None
     results: tuple[Result, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     seconds: float | None = None  # the node's own
-
-    TOLD = """
-        node state! exit_code trouble seconds
-        findings{check=0 *1{severity confidence about title}}
-        skipped results machine  # as `probe --json` tells it
-    """
 
     @property
     def is_waited_for(self) -> bool:
         """Whether nothing is known of it yet, neither words nor trouble."""
         return self.machine is None and self.trouble is None
 
-    @property
-    def findings(self) -> tuple[tuple[str, Finding], ...]:
+    @derived
+    def findings(self) -> tuple[CheckFinding, ...]:
         """Its findings, worst first, each with its check."""
         return () if self.examined is None else self.examined.findings
 
@@ -54,7 +49,7 @@ class NodeTold:
         hidden = bus_cards(self.machine) if hides_cards(self.machine) else ""
         return say("{cards} on the PCI bus, but no driver lists them here", cards=hidden) if hidden else None
 
-    @property
+    @derived
     def exit_code(self) -> int:
         """As its own doctor would end; a node that says nothing is as bad as a faulty one."""
         if self.trouble is not None:
@@ -62,6 +57,13 @@ class NodeTold:
         if self.examined is None:
             return 0
         return max(self.examined.exit_code, 0 if self.lacks is None else EXIT_WARNING)
+
+
+class OddNodes(NamedTuple):
+    """Nodes that show another value of a trait."""
+
+    value: str
+    nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +74,7 @@ class Differs:
     kind: str  # "8x NVIDIA H100 80GB HBM3": only like nodes are compared
     usual: str | None  # what most have; None: nothing is in the majority
     n_usual: int
-    others: tuple[tuple[str, tuple[str, ...]], ...]  # value -> nodes, the rarest first
-
-    TOLD = "trait kind usual n_usual others{value=0 nodes=1}"
+    others: tuple[OddNodes, ...]  # the rarest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,13 +113,11 @@ class Fleet:
     differs: tuple[Differs, ...] = ()
     spreads: tuple[Spread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()
-    asked: str = ""  # as it is typed
+    asked: Inner[str] = ""  # as it is typed
     broken_off: bool = False
     saved: str | None = None
     seconds: float = 0.0
-    notes: tuple[Sentence, ...] = ()
-
-    TOLD = "what over exit_code broken_off seconds saved nodes differs spreads stragglers"
+    notes: Inner[tuple[Sentence, ...]] = ()
 
     @property
     def silent(self) -> tuple[NodeTold, ...]:
@@ -131,7 +129,7 @@ class Fleet:
         """Nodes that answered."""
         return tuple(one for one in self.nodes if one.trouble is None)
 
-    @property
+    @derived
     def exit_code(self) -> int:
         """By the worst node; a straggler is a warning, and so are odd ones out."""
         if self.broken_off:

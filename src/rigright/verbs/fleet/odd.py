@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rigright.machine.record import Machine
 from rigright.machine.traits import TRAITS
-from rigright.verbs.fleet.nodes import Differs
+from rigright.verbs.fleet.nodes import Differs, OddNodes
 
 FEW_SHARE = 0.25  # so few nodes without any card among nodes with cards are odd ones, not a kind of their own
 BARE = ""
@@ -64,5 +64,5 @@ def _of_kind(kind: str, machines: Mapping[str, Machine]) -> Iterator[Differs]:
                 kind=kind,
                 usual=most if in_majority else None,
                 n_usual=len(nodes) if in_majority else 0,
-                others=tuple((value, tuple(nodes)) for value, nodes in others),
+                others=tuple(OddNodes(value, tuple(nodes)) for value, nodes in others),
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rigright.base.record import Pairs, derived
 from rigright.base.words import Sentence
 
 
@@ -33,9 +34,7 @@ class Held:
     high: float
     measured: float
 
-    TOLD = "name label unit planned low high measured inside"
-
-    @property
+    @derived
     def inside(self) -> bool:
         """Whether the plan's band holds it."""
         return self.low <= self.measured <= self.high
@@ -58,26 +57,20 @@ class Measured:
     samples: int
     every_s: float
     courses: tuple[Course, ...]
-    gpu_peak_bytes: tuple[tuple[int, float], ...]  # what the command added to each device it used
+    gpu_peak_bytes: Pairs[int, float]  # what the command added to each device it used
     host_peak_bytes: float | None
     cpu_s: float | None
     read_bytes: float | None
     written_bytes: float | None
-    energy_j: tuple[tuple[int, float], ...]  # of each whole card while it ran
-    slowed_s: tuple[tuple[str, float], ...]  # "gpu 0 sw_power_cap" -> seconds
+    energy_j: Pairs[int, float]  # of each whole card while it ran
+    slowed_s: Pairs[str, float]  # "gpu 0 sw_power_cap" -> seconds
     chips: tuple[str, ...]  # names of the devices that were used
-    working_w: tuple[tuple[int, float], ...] = ()  # what each card drew on average while it had work
+    working_w: Pairs[int, float] = ()  # what each card drew on average while it had work
     first_look_s: float | None = None  # behind the start; 0: the cards were seen before it
     steps: float | None = None
     tokens: float | None = None
     held: tuple[Held, ...] = ()
     notes: tuple[Sentence, ...] = ()
-
-    TOLD = """
-        command exit_code by_signal at_s lasted_s samples every_s courses gpu_peak_bytes:pairs
-        host_peak_bytes cpu_s read_bytes written_bytes energy_j:pairs slowed_s:pairs chips working_w:pairs
-        first_look_s steps tokens held notes
-    """
 
     @property
     def total_energy_j(self) -> float | None:

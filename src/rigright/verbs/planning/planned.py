@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rigright.base import telling
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.choice.work import USUAL_TOK_PER_S
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
 from rigright.search.named import plan_told, pool
-from rigright.search.record import Found, Plan
+from rigright.search.record import Found, Plan, Rejection
 from rigright.verbs.serving.explained import Reason
 
 CUTS = ("tp", "pp", "dp", "ep", "cp")
@@ -26,8 +26,6 @@ class Addition:
     usd: Estimate | None = None  # of what is added; None: no price is known
     usd_per_h: Estimate | None = None
 
-    TOLD = "kind label on usd usd_per_h plan"
-
     @property
     def is_slow(self) -> bool:
         """Whether people would not wait for its words."""
@@ -43,22 +41,46 @@ class Planned:
     active_params: int  # that work on a token
     licence: str | None  # of the model
     wish: PlanWish  # with what nobody said filled in
-    found: Found
+    found: Inner[Found]
     today: str  # prices are stale or not against this
-    reasons: tuple[Reason, ...] = ()  # of the first plan
+    why: tuple[Reason, ...] = ()  # of the first plan
     steps: tuple[Addition, ...] = ()  # where a machine that was named has no room, or is slow
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
-    seen_cards: int = 0  # of the machine on, where it was looked at and not named
-    asked: str = ""  # the command that asks this again
+    seen_cards: Inner[int] = 0  # of the machine on, where it was looked at and not named
+    asked: Inner[str] = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed
 
-    TOLD = """
-        model model_asked params active_params licence wish fits verdict! tone!
-        plans=found.plans nearest=found.nearest steps broken=found.broken why_not=found.rejections
-        looked_at=found.looked_at chips=found.chips today why=reasons notes
-    """
+    @derived
+    def plans(self) -> tuple[Plan, ...]:
+        """The front, best first."""
+        return self.found.plans
 
-    @property
+    @derived
+    def nearest(self) -> Plan | None:
+        """Where nothing meets every limit: what comes closest."""
+        return self.found.nearest
+
+    @derived
+    def broken(self) -> tuple[Rejection, ...]:
+        """The limits it breaks."""
+        return self.found.broken
+
+    @derived
+    def why_not(self) -> tuple[Rejection, ...]:
+        """What was left behind, and why."""
+        return self.found.rejections
+
+    @derived
+    def looked_at(self) -> int:
+        """Layouts scored."""
+        return self.found.looked_at
+
+    @derived
+    def chips(self) -> int:
+        """Kinds of card."""
+        return self.found.chips
+
+    @derived
     def fits(self) -> bool:
         """Whether a plan keeps every limit."""
         return bool(self.found.plans)

@@ -8,14 +8,14 @@ from rigright.choice.case import Case
 from rigright.choice.offload import flags, ram_bytes, told_in_ram
 from rigright.cost.memory_bands import Parts, parts_of
 from rigright.cost.memory_kv import token_bytes
-from rigright.cost.memory_serving import Bound, ServingMemory
+from rigright.cost.memory_serving import PARTS, Bound, ServingMemory
 from rigright.facts.formats import find_kv_format
 from rigright.facts.nodes import Card
 from rigright.predict.limits import context_limit, largest_batch
 from rigright.predict.ranks import by_card
 from rigright.predict.speed import traffic_of
 from rigright.terms.memory import away, band, device_of, pool_band, widened
-from rigright.verbs.serving.explained import PARTS, CardUse, Limits, RamUse
+from rigright.verbs.serving.explained import CardUse, Limits, RamUse
 
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:

@@ -7,18 +7,6 @@ from rigright.base.words import Sentence
 from rigright.demand import Layout, Serving
 from rigright.predict.timed import SampleSpeed, Speed
 
-PARTS = (
-    "weights",
-    "cache",
-    "states",
-    "step",
-    "tables",
-    "libraries",
-    "graphs",
-    "collectives",
-    "context",
-    "slack",
-)
 BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "slack"})
 
 

@@ -38,7 +38,7 @@ def sample_speed(case: Case) -> SampleSpeed | None:
     return SampleSpeed(
         unit="texts" if network.does == READ else "images",
         made=network.does == PAINT,
-        each=each,
+        batch_per_card=each,
         cards=len(case.cards),
         rate=rate,
         compiled=compiled,
@@ -48,7 +48,7 @@ def sample_speed(case: Case) -> SampleSpeed | None:
         parts_s=tuple((part, _one(getattr(time, f"{part}_s"))) for part in PARTS),
         image_px=network.image_px,
         steps=network.steps,
-        tok=network.tok if network.does == READ else None,
+        length_tok=network.tok if network.does == READ else None,
         beside_bytes=beside_bytes(network.painter, case.serving.weights) if network.painter else 0.0,
     )
 

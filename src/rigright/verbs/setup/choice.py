@@ -96,8 +96,8 @@ def picks(name: str, chips: tuple[Capability, ...], *, driver: str | None = None
             yield replace(
                 pick,
                 least_driver=written(max(asked)) if asked else None,
-                glibc=_floor(pick),
-                lacks=_lacking(pick, chips),
+                least_glibc=_floor(pick),
+                no_kernels_for=_lacking(pick, chips),
             )
 
 
@@ -133,7 +133,7 @@ def _of_build(build: TorchBuild) -> Pick:
         torch=build.torch,
         build=build.build,
         index=index.url if index else None,
-        python=build.python,
+        pythons=build.python,
         cuda=written(build.cuda),
         pip=(f"torch=={build.torch}.*", "torchvision"),
         source=build.source,
@@ -145,7 +145,7 @@ def _of_build(build: TorchBuild) -> Pick:
 
 def _of_tensorflow(row: TensorFlow) -> Pick:
     return Pick(
-        name=TENSORFLOW, version=row.tensorflow, python=row.python, cuda=row.cuda, pip=(row.pip,),
+        name=TENSORFLOW, version=row.tensorflow, pythons=row.python, cuda=row.cuda, pip=(row.pip,),
         source=row.source, as_of=row.as_of, confidence=row.confidence, notes=row.notes,
     )  # fmt: skip
 
@@ -166,7 +166,7 @@ def _of_row(row: EngineNeeds, chips: tuple[Capability, ...]) -> Iterator[Pick]:
         torch=torch.torch if torch else None,
         build=torch.build if torch else None,
         index=index.url if index else None,
-        python=row.python or (torch.python if torch else None),
+        pythons=row.python or (torch.python if torch else None),
         cuda=written(torch.cuda) if torch else own,
         pip=pip,
         image=row.image,

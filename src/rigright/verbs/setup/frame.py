@@ -79,12 +79,12 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     if pick is None and wanted and wanted[0].image is not None:  # an image brings a C library of its own
         pick = replace(wanted[0], pip=())
     elif pick is None and too_old:
-        return SetUp(target=target, pick=None, unknown=too_old)
+        return SetUp(system=target, pick=None, unknown=too_old)
     silent = machine is not None and not machine.devices
     may = not silent and may_stay(target)
     have = installed(machine, name, version=_version(asked)) if machine and may else None
     if have is not None:
-        return SetUp(target=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
+        return SetUp(system=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
     if target.os_id in {MACOS, WINDOWS}:
         return _elsewhere(target, name, pick=pick)
     result = _answer(target, name, pick=pick, chips=chips)
@@ -94,13 +94,13 @@ def setup(wish: SetupWish | None = None) -> SetUp:
     contained = wanted[0] if too_old and wanted[0] is not pick else None
     planned = wish.wanted is not None and _is_plan(wish.wanted)
     split = wanted_of(str(wish.wanted)).tp if planned else 1 << (max(1, target.cards).bit_length() - 1)
-    return replace(result, notes=notes, contained=contained, tp=split)
+    return replace(result, notes=notes, contained=contained, split_over=split)
 
 
 def _elsewhere(target: Target, name: str, *, pick: Pick | None) -> SetUp:
     """Systems that are no Linux."""
     if target.os_id == MACOS:
-        return SetUp(target=target, pick=None, unknown=(say("NVIDIA has no driver for macOS"),))
+        return SetUp(system=target, pick=None, unknown=(say("NVIDIA has no driver for macOS"),))
     return on_windows(target, name, pick=pick)
 
 
@@ -163,17 +163,17 @@ def _answer(target: Target, name: str, *, pick: Pick | None, chips: tuple[Capabi
     way = driver_way(target, ways, is_open=is_open)
     branch = branches()[way.branch] if way else _newest(chips)
     system = python_here(target, ways)
-    python = python_for(pick.python, system=system) if pick else None
+    python = python_for(pick.pythons, system=system) if pick else None
     toolkit = (
         toolkit_for(branch.branch if branch else None, chips, cuda=pick.cuda if pick.torch else None)
         if pick and pick.toolkit
         else None
     )
     return SetUp(
-        target=target,
+        system=target,
         pick=pick,
-        kept=_kept(target, name, pick=pick, chips=chips),
-        branch=branch.branch if branch else None,
+        without_new_driver=_kept(target, name, pick=pick, chips=chips),
+        driver_branch=branch.branch if branch else None,
         open_kernel=is_open,
         python=python,
         toolkit=toolkit,

@@ -21,33 +21,33 @@ def on_jetson(target: Target) -> SetUp:
         "software for {machine} comes with NVIDIA JetPack; its versions are unknown",
         machine=target.shown,
     )
-    return SetUp(target=target, pick=None, unknown=(told,))
+    return SetUp(system=target, pick=None, unknown=(told,))
 
 
 def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...]) -> SetUp:
     """Other makers: what the tables tell, and what they do not."""
     if not target.vendors:
         unknown = (say("no GPU found; give one, for example --on 4090"),)
-        return SetUp(target=target, pick=None, unknown=unknown)
+        return SetUp(system=target, pick=None, unknown=unknown)
     if target.os_id == WINDOWS:
         made = ", ".join(target.vendors)
         told = say("requirements of {name} on {vendor} GPUs on Windows are unknown", name=name, vendor=made)
-        return SetUp(target=target, pick=None, unknown=(told,))
+        return SetUp(system=target, pick=None, unknown=(told,))
     if name != TORCH:
         made = ", ".join(target.vendors)
         return SetUp(
-            target=target,
+            system=target,
             pick=None,
             unknown=(say("requirements of {name} on {vendor} GPUs are unknown", name=name, vendor=made),),
         )
     pick = _other_torch(target.vendors[0])
     if pick is None:
         return SetUp(
-            target=target,
+            system=target,
             pick=None,
             unknown=(say("unknown which torch build fits {machine}", machine=target.shown),),
         )
-    python = python_for(pick.python, system=None)
+    python = python_for(pick.pythons, system=None)
     manager = ways[0].manager if ways else None
     system = ways[0].python_of(target.os_version or "") if ways else None
     way = _way(target)
@@ -63,7 +63,7 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     driver = say("driver packages (amdgpu, ROCm; Intel) are unknown: see the vendor's guide")
     lacks = way is None and not (target.seen and target.driver)
     unknown = (chips, *((driver,) if lacks else ())) if pick.index else ()
-    return SetUp(target=target, pick=pick, python=python, steps=done, unknown=unknown)
+    return SetUp(system=target, pick=pick, python=python, steps=done, unknown=unknown)
 
 
 def _way(target: Target) -> MakerPackages | None:
@@ -119,7 +119,7 @@ def _other_torch(vendor: str) -> Pick | None:
             version=newest.torch,
             torch=newest.torch,
             build="mps",
-            python=newest.python,
+            pythons=newest.python,
             pip=(f"torch=={newest.torch}.*", "torchvision"),
             source=newest.source,
             as_of=newest.as_of,
@@ -138,7 +138,7 @@ def _other_torch(vendor: str) -> Pick | None:
         torch=release,
         build=index.name,
         index=index.url,
-        python=next((one.python for one in builds(()) if one.torch == release), builds(())[0].python),
+        pythons=next((one.python for one in builds(()) if one.torch == release), builds(())[0].python),
         pip=(wanted, "torchvision"),
         source=index.source,
         as_of=index.as_of,

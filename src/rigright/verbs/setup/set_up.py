@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rigright.base.page import Shown
+from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
 
 WINDOWS, MACOS = "windows", "macos"  # systems that /etc/os-release does not name
@@ -13,26 +15,24 @@ WINDOWS, MACOS = "windows", "macos"  # systems that /etc/os-release does not nam
 class Target:
     """The machine that software is chosen for; None is not known."""
 
-    shown: Sentence | str  # "2x GeForce RTX 4090"
-    vendors: tuple[str, ...] = ()
-    capabilities: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capability -> a chip of it
-    embedded: bool = False  # a module with a system of its own: Jetson
-    cards: int = 1
-    switched: bool = False  # its cards sit behind NVSwitches
-    racked: bool = False  # one tray of a rack whose cards share one NVLink domain
-    os_id: str | None = None
-    os_version: str | None = None
-    os_name: str | None = None
+    shown: Inner[Sentence | str]  # "2x GeForce RTX 4090"
+    vendors: Inner[tuple[str, ...]] = ()
+    capabilities: Inner[tuple[tuple[tuple[int, int], str], ...]] = ()  # compute capability -> a chip of it
+    embedded: Inner[bool] = False  # a module with a system of its own: Jetson
+    cards: Inner[int] = 1
+    switched: Inner[bool] = False  # its cards sit behind NVSwitches
+    racked: Inner[bool] = False  # one tray of a rack whose cards share one NVLink domain
+    os_id: str | None = None  # of the system: "ubuntu"
+    os_version: str | None = None  # "24.04"
+    os_name: Inner[str | None] = None
     arch: str | None = None
     virtual: str | None = None
     container: str | None = None
-    driver: str | None = None  # loaded now
-    open_kernel: bool | None = None
-    secure_boot: bool | None = None
-    seen: bool = False  # a machine that was read, not one that was named
-    by_root: bool = False  # who asks is root on it already
-
-    TOLD = "id=os_id version=os_version arch virtual container"
+    driver: Inner[str | None] = None  # loaded now
+    open_kernel: Inner[bool | None] = None
+    secure_boot: Inner[bool | None] = None
+    seen: Inner[bool] = False  # a machine that was read, not one that was named
+    by_root: Inner[bool] = False  # who asks is root on it already
 
     @property
     def capability_names(self) -> tuple[str, ...]:
@@ -49,28 +49,23 @@ class Pick:
     torch: str | None = None  # version of PyTorch
     build: str | None = None
     index: str | None = None  # the wheel index to take torch from; None: the package index itself
-    python: str | None = None  # "3.10-3.14"
+    pythons: str | None = None  # "3.10-3.14"
     cuda: str | None = None  # version that it is built for
     least_driver: str | None = None  # that it runs with
     pip: tuple[str, ...] = ()  # packages, as pip takes them
     image: str | None = None  # of a container
-    toolkit: bool = False
+    toolkit: Inner[bool] = False
     source: str = ""
     as_of: str = ""
     confidence: str = ""
-    notes: str | None = None
-    glibc: tuple[int, ...] | None = None  # the least that its wheels install on
-    lacks: str | None = None  # a chip that its CUDA has no kernels for
+    notes: Inner[str | None] = None
+    least_glibc: Inner[tuple[int, ...] | None] = None  # the least that its wheels install on
+    no_kernels_for: str | None = None  # a chip that its CUDA has no kernels for
 
-    TOLD = """
-        name version torch build index pythons=python cuda least_driver pip image glibc=glibc_shown
-        no_kernels_for=lacks source as_of confidence
-    """
-
-    @property
-    def glibc_shown(self) -> str | None:
+    @derived
+    def glibc(self) -> str | None:
         """The oldest C library that its wheels install on."""
-        return None if self.glibc is None else ".".join(map(str, self.glibc))
+        return None if self.least_glibc is None else ".".join(map(str, self.least_glibc))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +77,6 @@ class SetupStep:
     commands: tuple[str, ...] = ()  # none: it is done by hand
     as_root: bool = False  # whether it needs root
     disturbs: bool = False  # whether it stops work that runs
-
-    TOLD = "title why commands as_root disturbs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,23 +93,41 @@ class Installed:
 class SetUp:
     """The answer."""
 
-    target: Target
+    system: Target
     pick: Pick | None  # None: nothing in the tables fits
     already: Installed | None = None  # it is there and goes together: nothing is to be done
-    kept: Pick | None = None  # the newest set that the driver of now runs, where it is another one
-    branch: int | None = None  # of the driver
+    without_new_driver: Pick | None = (
+        None  # the newest set that the driver of now runs, where it is another one
+    )
+    driver_branch: int | None = None  # of the driver
     open_kernel: bool | None = None
     python: str | None = None  # the one to use
     toolkit: str | None = None  # CUDA toolkit to install, "13.0"
     steps: tuple[SetupStep, ...] = ()
     docker_steps: tuple[SetupStep, ...] = ()
     notes: tuple[Sentence, ...] = ()
-    contained: Pick | None = None  # what a container runs, where the system's C library is too old for it
-    tp: int | None = None  # how many cards the plan splits a model over
+    contained: Inner[Pick | None] = (
+        None  # what a container runs, where the system's C library is too old for it
+    )
+    split_over: int | None = None  # how many cards the plan splits a model over
     unknown: tuple[Sentence, ...] = ()  # what no table tells
 
-    TOLD = """
-        machine=target.shown vendors=target.vendors capabilities=target.capability_names system=target
-        driver_now=target.driver already set=pick without_new_driver=kept driver_branch=branch open_kernel
-        python toolkit split_over=tp steps docker_steps notes unknown
-    """
+    @derived
+    def machine(self) -> Shown:
+        """What it is."""
+        return self.system.shown
+
+    @derived
+    def vendors(self) -> tuple[str, ...]:
+        """Who made the cards."""
+        return self.system.vendors
+
+    @derived
+    def capabilities(self) -> tuple[str, ...]:
+        """Compute capabilities of the cards."""
+        return self.system.capability_names
+
+    @derived
+    def driver_now(self) -> str | None:
+        """Loaded now."""
+        return self.system.driver

@@ -55,7 +55,7 @@ def notes_of(
         )
     if way is not None and not stays(target, pick) and target.virtual not in IN_WINDOWS:
         yield from _of_packages(target, way, chips=chips)
-    if pick.lacks is not None:
+    if pick.no_kernels_for is not None:
         yield say(
             "it then compiles PTX at first start, for half an hour, or stops with "
             "CUDA_ERROR_INVALID_PTX; torch and jax have kernels for this GPU"
@@ -118,7 +118,7 @@ def glibc_notes(
         "{name} {version} needs glibc {floor}; {system} has {glibc}",
         name=first.name,
         version=first.version,
-        floor=written(first.glibc or ()),
+        floor=written(first.least_glibc or ()),
         system=f"{release.os[0] if len(release.os) == 1 else 'EL'} {release.version}",
         glibc=written(release.glibc),
     )

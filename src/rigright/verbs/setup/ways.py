@@ -59,7 +59,7 @@ def driver_way(target: Target, ways: tuple[DriverPackages, ...], *, is_open: boo
 
 def installs_on(pick: Pick, release: SystemRelease | None) -> bool:
     """Whether pip takes its wheels on a system: they name the least glibc."""
-    return release is None or pick.glibc is None or pick.glibc <= release.glibc
+    return release is None or pick.least_glibc is None or pick.least_glibc <= release.glibc
 
 
 def is_enough(target: Target, pick: Pick) -> bool:

@@ -21,16 +21,16 @@ def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
     """What is known of native Windows, and the way to WSL2 for the rest."""
     if not has_packages(name):
         told = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)
-        return SetUp(target=target, pick=None, unknown=(told,))
+        return SetUp(system=target, pick=None, unknown=(told,))
     if pick is None:
         told = say("no known version of {name} runs on {chips}", name=name, chips=target.shown)
-        return SetUp(target=target, pick=None, unknown=(told,))
-    python = python_for(pick.python, system=None) or "3"
+        return SetUp(system=target, pick=None, unknown=(told,))
+    python = python_for(pick.pythons, system=None) or "3"
     place = _PLACE.format(name=pick.name)
     pip = f"& {place}\\Scripts\\python.exe -m pip install"
     torch, rest = in_two(pick)
     return SetUp(
-        target=target,
+        system=target,
         pick=pick,
         python=python,
         steps=(

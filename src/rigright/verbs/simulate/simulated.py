@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from rigright.base.record import Flat, Inner, derived
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, Serving
@@ -22,6 +24,14 @@ class Against:
     tpot_error: float
     request_ttft_error: float  # half of the requests are nearer
     request_tpot_error: float
+
+
+class Means(NamedTuple):
+    """Of all requests, with their bands."""
+
+    ttft_s: Estimate  # to the first token
+    tpot_s: Estimate  # from token to token
+    output_tok_per_s: Estimate  # of all users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,24 +54,20 @@ class Simulated:
     max_seqs: int
     budget_tok: int
     load: Sentence  # in words
-    tally: Tally
+    tally: Flat[Tally]
     targets: Targets
-    ttft_s: Estimate  # means, with their bands
-    tpot_s: Estimate
-    output_tok_per_s: Estimate
+    ttft_s: Inner[Estimate]  # means, with their bands
+    tpot_s: Inner[Estimate]
+    output_tok_per_s: Inner[Estimate]
     certainty: Mapping[str, float] = field(default_factory=dict)  # by target: the chance that it is met
-    rate_per_s: float | None = None  # that arrive; None: a closed loop, or a trace
+    rate_per_s: Inner[float | None] = None  # that arrive; None: a closed loop, or a trace
     binds: tuple[Sentence, ...]
     against: Against | None = None
-    wrote: str | None = None
+    wrote: Inner[str | None] = None
     notes: tuple[Sentence, ...] = ()
-    asked: str = ""
+    asked: Inner[str] = ""
 
-    TOLD = """
-        model machine engine engine_version weights_format kv policy replicas prefill_workers router
-        pool_tok max_seqs budget_tok serving
-        layout{tp pp dp ep cp attention_dp sequence_parallel} load
-        targets{ttft_s tpot_s percentile} certainty
-        means=.{ttft_s tpot_s output_tok_per_s}
-        *tally binds against notes
-    """
+    @derived
+    def means(self) -> Means:
+        """Of all requests, with their bands."""
+        return Means(self.ttft_s, self.tpot_s, self.output_tok_per_s)

@@ -35,7 +35,7 @@ def answer(question: SweepQuestion) -> Answered:
         model, wish = words.pop(MODEL, ""), replace(read_wish(words), most_plans=1)
         found = plans(model, wish=wish, beside=tuple(filter(None, map(_users_of, question.beside))))
         cells = {"fits": "yes" if found.fits else "no"}
-        why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.found.broken)
+        why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.broken)
         if found.first is not None:
             cells |= row_of(found.first)
             if requests:

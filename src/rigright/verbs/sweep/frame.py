@@ -52,7 +52,7 @@ def sweep(
     result = Swept(
         file=Path(grid).name,
         questions=questions,
-        answers=tuple(done[one.index] for one in questions),
+        cells=tuple(done[one.index] for one in questions),
         kept=kept,
         places=places,
         out=out,

@@ -8,8 +8,10 @@ from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
+from typing import NamedTuple
 
 from rigright.base.files import safe_cell, write_whole
+from rigright.base.record import Flat, Inner, derived
 from rigright.base.words import Sentence, clean
 
 _BETWEEN = "\0"
@@ -54,11 +56,16 @@ class Cells(Mapping[str, str]):
 class Answered:
     """One answer as flat cells, or why there is none."""
 
-    index: int
-    cells: Mapping[str, str]
+    index: Inner[int]
+    cells: Flat[Mapping[str, str]]
     why: str = ""
 
-    TOLD = "*cells why"
+
+class AskedAnswer(NamedTuple):
+    """A question of the sheet, with its answer."""
+
+    asked: Mapping[str, str]  # each option as it was typed
+    answer: Flat[Answered]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,29 +73,28 @@ class Swept:
     """A whole sweep."""
 
     file: str
-    questions: tuple[SweepQuestion, ...]
-    answers: tuple[Answered, ...]  # in the order of the questions
+    questions: Inner[tuple[SweepQuestion, ...]]
+    cells: Inner[tuple[Answered, ...]]  # in the order of the questions
     kept: int  # answered by an earlier, broken-off sweep
     places: Mapping[str, int]  # how many questions each node or worker answered
     out: str | None
     seconds: float
-    notes: tuple[Sentence, ...] = ()
+    notes: Inner[tuple[Sentence, ...]] = ()
 
-    TOLD = "file kept places seconds out answers=pairs{asked=0.words *1}"
-
-    @property
-    def pairs(self) -> tuple[tuple[SweepQuestion, Answered], ...]:
+    @derived
+    def answers(self) -> tuple[AskedAnswer, ...]:
         """Each question with its answer."""
-        return tuple(zip(self.questions, self.answers, strict=True))
+        pairs = zip(self.questions, self.cells, strict=True)
+        return tuple(AskedAnswer(one.words, answer) for one, answer in pairs)
 
     @property
     def table(self) -> tuple[tuple[str, ...], Iterator[tuple[str, ...]]]:
         """Heads of everything that was asked and answered, and its rows one by one."""
         asked = tuple(dict.fromkeys(name for one in self.questions for name in one.words))
-        given = tuple(dict.fromkeys(name for one in self.answers for name in one.cells))
+        given = tuple(dict.fromkeys(name for one in self.cells for name in one.cells))
 
         def rows() -> Iterator[tuple[str, ...]]:
-            for one, answer in zip(self.questions, self.answers, strict=True):
+            for one, answer in zip(self.questions, self.cells, strict=True):
                 cells = dict(answer.cells.items())
                 yield (
                     *(one.words.get(name, "") for name in asked),

@@ -42,7 +42,7 @@ def learning_speed(case: Case, node: Node) -> SampleSpeed | None:
     return SampleSpeed(
         unit="images",
         made=False,
-        each=int(case.training.micro_batch),
+        batch_per_card=int(case.training.micro_batch),
         cards=int(case.layout.dp),
         rate=rate,
         compiled=None,

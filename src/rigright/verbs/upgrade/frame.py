@@ -24,7 +24,7 @@ from rigright.verbs.last_results import results_of
 from rigright.verbs.probe import probe
 from rigright.verbs.upgrade.stages import waves
 from rigright.verbs.upgrade.standing import standing_of
-from rigright.verbs.upgrade.upgraded import Upgraded
+from rigright.verbs.upgrade.upgraded import CauseHelp, Upgraded
 
 CHANGES = "rigright.build.changes"
 MOST_SHOWN = 8
@@ -67,7 +67,7 @@ def upgrade(
         budget_usd=budget_usd,
     )
     age = None if at_s is None else (today() - datetime.fromtimestamp(at_s, UTC).date()).days
-    return replace(found, age_days=age)
+    return replace(found, recorded_days_ago=age)
 
 
 def upgraded(
@@ -106,13 +106,13 @@ def upgraded(
         if counts[one.change.kind] <= MOST_OF_A_KIND and len(kept) < MOST_SHOWN:
             kept.append(one)
     return Upgraded(
-        n_machines=machines,
+        machines=machines,
         baseline=len(case.results),
-        shares=tuple((name, titles[name], share) for name, share in shares.items()),
+        cause_rows=tuple((name, titles[name], share) for name, share in shares.items()),
         diagnosed=diagnosed,
         judgement=judgement,
-        worth=tuple(kept),
-        by_cause=tuple((tuple(binding), best) for best, binding in each.values()),
+        changes=tuple(kept),
+        by_cause=tuple(CauseHelp(tuple(binding), best) for best, binding in each.values()),
         refused=tuple(one for one in changes if not one.possible and gain(shares, one.helps) >= LEAST_GAIN)[
             :MOST_OF_A_KIND
         ],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from rigright.base.record import Flat, Inner, Pairs, derived
 from rigright.base.words import Sentence
 from rigright.build.record import Change, Worth
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
+from rigright.doctor.record import CheckFinding
 from rigright.verbs.diagnosed import BottleneckReport
 
 OLD_DAYS = 7  # from which a recording may no longer be what stands there
@@ -25,40 +28,46 @@ class Wave:
         return self.last - self.first + 1
 
 
+class CauseHelp(NamedTuple):
+    """What helps first where these bind."""
+
+    causes: tuple[Sentence, ...]
+    change: Flat[Worth]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgraded:
     """The five stages: baseline, bottleneck, does it fit, cost, roll-out."""
 
-    n_machines: int
+    machines: int
     baseline: int  # benchmarks in the history
-    shares: tuple[tuple[str, Sentence, float], ...]  # cause, its title, its share of the time
-    diagnosed: BottleneckReport | None  # None: the shares were given
-    judgement: Judgement  # what to mend before anything is bought
-    worth: tuple[Worth, ...]  # the first ones first
-    by_cause: tuple[tuple[tuple[Sentence, ...], Worth], ...]  # what helps first if these bind; nothing ran
+    cause_rows: Inner[tuple[tuple[str, Sentence, float], ...]]  # cause, its title, its share of the time
+    diagnosed: Inner[BottleneckReport | None]  # None: the shares were given
+    judgement: Inner[Judgement]  # what to mend before anything is bought
+    changes: tuple[Worth, ...]  # the first ones first
+    by_cause: tuple[CauseHelp, ...]  # what helps first if these bind; nothing ran
     refused: tuple[Change, ...]  # what would help and does not fit
     over_budget: int
     waves: tuple[Wave, ...]
-    age_days: int | None = None  # of the recording that was asked about; None: of now, or not told
+    recorded_days_ago: int | None = None  # of the recording that was asked about; None: of now, or not told
     cut: tuple[str, ...] = ()  # of the file that was asked about: what was read only in part
 
-    TOLD = """
-        machines=n_machines verdict! cut baseline shares=cause_shares:pairs lead=first
-        recorded_days_ago=age_days findings=judgement.bad{check *finding} changes=worth by_cause{causes=0 *1}
-        refused{title fits} over_budget waves
-    """
+    @derived
+    def findings(self) -> tuple[CheckFinding, ...]:
+        """What to mend before anything is bought."""
+        return tuple(CheckFinding(one.check, one.finding) for one in self.judgement.bad)
 
     @property
     def is_snapshot(self) -> bool:
         """Whether it goes by one moment that a file shows."""
         return self.diagnosed is not None and self.diagnosed.is_snapshot
 
-    @property
-    def cause_shares(self) -> tuple[tuple[str, float], ...]:
+    @derived
+    def shares(self) -> Pairs[str, float]:
         """What binds, and for which share of the time."""
-        return tuple((name, share) for name, _, share in self.shares)
+        return tuple((name, share) for name, _, share in self.cause_rows)
 
-    @property
-    def first(self) -> JudgedCause | None:
+    @derived
+    def lead(self) -> JudgedCause | None:
         """What to mend before anything is changed."""
-        return self.judgement.lead if self.shares else self.judgement.first
+        return self.judgement.lead if self.cause_rows else self.judgement.first

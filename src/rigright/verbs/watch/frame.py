@@ -167,7 +167,7 @@ class Watch:
             tick=tick,
             events=new,
             notes=tuple(notes),
-            host=self._host,
+            host_name=self._host,
             every_s=self.wish.every_s,
             serves=self.serves,
             power=self.tally.power,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rigright.base.record import Flat, Inner, derived
 from rigright.base.words import Sentence
 from rigright.doctor.binding.judgement import JudgedCause
 from rigright.machine.bench.record import Result
@@ -34,16 +35,14 @@ class Detail:
 class MachineMoment:
     """The machine now, what happened since the moment before, and what cannot be done."""
 
-    tick: Tick
+    tick: Flat[Tick]
     events: tuple[Event, ...] = ()
     notes: tuple[Sentence, ...] = ()  # lasting ones: no history, a closed log
-    host: str = ""
-    every_s: float = 1.0
-    serves: str | None = None  # where the metrics are
-    power: NodePower | None = None  # of the whole node, as it was told last
-    detail: Detail | None = None  # None: nobody looks
-
-    TOLD = "host_name=host *tick events notes"
+    host_name: str = ""
+    every_s: Inner[float] = 1.0
+    serves: Inner[str | None] = None  # where the metrics are
+    power: Inner[NodePower | None] = None  # of the whole node, as it was told last
+    detail: Inner[Detail | None] = None  # None: nobody looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +93,14 @@ class Past:
     path: str
     since_s: float | None = None
     until_s: float | None = None
-    span: Span | None = None
-    moments: tuple[Tick, ...] = ()
-    results: tuple[Result, ...] = ()
-    machines: tuple[SeenMachine, ...] = ()
-    events: tuple[Event, ...] = ()
+    span: Inner[Span | None] = None
+    moments: Inner[tuple[Tick, ...]] = ()
+    results: Inner[tuple[Result, ...]] = ()
+    machines: Inner[tuple[SeenMachine, ...]] = ()
+    events: Inner[tuple[Event, ...]] = ()
 
-    TOLD = "of path since_s until_s *filled summary!"
-
-    @property
-    def filled(self) -> dict[str, object]:
+    @derived
+    def filled(self) -> Flat[dict[str, object]]:
         """What it is of: `span` and `moments` of ticks; `results`, `machines` or `events`."""
         names = {"ticks": ("span", "moments"), "bench": ("results",)}.get(self.of, (self.of,))
         return {name: getattr(self, name) for name in names}

@@ -53,7 +53,7 @@ def _checked(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: held_page(rows),
         plain=lambda language: held_plain(HeldFlags(flags=rows), language),
-        exit_code=0 if all(one.is_kept for one in rows) else 1,
+        exit_code=0 if all(one.kept for one in rows) else 1,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
 from rigright.doctor.examine import EXIT_FAULT, EXIT_WARNING
 from rigright.machine.bench.record import Result
@@ -23,8 +24,6 @@ class Failing:
     says: Sentence
     seen: Sentence | None = None
     about: str | None = None  # "gpu 3", "nvme0n1"
-
-    TOLD = "source about says seen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +65,8 @@ class NodeJudged:
     node: str
     state: State
     reasons: tuple[Failing, ...] = ()
-    left: tuple[Sentence, ...] = ()  # what was not judged, and why
-    told: NodeTold | None = None
-
-    TOLD = "node state cards! reasons not_judged=left"
+    not_judged: tuple[Sentence, ...] = ()  # what was not judged, and why
+    told: Inner[NodeTold | None] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,25 +74,23 @@ class Accepted:
     """The whole acceptance."""
 
     over: str
-    asked: str
+    asked: Inner[str]
     folder: str
     nodes: tuple[NodeJudged, ...]
-    met: tuple[Met, ...] = ()
+    meetings: tuple[Met, ...] = ()
     between: tuple[Between, ...] = ()
     everywhere: tuple[Suspect, ...] = ()  # figures that most nodes of a kind miss: one of them stands for all
-    differs: tuple[Differs, ...] = ()
+    differs: Inner[tuple[Differs, ...]] = ()
     reports: tuple[str, ...] = ()
-    stages: tuple[tuple[Sentence, int], ...] = ()  # what was done, on how many nodes
+    stages: Inner[tuple[tuple[Sentence, int], ...]] = ()  # what was done, on how many nodes
     broken_off: bool = False
     seconds: float = 0.0
-
-    TOLD = "over exit_code broken_off folder seconds nodes between everywhere meetings=met reports"
 
     def named(self, state: State) -> tuple[NodeJudged, ...]:
         """The nodes with this verdict."""
         return tuple(one for one in self.nodes if one.state == state)
 
-    @property
+    @derived
     def exit_code(self) -> int:
         """A node that fails is a fault; one that was not judged, or what holds for all, is a warning."""
         if self.broken_off:

@@ -119,7 +119,7 @@ def accepted(
         asked="",
         folder=wish.folder,
         nodes=verdicts.nodes,
-        met=tuple(known.met),
+        meetings=tuple(known.met),
         between=verdicts.between,
         everywhere=verdicts.everywhere,
         differs=verdicts.differs,

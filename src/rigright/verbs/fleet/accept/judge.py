@@ -119,7 +119,7 @@ def _beats(one: Result, other: Result) -> bool:
 
 def _alone(node: str, case: Case) -> Iterator[Suspect]:
     """By this node alone: its baseline, the other cards of it, references."""
-    for expected in () if case.baseline is None else case.baseline.figures:
+    for expected in () if case.baseline is None else case.baseline.bench:
         for one in case.results:
             mine = (one.part, one.what, one.unit) == (expected.part, expected.what, expected.unit)
             if mine and not expected.holds(one.value):
@@ -169,7 +169,7 @@ def judged(known: SoFar, *, whole: bool = True) -> Verdicts:
         left = tuple(_left(name, known, kind=kind, once=once, whole=whole))
         why = tuple(reasons[name])
         state: State = "fail" if why else "open" if left else "pass"
-        nodes.append(NodeJudged(node=name, state=state, reasons=why, left=left, told=told.get(name)))
+        nodes.append(NodeJudged(node=name, state=state, reasons=why, not_judged=left, told=told.get(name)))
     return Verdicts(nodes=tuple(nodes), everywhere=everywhere, between=ways, differs=differs)
 
 

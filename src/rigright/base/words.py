@@ -97,6 +97,13 @@ def with_semicolons(parts: Iterable[Sentence | str | None]) -> Sentence | None:
     return _joined(parts, lambda first, second: say("{first}; {second}", first=first, second=second))
 
 
+def split(joined: Sentence | None) -> tuple[Sentence, ...]:
+    """The sentences of one line that `with_semicolons` made."""
+    if joined is None or joined.text != "{first}; {second}":
+        return () if joined is None else (joined,)
+    return tuple(one for _, part in joined.values if isinstance(part, Sentence) for one in split(part))
+
+
 def _joined(
     parts: Iterable[Sentence | str | None], join: Callable[[Sentence, Sentence], Sentence]
 ) -> Sentence | None:

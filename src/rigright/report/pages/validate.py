@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rigright.base import telling
 from rigright.base.page import Column, Line, Page, Part, Points, Shown, Table
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, split
 from rigright.verbs.validate.validation import Judged, Prediction, Score, Validation
 
 MOST_ROWS = 8  # of a table; the rest is told in `--json`
@@ -58,11 +58,10 @@ def page(result: Validation) -> Page:
         if (table := _table(result, dimension)) is not None
         and not (is_few and len(table.rows) == len(beside))
     ]
-    guessed = tuple(
-        dict.fromkeys(one.why for _, one in beside if one.basis and one.basis.stand_in and one.why)
-    )
-    if is_few and guessed:
-        parts.append(Points(items=guessed[:MOST_REASONS], title=say("closest known value used"), tone="warn"))
+    if is_few:
+        assumed = tuple(dict.fromkeys(part for _, one in beside for part in split(one.why)))
+        if assumed:
+            parts.append(Points(items=assumed[:MOST_REASONS], title=say("assumed")))
     reasons = tuple(_reasons(result))
     if reasons:
         parts.append(Points(items=reasons, title=say("not answered"), tone="warn"))

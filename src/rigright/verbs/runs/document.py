@@ -12,7 +12,7 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError
 from rigright.base.tables import MAX_TABLE_BYTES
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.verbs.runs.setup import RunSetup
 
 MOST_BYTES = MAX_TABLE_BYTES
@@ -40,6 +40,8 @@ class Run:
 
     kind: str  # of the table
     cells: Mapping[str, str]
+    notes: tuple[Sentence, ...] = ()  # how its file was understood
+    line: int = 0  # of a table; 0: it is known by its number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class OutputFormat:
     name: str
     claims: Callable[[Document], bool]
     rows: Callable[[Document, RunSetup], Iterator[Run]]
+    by_hand: bool = False  # no program wrote it: what its rows leave open is chosen, as for a question
 
 
 def document(name: str, text: str, *, folder: Path | None = None) -> Document:

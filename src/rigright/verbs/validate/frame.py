@@ -56,9 +56,11 @@ def validate(
         before = rows.count
         for number, run in enumerate(written.rows(found.document, setup), 1):
             kind = by_name[run.kind]
-            named = {"id": f"{found.name}:{number}", "source": f"{written.name}:{found.name}"}
+            line = run.line or number
+            source = "" if written.by_hand else f"{written.name}:{found.name}"
+            named = {"id": f"{found.name}:{line}", "source": source}
             raw = {**named, **completed(run.kind, run.cells, setup=setup)}
-            rows.add(_ask(kind, raw, line=number))
+            rows.add(_ask(kind, raw, line=line, notes=run.notes))
             read.append(run.kind)
             progress(rows.count)
         if rows.count == before:
@@ -134,7 +136,7 @@ class _ReadRow:
         return (self.kind.name, *[value for column, value in self.row.items() if column not in apart])
 
 
-def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _ReadRow:
+def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int, notes: tuple[Sentence, ...] = ()) -> _ReadRow:
     """Read one row."""
     row, faults = noted_cells(kind.name, raw, readers=kind.columns, required=kind.needed)
     asked: Any = {"kind": kind, "raw": raw, "line": line, "faults": tuple(faults)}
@@ -145,7 +147,7 @@ def _ask(kind: TableKind, raw: Mapping[str, str], *, line: int) -> _ReadRow:
     entry = caught(enter, kind.name, row, raw=raw, faults=unread)
     if isinstance(entry, RigError):
         return _ReadRow(row=row, entry=entry.whole, **asked)
-    return _ReadRow(row=entry.row, entry=entry, **asked)
+    return _ReadRow(row=entry.row, entry=replace(entry, notes=(*notes, *entry.notes)), **asked)
 
 
 class _Rows:

@@ -64,7 +64,7 @@ def looks(dice: random.Random) -> Asked | None:
     case, speed = found
     row = {
         "model": dice.choice((model, case.arch.name)), "gpu": card, "mode": "infer", "precision": weights,
-        "batch_size": speed.each, "n_gpus": count, "compile": "inductor" if compiled else "",
+        "batch_size": speed.batch_per_card, "n_gpus": count, "compile": "inductor" if compiled else "",
         "samples_per_s": "", "img_size": "",
     }  # fmt: skip
     return row, speed.rate
@@ -83,7 +83,7 @@ def learns(dice: random.Random) -> Asked | None:
         return None
     row = {
         "model": dice.choice((model, answer.model)), "gpu": card, "mode": "train",
-        "precision": "fp32" if precision == "fp32" else "amp", "batch_size": answer.samples.each,
+        "precision": "fp32" if precision == "fp32" else "amp", "batch_size": answer.samples.batch_per_card,
         "n_gpus": count, "compile": "", "samples_per_s": "", "img_size": "",
     }  # fmt: skip
     return row, answer.samples.rate
@@ -102,8 +102,8 @@ def reads(dice: random.Random) -> Asked | None:
     case, speed = found
     row = {
         "engine": case.engine.id, "arch": model, "chip": card, "n_chips": count, "mode": "batch",
-        "weights": case.serving.weights, "load": speed.each * count, "prompt_tok": tok, "output_tok": 0,
-        "metric": "latency_ms",
+        "weights": case.serving.weights, "load": speed.batch_per_card * count,
+        "prompt_tok": tok, "output_tok": 0, "metric": "latency_ms",
     }  # fmt: skip
     taken = speed.batch_s
     return row, Estimate(value=taken.value * 1e3, low=taken.low * 1e3, high=taken.high * 1e3)

@@ -20,13 +20,17 @@ from rigright.base.units import GIB, KILO
 from rigright.base.words import Sentence, say
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.images.work import ImageWork, work_of_counts
+from rigright.demand import Layout, Training
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import CpuRate, find_cpu
 from rigright.facts.find import find_chip
 from rigright.facts.nodes import find_node
 from rigright.predict.images import ImageCase, Place
+from rigright.predict.trained_memory import least
+from rigright.search.images_score import TRAINER
 from rigright.terms.samples import work_of_arch
 from rigright.verbs.serving.pictures import resized
+from rigright.verbs.validate.ask import first_card
 from rigright.verbs.validate.foreign import table
 
 SEQ_TOK = 384  # of a text where nobody says: SQuAD
@@ -81,7 +85,8 @@ def read_image(row: Row) -> ImageAsk:
     many = known.samples if known is not None else 1.0
     fits = _batch_that_fits(work, chip, run=run, train=train, many=many)
     # tables of trainers name the batch of a chip or of all: what one chip has no room for is of all
-    shared = ranks if batch and batch * many > fits else 1.0
+    roomy = ranks == 1 or not batch or batch * many <= fits or (train and _learns(row, chip, run=run))
+    shared = 1.0 if roomy else ranks
     each = batch * many / shared if batch else fits
     return ImageAsk(
         case=ImageCase(
@@ -210,13 +215,31 @@ def _described(
         parts = ("macs", "acts", "pairs", "params", "kernels")
         shares = {part: getattr(work, part) * text["layers"] for part in parts}
         return replace(work, **shares), arch_kind(arch)
+    found = _looking(name, image_px)
+    return None if found is None else (work_of_arch(found[0]), found[1])
+
+
+@cache
+def _looking(name: str, image_px: float | None) -> tuple[Arch, ImageKind] | None:
+    """A network that looks at images, of our own description."""
+    px = None if image_px is None else int(image_px)
     known = zoo.exact(name)
     if known is not None and zoo.arch(known).task == "vision":
-        arch = zoo.arch(known) if image_px is None else resized(zoo.arch(known), int(image_px))
-        return work_of_arch(arch), arch_kind(arch)
+        arch = zoo.arch(known) if px is None else resized(zoo.arch(known), px)
+        return arch, arch_kind(arch)
     plain = name.partition(".")[0]
-    found = classifier(plain, image_px=None if image_px is None else int(image_px)) or _near(plain, image_px)
-    return None if found is None else (work_of_arch(found), kind_of(name))
+    found = classifier(plain, image_px=px) or _near(plain, image_px)
+    return None if found is None else (found, kind_of(name))
+
+
+def _learns(row: Row, chip: Chip | None, *, run: ImageRun) -> bool:
+    """Whether a step of the batch told fits a card, as `explain --train` has it."""
+    found = _looking(row.get("model") or "", row.get("img_size"))
+    if chip is None or found is None:
+        return False
+    wide = "fp32" if run.precision in {"fp32", "tf32"} else None
+    training = Training(trainer=TRAINER, micro_batch=row["batch_size"], precision=wide, seq_tok=1)
+    return least(found[0], training, layout=Layout(dp=2)).value <= first_card(chip.id).room_bytes
 
 
 def _near(name: str, image_px: float | None) -> Arch | None:

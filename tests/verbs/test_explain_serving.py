@@ -12,6 +12,7 @@ from examples import few
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.words import tell
+from rigright.cost.memory_serving import PARTS
 from rigright.demand import ServingWish
 from rigright.faces.cli.main import main
 from rigright.facts.nodes import find_node
@@ -22,7 +23,6 @@ from rigright.report.pages import explain as pages
 from rigright.report.pages.speed import speed_table
 from rigright.search.single import single
 from rigright.verbs.explain import explain
-from rigright.verbs.serving.explained import PARTS
 
 
 def case_of(model, on, **wish):

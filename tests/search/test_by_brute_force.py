@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
+from rigright.choice.layout import STAGES
 from rigright.cost.links import Wire
 from rigright.cost.memory_serving import serving_memory
 from rigright.demand import Layout, PlanWish, Serving
@@ -23,7 +24,7 @@ from rigright.search.figures import Limit, figures_of
 from rigright.search.question import ask
 from rigright.search.score import Misfits, score
 from rigright.search.serving import filled, find_serving, tabled
-from rigright.search.space import LOADS, STAGES
+from rigright.search.space import LOADS
 from rigright.search.supply import BUY, OWN, RENT, options, prices_of
 from rigright.terms.memory import device_of, started, weigh
 

@@ -85,7 +85,8 @@ def test_a_model_that_does_not_fit_says_so():
 def test_a_layout_nobody_tells_is_the_best_there_is():
     alone = {"mode": "max", "n_chips": 8, "weights": "fp8", "metric": "output_tok_s_total", "load": None}
     best = figure(tp=None, **alone)
-    told = [figure(tp=tp, **alone) for tp in (2, 4, 8)]
+    cuts = [(tp, pp) for tp in (1, 2, 4, 8) for pp in (1, 2, 4, 8) if tp * pp <= alone["n_chips"]]
+    told = [figure(tp=tp, pp=pp, **alone) for tp, pp in cuts]
     assert best == pytest.approx(max(told))
 
 

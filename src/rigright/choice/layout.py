@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
+from itertools import product
 
 from rigright.arch.record import Arch, Mixer
 from rigright.base.errors import AskError
@@ -14,6 +16,9 @@ from rigright.cost.weights import has_experts
 from rigright.demand import Layout, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Node
+
+STAGES = (1, 2, 3, 4, 6, 8, 12, 16)
+MOST_TP = 16
 
 
 def usual_layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -> Layout:
@@ -39,16 +44,38 @@ def usual_layout(arch: Arch, engine: Engine, *, node: Node, wish: ServingWish) -
     return layout
 
 
+def replica_cuts(arch: Arch, engine: Engine, *, counts: Collection[int]) -> list[tuple[int, int]]:
+    """Ranks and stages of a replica that heads and layers allow, of at most so many cards."""
+    most, layers = max(counts), len(arch.trunk.layers)
+    if engine.split == "layer":
+        return [(1, pp) for pp in sorted({1, *counts}) if pp <= min(most, layers, MOST_TP)]
+    widths = [tp for tp in range(1, min(most, MOST_TP) + 1) if divides(arch, tp)]
+    return [(tp, pp) for tp, pp in product(widths, STAGES) if tp * pp <= most and pp <= layers]
+
+
+def expert_cuts(arch: Arch, engine: Engine) -> tuple[tuple[bool, bool], ...]:
+    """Whether experts are shared out over the ranks, and whether attention is whole on each of them."""
+    routed = has_experts(arch) and engine.split == "tensor"
+    return ((False, False), (True, False), (True, True)) if routed else ((False, False),)
+
+
 def open_layouts(arch: Arch, engine: Engine, *, cards: int, told: Layout | None = None) -> tuple[Layout, ...]:
     """Every layout over all of the cards that may be meant; `told`: how many ranks, stages and replicas."""
-    if told is not None:
-        found = [told]
-    elif engine.split == "layer":
-        found = [Layout(pp=min(cards, len(arch.trunk.layers)))]
-    else:
-        found = [Layout(tp=tp, dp=cards // tp) for tp in (1, 2, 4, 8) if cards % tp == 0]
-    wide = [one for one in found if one.tp > 1] if has_experts(arch) else []
-    return (*found, *(replace(one, ep=one.tp, attention_dp=True) for one in wide))
+    found = (
+        [told]
+        if told is not None
+        else [
+            Layout(tp=tp, pp=pp, dp=cards // (tp * pp))
+            for tp, pp in replica_cuts(arch, engine, counts=(cards,))
+            if cards % (tp * pp) == 0
+        ]
+    )
+    return tuple(
+        replace(one, ep=one.tp if cut else 1, attention_dp=spread)
+        for cut, spread in expert_cuts(arch, engine)
+        for one in found
+        if one.tp > 1 or not cut
+    )
 
 
 def divides(arch: Arch, tp: int) -> bool:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from itertools import product
 
 import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
-from rigright.choice.layout import divides
-from rigright.cost.weights import has_experts
+from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts
 from rigright.demand import Layout, Numbers
 from rigright.search.question import NODE_CHIPS, Kind, Question, Way
 
 LOADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # requests a replica has in flight: rungs to search between
 MOST_LOAD = 1024  # more than any published run had
-STAGES = (1, 2, 3, 4, 6, 8, 12, 16)
-MOST_TP = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,21 +72,16 @@ class Points:
 
 def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, ...]:
     """The ways to cut one replica that heads and layers allow, experts too where there are any."""
-    most = max(kind.counts[-1] for kind in kinds)
-    layers = len(arch.trunk.layers)
     counts = {count for kind in kinds for count in kind.counts}
-    if way.engine.split == "layer":
-        pairs = [(1, pp) for pp in sorted(counts | {1}) if pp <= min(most, layers, MOST_TP)]
-    else:
-        widths = [tp for tp in range(1, min(most, MOST_TP) + 1) if divides(arch, tp)]
-        pairs = [(tp, pp) for tp, pp in product(widths, STAGES) if tp * pp <= most and pp <= layers]
+    pairs = replica_cuts(arch, way.engine, counts=counts)
     tp, pp = (np.array(column) for column in zip(*pairs, strict=True))
-    found = [Shapes(tp=tp, pp=pp, ep=np.ones_like(tp), attention_dp=False)]
     wide = tp > 1
-    if has_experts(arch) and way.engine.split == "tensor" and wide.any():
-        found += [
-            Shapes(tp=tp[wide], pp=pp[wide], ep=tp[wide], attention_dp=spread) for spread in (False, True)
-        ]
+    found = []
+    for cut, spread in expert_cuts(arch, way.engine):
+        mine = wide if cut else np.ones(len(tp), dtype=bool)
+        if mine.any():
+            ep = tp[mine] if cut else np.ones_like(tp)
+            found.append(Shapes(tp=tp[mine], pp=pp[mine], ep=ep, attention_dp=spread))
     return tuple(found)
 
 

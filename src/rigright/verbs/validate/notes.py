@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from operator import itemgetter
 from typing import Any
 
 from rigright.base.record import dataclass
@@ -12,7 +13,7 @@ from rigright.base.tables import DATA, CellReader, Row, read_cells, read_toml
 from rigright.verbs.validate.named import named
 
 MOST_CHARS = 2000  # of a text that is read
-MANY = 8192  # texts, for all words, that are remembered
+MANY = 4096  # texts that are remembered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +31,8 @@ class Noted:
 def filled(kind: str, row: Row, *, raw: Mapping[str, str], readers: Mapping[str, CellReader]) -> Row:
     """A row whose empty cells hold what its note says of them."""
     found: Row = {}
-    texts: dict[tuple[str, ...], str] = {}
-    for words in noted(kind):
-        if row.get(words.column) is not None or words.column in found or not _holds(words, row):
-            continue
-        if words.sources not in texts:
-            texts[words.sources] = "; ".join(filter(None, (raw.get(name) or "" for name in words.sources)))
-        text = texts[words.sources]
-        cell = _said(words, text[:MOST_CHARS]) if text else None
-        if cell is not None:
+    for words, cell in _words_in(kind, raw):
+        if row.get(words.column) is None and words.column not in found and _holds(words, row):
             try:
                 found[words.column] = readers[words.column](cell)
             except ValueError:  # a number no run can have
@@ -55,11 +49,34 @@ def noted_cells(
     return filled(kind, row, raw=raw, readers=readers), faults
 
 
+def _words_in(kind: str, raw: Mapping[str, str]) -> list[tuple[Noted, str]]:
+    """The words that the texts of a row say, and what each stands for, in their order."""
+    said: list[tuple[int, Noted, str]] = []
+    for sources in _sources(kind):
+        text = "; ".join(filter(None, map(raw.get, sources)))
+        said += _said(kind, sources, text[:MOST_CHARS]) if text else ()
+    return [(words, cell) for _, words, cell in sorted(said, key=itemgetter(0))]
+
+
+@cache
+def _sources(kind: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(dict.fromkeys(words.sources for words in noted(kind)))
+
+
 @lru_cache(maxsize=MANY)
-def _said(words: Noted, text: str) -> str | None:
-    """What a text says of them; runs of one place often bear one note."""
-    match = words.pattern.search(text)
-    return None if match is None else words.cell or next(filter(None, match.groups()), None)
+def _said(kind: str, sources: tuple[str, ...], text: str) -> tuple[tuple[int, Noted, str], ...]:
+    """What a text says; runs of one place often bear one note."""
+    found = (
+        (place, words, words.pattern.search(text))
+        for place, words in enumerate(noted(kind))
+        if words.sources == sources
+    )
+    cells = (
+        (place, words, words.cell or next(filter(None, match.groups()), None))
+        for place, words, match in found
+        if match is not None
+    )
+    return tuple((place, words, cell) for place, words, cell in cells if cell is not None)
 
 
 def _holds(words: Noted, row: Row) -> bool:

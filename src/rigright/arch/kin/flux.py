@@ -39,7 +39,7 @@ class Streams:
             steers=4,
             tok=self.tok,
         )
-        return replace(base, **more)  # type: ignore[arg-type]
+        return replace(base, **more)
 
     def double(self, stack: Stack, *, factors: int, bias: bool = True) -> Layer:
         """One layer of two streams, each with so many factors from the time."""

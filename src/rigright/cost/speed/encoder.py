@@ -11,9 +11,9 @@ import numpy as np
 from rigright.arch.count import flops_per_pair, flops_per_tok
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
-from rigright.cost.weights import BITS
 from rigright.demand import Numbers
 from rigright.facts.chips import Chip
+from rigright.facts.formats import BITS
 
 SUBJECT = "speed_streams"
 WIDTH = {"fp32": 32, "tf32": 32, "fp16": 16, "bf16": 16, "int8": 16, "fp8": 16}  # bits of activations

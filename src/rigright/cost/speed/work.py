@@ -12,9 +12,9 @@ from rigright.arch.record import Arch, Cut, Layer, Mixer, Tower, Weight
 from rigright.arch.roles import is_matrix, part
 from rigright.base.record import dataclass, replace
 from rigright.cost.memory_kv import cross_tok, lanes, transcribes
-from rigright.cost.weights import BITS, Form, WeightBytes, stored, tensors
+from rigright.cost.weights import Form, WeightBytes, stored, tensors
 from rigright.demand import Numbers
-from rigright.facts.formats import KvFormat
+from rigright.facts.formats import BITS, KvFormat
 
 KINDS = {"expert": "expert", "head": "head", "ffn": "ffn", "shared": "ffn"}
 ACTIVATIONS_TOO = ("fp8", "nvfp4", "int8")  # formats whose activations are as narrow as the weights

@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rigright.arch import decoder
-from rigright.arch.assumed import near_published
 from rigright.arch.config import Config
 from rigright.arch.decoder import CONTEXT, Sizes, Style, read_decoder, read_sizes
 from rigright.arch.defaults import full
-from rigright.arch.experts import Mixture, read_mixture
-from rigright.arch.latent import read_latent_moe
-from rigright.arch.mtp import with_mtp
 from rigright.arch.record import Arch, Weight
 from rigright.base.record import replace
 
@@ -30,12 +26,16 @@ def read_row(row: Row, config: Config, *, name: str) -> Arch:
         config = full(config, row.get("defaults", family))
     config = config.over(**dict.fromkeys(row.get("ignores", ())))
     if "latent" in row:
+        from rigright.arch.latent import read_latent_moe
+
         first = row.get("experts", {}).get("dense_first", 0)
         arch = read_latent_moe(config, name, family=family, dense_first=first)
     else:
         size = read_row_sizes(row, config)
         style = read_style(row, config, size=size)
         if "experts" in row:
+            from rigright.arch.experts import Mixture, read_mixture
+
             told: Any = {
                 key: holds(config, said) if isinstance(said, str) else said
                 for key, said in row["experts"].items()
@@ -44,8 +44,14 @@ def read_row(row: Row, config: Config, *, name: str) -> Arch:
         else:
             arch = read_decoder(config, name, style=style, size=size)
     if "mtp" in row:
+        from rigright.arch.mtp import with_mtp
+
         arch = with_mtp(config, arch, copies=row["mtp"] == "copies")
-    return near_published(arch) if "near_published" in row else arch
+    if "near_published" in row:
+        from rigright.arch.assumed import near_published
+
+        return near_published(arch)
+    return arch
 
 
 def read_row_sizes(row: Row, config: Config) -> Sizes:

@@ -2,7 +2,7 @@
 
 The standard one writes and compiles some six functions a class, and hundreds of classes pay for them at every
 start. Here a class gets functions that look its fields up. The standard one still gives what is rare:
-`fields`, signatures, complaints about wrong arguments, and a compiled `__init__` for a class of many records.
+`fields`, signatures, and complaints about wrong arguments.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ Flat = Annotated[T, "flat"]  # its own keys stand among those of the record that
 Sparse = Annotated[T, "sparse"]  # left out of an answer where it is None
 Pairs = tuple[tuple[K, T], ...]  # printed as an object
 
-_MANY = 3000  # from so many records of a class on, a compiled `__init__` is worth its price
 _put = object.__setattr__
 _answers = operator.attrgetter("_answers")
 
@@ -118,6 +117,7 @@ def _record(
         space = {name: held for name, held in vars(plain).items() if name not in {"__dict__", "__weakref__"}}
         names = tuple(space.get("__annotations__", ()))
         given = {name: space.pop(name) for name in names if name in space}
+        ready = space.get("__post_init__")
 
         def standard(*, init: bool) -> Any:
             import dataclasses
@@ -136,10 +136,8 @@ def _record(
 
             return inspect.signature(standard(init=True))
 
-        def compiled() -> Callable[..., None]:
-            init: Callable[..., None] = standard(init=True).__init__
-            type.__setattr__(made, "__init__", init)
-            return init
+        def complain(*placed: object, **named: object) -> None:
+            standard(init=True).__init__(*placed, **named)
 
         own = {
             "__qualname__": plain.__qualname__,
@@ -148,44 +146,47 @@ def _record(
             "_given": given,
             "__dataclass_fields__": _Asked(lambda: standard(init=False).__dataclass_fields__),
             "__signature__": _Asked(signature),
-            "__init__": _init(names, given, compiled=compiled, at_once="__post_init__" in space),
+            "__init__": _init(() if kw_only else names, names, given=given, refuse=complain, ready=ready),
         }
-        methods = _methods(names, order=order, ready=space.get("__post_init__"))
+        methods = _methods(names, order=order, ready=ready)
         bases = tuple(base for base in plain.__bases__ if base is not object)
-        made = type(plain.__name__, (*bases, _Kept), own | methods | space)
-        return made
+        return type(plain.__name__, (*bases, _Kept), own | methods | space)
 
     return lay
 
 
 def _init(
+    placeable: tuple[str, ...],
     names: tuple[str, ...],
-    given: Mapping[str, object],
     *,
-    compiled: Callable[[], Callable[..., None]],
-    at_once: bool,
+    given: Mapping[str, object],
+    refuse: Callable[..., None],
+    ready: Callable[[object], None] | None,
 ) -> Callable[..., None]:
-    """An `__init__` for any fields; wrong arguments and classes of many records go to the compiled one."""
+    """An `__init__` for any fields, as fast as a compiled one; `refuse` complains about wrong arguments."""
     defaults, factories = _defaults(given)
-    left = 0 if at_once else _MANY
+    count = len(names)
+    places: list[tuple[str, Callable[[object, object], None]]] = []
 
     def __init__(self: object, *placed: object, **named: object) -> None:  # noqa: N807 - it becomes one
-        nonlocal left
-        left -= 1
-        full = dict(zip(names, placed, strict=False)) | named if placed else named
-        known = len(full) == len(placed) + len(named)
-        if len(full) < len(names):
+        full = dict(zip(placeable, placed, strict=False)) | named if placed else named
+        known = not placed or len(full) == len(placed) + len(named)
+        if len(full) < count:
             full = defaults | full
             for name, make in factories.items():
                 if name not in full:
                     full[name] = make()
-        if left < 0 or not known or len(full) != len(names):
-            return compiled()(self, *placed, **named)
+        if not known or len(full) != count:
+            refuse(self, *placed, **named)
+        if not places:
+            places[:] = [(name, getattr(self.__class__, name).__set__) for name in names]
         try:
-            for name, held in full.items():
-                _put(self, name, held)
-        except AttributeError:  # no such field
-            compiled()(self, *placed, **named)
+            for name, put in places:
+                put(self, full[name])
+        except KeyError:  # another is given that is no field
+            refuse(self, *placed, **named)
+        if ready is not None:
+            ready(self)
 
     return __init__
 

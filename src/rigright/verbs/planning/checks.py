@@ -8,7 +8,6 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError, unknown
 from rigright.base.words import say
 from rigright.choice.drafts import HEAD
-from rigright.choice.training import tokens_of
 from rigright.choice.ways import check_format
 from rigright.cost.memory_kv import generates, is_generator, transcribes
 from rigright.demand import PlanWish, ServingWish, TrainingWish
@@ -118,7 +117,11 @@ def check_lengths(wish: PlanWish | ServingWish) -> None:
 
 def check_deadline(wish: PlanWish) -> None:
     """Refuse a deadline of work that nobody said the amount of."""
-    if wish.days is None or wish.samples is not None or tokens_of(wish) is not None:
+    if wish.days is None or wish.samples is not None:
+        return
+    from rigright.choice.training import tokens_of
+
+    if tokens_of(wish) is not None:
         return
     more = "--tokens | --samples" if wish.work in TRAINING_MODES else "--samples"
     raise AskError(

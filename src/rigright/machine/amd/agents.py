@@ -10,6 +10,7 @@ from rigright.machine.amd.parts import whole_cards
 from rigright.machine.device import Clocks, Device
 from rigright.machine.host import Cpu
 from rigright.machine.record import Read, telling
+from rigright.machine.told.blocks import blocks
 from rigright.machine.told.values import read_value
 
 _MOST_AGENTS = 512
@@ -25,12 +26,11 @@ def is_rocminfo(text: str) -> bool:
 
 def read_agents(text: str) -> Read:
     """The cards, those in parts put together, and the processor's name."""
-    starts = [match.end() for match in _AGENT.finditer(text)][:_MOST_AGENTS]
-    agents = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=False)]
-    blocks = [(dict(reversed(_SAID.findall(one))), one) for one in agents]
-    cards = [(said, block) for said, block in blocks if said.get("Device Type") == "GPU"]
+    agents = [one for _, one in blocks(text, _AGENT, most=_MOST_AGENTS)]
+    told = [(dict(reversed(_SAID.findall(one))), one) for one in agents]
+    cards = [(said, block) for said, block in told if said.get("Device Type") == "GPU"]
     devices = [_card(said, block, index=index) for index, (said, block) in enumerate(cards)]
-    name = next((said["Marketing Name"] for said, _ in blocks if _is_processor(said)), None)
+    name = next((said["Marketing Name"] for said, _ in told if _is_processor(said)), None)
     cpu = Cpu(name=name) if name else None
     return Read(fields={"devices": whole_cards(devices)[0], **telling(cpu=cpu)})
 

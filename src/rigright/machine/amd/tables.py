@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.units import GIGA
@@ -12,6 +11,7 @@ from rigright.machine.filled import devices_filled
 from rigright.machine.host import Cpu, Path
 from rigright.machine.record import Read
 from rigright.machine.system import Software, Toolkit
+from rigright.machine.told.blocks import blocks
 
 _BITS = 8
 _MOST_CARDS = 256
@@ -49,12 +49,12 @@ def laid_over(read: Read, text: str) -> Read:
     fields = dict(read.fields)
     places: dict[str, int] = {}
     kinds: dict[tuple[str, str], str] = {}
-    for title, part in _parts(text):
+    for title, part in blocks(text, _TITLE):
         head = _HEAD.search(part)
         names = head[1].split() if head else []
         for name in names[:_MOST_CARDS]:
             places.setdefault(name, len(places))
-        if title == "LINK TYPE":
+        if title[1].strip() == "LINK TYPE":
             for row, cells in _ROW.findall(part):
                 kinds |= {
                     (row, name): kind
@@ -90,14 +90,6 @@ def laid_over(read: Read, text: str) -> Read:
     if sockets:
         fields["cpu"] = Cpu(vendor="amd", sockets=len(sockets))
     return replace(read, fields=fields)
-
-
-def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Each matrix under its title."""
-    heads = [*_TITLE.finditer(text)]
-    for place, match in enumerate(heads):
-        end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
-        yield match[1].strip(), text[match.end() : end]
 
 
 def _with_places(known: tuple[Device, ...], more: tuple[Device, ...]) -> tuple[Device, ...]:

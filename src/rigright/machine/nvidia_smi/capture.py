@@ -12,6 +12,7 @@ from rigright.machine.host import Path
 from rigright.machine.nvidia_smi import complaints, log, monitors, picture, sheets, text, xml
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
+from rigright.machine.told.blocks import blocks
 
 _COMMAND = re.compile(
     r"^[^\n|]{0,80}[$>#%][ \t]*(?:sudo )?(?:\S{0,80}/)?(nvidia-smi(?:\.exe)?\b.*)$", re.MULTILINE
@@ -62,12 +63,11 @@ def read_capture(told: str) -> Read:
 def sections(told: str) -> list[str]:
     """The text under each heading that names a command, and what stands before the first."""
     plain = _RULE.sub("", told)
-    heads = list(_COMMAND.finditer(plain))[:_MOST_SECTIONS]
-    if not heads:
+    under = [part for _, part in blocks(plain, _COMMAND, most=_MOST_SECTIONS)]
+    first = _COMMAND.search(plain)
+    if first is None:
         return [told]
-    ends = [*[match.start() for match in heads[1:]], len(plain)]
-    under = [plain[head.end() : end] for head, end in zip(heads, ends, strict=True)]
-    before = plain[: heads[0].start()]
+    before = plain[: first.start()]
     return [before, *under] if before.strip() else under
 
 

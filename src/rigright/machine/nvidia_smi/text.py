@@ -8,6 +8,7 @@ from dataclasses import replace
 from rigright.base.units import GIGA
 from rigright.machine.device import Device, DirectLink, Slice
 from rigright.machine.host import Path
+from rigright.machine.told.blocks import blocks
 from rigright.machine.told.values import read_value
 
 MOST_DEVICES = 512
@@ -80,9 +81,7 @@ def peers_of(told: str) -> tuple[Path, ...]:
 
     r and w ask for it, n, a, p for other things. Of a matrix without its command what is refused counts.
     """
-    asked = [*_P2P.finditer(told)][:_MOST_LINKS]
-    ends = [match.start() for match in asked[1:]] + [len(told)] * bool(asked)
-    parts = [(match[1], told[match.end() : end]) for match, end in zip(asked, ends, strict=True)]
+    parts = [(match[1], part) for match, part in blocks(told, _P2P, most=_MOST_LINKS)]
     found: dict[tuple[int, int], bool] = {}
     for what, part in parts or [("", told)]:
         names, rows = _matrix(part)

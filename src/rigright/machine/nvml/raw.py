@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from rigright.base.units import KILO
+from rigright.base.units import KILO, MEGA
 from rigright.machine.nvml.codes import LOST, NOT_LOADED, UNKNOWN
-from rigright.machine.nvml.readings import places_of
+from rigright.machine.nvml.readings import kinds, places_of
 
 _NOT_KNOWN = {2**32 - 1, 2**64 - 1}  # what the driver writes where it knows no number
 
@@ -55,6 +55,11 @@ class Raw:
         number = self.whole(reading)
         return None if number is None else number * factor
 
+    def fields(self) -> dict[str, Any]:
+        """Every field that is one reading by itself, where it was read."""
+        found = {reading: _KINDS[kind](self, reading) for reading, kind in kinds().items()}
+        return {field: value for field, value in found.items() if value is not None}
+
     def items(self, reading: str) -> list[Any]:
         """A list; empty where there is none."""
         value = self.value(reading)
@@ -87,6 +92,14 @@ class Raw:
         return _whole(value[place]) if type(value) is list and place < len(value) else None
 
 
+_KINDS: dict[str, Callable[[Raw, str], object]] = {
+    "text": Raw.text,
+    "whole": Raw.whole,
+    "flag": Raw.flag,
+    "milli": Raw.milli,
+    "mega": lambda raw, reading: raw.scaled(reading, MEGA),
+    "real": lambda raw, reading: raw.scaled(reading, 1.0),
+}
 _NOWHERE = 2**31
 
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from rigright.base.tables import DATA, read_rows, text
 
-_COLUMNS = ("reading", "call", "given", "takes", "each", "when", "see")
+_COLUMNS = ("reading", "call", "given", "takes", "each", "when", "see", "kind")
 _PLANS = {
     "full": {"full", "rare", "moved", "both"},
     "tick": {"both"},
@@ -30,6 +30,9 @@ class Reading:
     when: str  # "full": once; "both": at each tick too; "rare": at few; "moved": also when memory was taken;
     # "activity": at each tick of those who ask for it
     see: str
+    kind: (
+        str  # what the field of this name is made of it by: "text", "whole", "flag", "milli", "mega", "real"
+    )
 
     @property
     def row(self) -> list[str]:
@@ -62,6 +65,12 @@ def rare() -> frozenset[str]:
 def see_of() -> Mapping[str, str]:
     """Reading -> the command that shows it."""
     return {one.reading: one.see for one in readings() if one.see}
+
+
+@cache
+def kinds() -> Mapping[str, str]:
+    """Reading -> its kind, of those that are a field as they come."""
+    return {one.reading: one.kind for one in readings() if one.kind}
 
 
 @cache

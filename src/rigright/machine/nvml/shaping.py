@@ -3,86 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from rigright.base.tables import DATA, read_rows, text, whole
-from rigright.base.units import GIGA, KILO, MEGA
-from rigright.machine.device import (
-    Clocks,
-    Device,
-    Ecc,
-    Fabric,
-    PcieLink,
-    Power,
-    Program,
-    Retired,
-    Slice,
-    Thermal,
-)
+from rigright.base.units import GIGA, KILO
+from rigright.machine.device import Device, Fabric, Program, Slice
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.links import cpu_links_of, links_of
 from rigright.machine.nvml.raw import Raw, floats
+from rigright.machine.told.device import device_from
 from rigright.machine.told.values import address
 
 PERCENT = 100
 _VENDOR_BITS = 16
 _NO_ID = 2**32
+_MEMORY = ("total", "used", "free", "reserved")
+_ECC_COUNTS = ("corrected_volatile", "uncorrected_volatile", "corrected_aggregate", "uncorrected_aggregate")
 
 Owner = Callable[[int], str | None]
 
 
 def device_of(index: int, raw: Raw, *, owner: Owner, names: dict[int, str]) -> Device:
     """The record of one device that answered."""
-    major, minor = raw.numbers("isa", 2)
-    isa = None if major is None or minor is None else f"{major}.{minor}"
-    cores = raw.whole("cores")
-    mig, mig_after = raw.flags("mig", 2)
-    return Device(
-        index=index,
+    parts = (_who(raw), _states(raw), _pcie(raw), _ecc(raw), _retired(raw), _power(raw), _thermal(raw))
+    made = {field: value for part in parts for field, value in part.items() if value is not None}
+    device = device_from(
+        raw.fields() | made,
         vendor="nvidia",
-        name=raw.text("name"),
-        uuid=raw.text("uuid"),
-        serial=raw.text("serial"),
-        pci=pci_of(raw),
-        pci_id=_pci_id(raw.number("pci", "pciDeviceId")),
-        board_id=_pci_id(raw.number("pci", "pciSubSystemId")),
-        isa=isa,
-        brand=codes.word(codes.BRANDS, raw.whole("brand")),
-        sms=_sms(cores, isa),
-        cores=cores,
-        vbios=raw.text("vbios"),
-        mem_total_bytes=floats(raw.number("mem", "total")),
-        mem_used_bytes=floats(raw.number("mem", "used")),
-        mem_free_bytes=floats(raw.number("mem", "free")),
-        mem_reserved_bytes=floats(raw.number("mem", "reserved")),
+        index=index,
         unified_memory=True if raw.failed("mem") == codes.NOT_SUPPORTED else None,
-        bar1_total_bytes=floats(raw.number("bar1", "bar1Total")),
-        bus_bits=raw.whole("bus_bits"),
-        numa_node=_lowest_bit(raw.items("numa")),
-        pcie=_pcie(raw),
         links=links_of(raw),
         cpu_links=cpu_links_of(raw),
-        fabric=fabric_seen(raw),
-        ecc=_ecc(raw),
-        retired=_retired(raw),
-        clocks=_clocks(raw),
-        power=_power(raw),
-        thermal=_thermal(raw),
-        slowed_by=codes.slowed_by(raw.value("slowed_by")),
-        slowed_s=_slowed_s(raw),
-        busy_share=share(raw.number("busy", "gpu")),
-        mem_busy_share=share(raw.number("busy", "memory")),
-        pstate=_pstate(raw.whole("pstate")),
         recovery=recovery_of(raw),
-        persistence=raw.flag("persistence"),
-        compute_mode=codes.word(codes.COMPUTE_MODES, raw.whole("compute_mode")),
-        display=raw.flag("display"),
-        mig=mig,
-        mig_after_reset=mig_after,
         slices=slices_of(raw),
         programs=programs_of(raw, owner=owner, names=names),
     )
+    return replace(device, fabric=fabric_seen(raw), slowed_by=codes.slowed_by(raw.value("slowed_by")))
+
+
+Fields = dict[str, Any]  # of the record, those of its parts under "power.", "ecc." and their like
+
+
+def _who(raw: Raw) -> Fields:
+    """What it is, and its memory."""
+    major, minor = raw.numbers("isa", 2)
+    isa = None if major is None or minor is None else f"{major}.{minor}"
+    memory = {f"mem_{name}_bytes": floats(raw.number("mem", name)) for name in _MEMORY}
+    return memory | {
+        "pci": pci_of(raw),
+        "pci_id": _pci_id(raw.number("pci", "pciDeviceId")),
+        "board_id": _pci_id(raw.number("pci", "pciSubSystemId")),
+        "isa": isa,
+        "brand": codes.word(codes.BRANDS, raw.whole("brand")),
+        "sms": _sms(raw.whole("cores"), isa),
+        "bar1_total_bytes": floats(raw.number("bar1", "bar1Total")),
+        "numa_node": _lowest_bit(raw.items("numa")),
+    }
+
+
+def _states(raw: Raw) -> Fields:
+    """Modes, and what it does now."""
+    mig, mig_after = raw.flags("mig", 2)
+    slowed = {f"slowed.{name}": spent / GIGA for name, spent in raw.counts("slowed_s")}
+    return slowed | {
+        "busy_share": share(raw.number("busy", "gpu")),
+        "mem_busy_share": share(raw.number("busy", "memory")),
+        "pstate": _pstate(raw.whole("pstate")),
+        "compute_mode": codes.word(codes.COMPUTE_MODES, raw.whole("compute_mode")),
+        "mig": mig,
+        "mig_after_reset": mig_after,
+    }
 
 
 def pci_of(raw: Raw) -> str | None:
@@ -123,18 +115,9 @@ def _sms(cores: int | None, isa: str | None) -> int | None:
     return cores // per_sm if cores and per_sm else None
 
 
-def _pcie(raw: Raw) -> PcieLink:
-    rx, tx = raw.numbers("flow", 2)
-    return PcieLink(
-        gen=raw.whole("pcie.gen"),
-        gen_device_max=raw.whole("pcie.gen_device_max"),
-        gen_max=raw.whole("pcie.gen_max"),
-        lanes=raw.whole("pcie.lanes"),
-        lanes_max=raw.whole("pcie.lanes_max"),
-        replays=raw.whole("pcie.replays"),
-        rx_bytes_per_s=None if rx is None else rx * KILO,
-        tx_bytes_per_s=None if tx is None else tx * KILO,
-    )
+def _pcie(raw: Raw) -> Fields:
+    ways = zip(("rx", "tx"), raw.numbers("flow", 2), strict=True)
+    return {f"pcie.{way}_bytes_per_s": None if flow is None else flow * KILO for way, flow in ways}
 
 
 def fabric_seen(raw: Raw) -> Fabric | None:
@@ -151,89 +134,55 @@ def fabric_seen(raw: Raw) -> Fabric | None:
     )
 
 
-def _ecc(raw: Raw) -> Ecc | None:
+def _ecc(raw: Raw) -> Fields:
     on, after = raw.flags("ecc.mode", 2)
-    counts = {
-        name: raw.whole(f"ecc.{name}")
-        for name in (
-            *("corrected_volatile", "uncorrected_volatile"),
-            *("corrected_aggregate", "uncorrected_aggregate"),
-        )
-    }
-    if on is None and all(count is None for count in counts.values()):
-        return None
+    if on is None and all(raw.whole(f"ecc.{name}") is None for name in _ECC_COUNTS):
+        return {}
     parts = [raw.number("ecc.sram", name) for name in ("aggregateUncParity", "aggregateUncSecDed")]
     over = raw.number("ecc.sram", "bThresholdExceeded")
     known = [part for part in parts if part is not None]
-    return Ecc(
-        on=on,
-        on_after_reboot=after,
-        **counts,
-        sram_uncorrected_aggregate=sum(known) if known else raw.whole("ecc.sram_uncorrected"),
-        sram_over_threshold=None if over is None else bool(over),
-    )
+    return {
+        "ecc.on": on,
+        "ecc.on_after_reboot": after,
+        "ecc.sram_uncorrected_aggregate": sum(known) if known else raw.whole("ecc.sram_uncorrected"),
+        "ecc.sram_over_threshold": None if over is None else bool(over),
+    }
 
 
-def _retired(raw: Raw) -> Retired | None:
+def _retired(raw: Raw) -> Fields:
     corrected, uncorrected, _, _ = raw.numbers("retired.rows", 4)
     _, _, pending, failed = raw.flags("retired.rows", 4)
     channel, tpc = raw.flags("retired.repair", 2)
-    found = Retired(
-        pages_single=raw.whole("retired.pages_single"),
-        pages_double=raw.whole("retired.pages_double"),
-        pages_pending=raw.flag("retired.pages_pending"),
-        rows_corrected=corrected,
-        rows_uncorrected=uncorrected,
-        rows_pending=pending,
-        rows_failed=failed,
-        channel_repair_pending=channel,
-        tpc_repair_pending=tpc,
-        unrepairable=raw.flag("retired.unrepairable"),
-        banks=tuple(raw.counts("retired.banks")),
-    )
-    return None if found == Retired() else found
+    return {f"banks.{name}": count for name, count in raw.counts("retired.banks")} | {
+        "retired.rows_corrected": corrected,
+        "retired.rows_uncorrected": uncorrected,
+        "retired.rows_pending": pending,
+        "retired.rows_failed": failed,
+        "retired.channel_repair_pending": channel,
+        "retired.tpc_repair_pending": tpc,
+    }
 
 
-def _clocks(raw: Raw) -> Clocks:
-    names = ("sm_hz", "mem_hz", "sm_max_hz", "mem_max_hz", "sm_app_hz", "sm_app_default_hz")
-    return Clocks(**{name: raw.scaled(f"clocks.{name}", MEGA) for name in names})
-
-
-def _power(raw: Raw) -> Power:
+def _power(raw: Raw) -> Fields:
     least, most = raw.numbers("power.limits_w", 2)
     energy = raw.whole("power.energy_j")
     energy = raw.number("numbers", "energy_mj") if energy is None else energy
-    return Power(
-        draw_w=raw.milli("power.draw_w"),
-        limit_w=raw.milli("power.limit_w"),
-        limit_default_w=raw.milli("power.limit_default_w"),
-        limit_min_w=None if least is None else least / KILO,
-        limit_max_w=None if most is None else most / KILO,
-        energy_j=None if energy is None else energy / KILO,
-    )
+    found = {"limit_min_w": least, "limit_max_w": most, "energy_j": energy}
+    return {f"power.{name}": None if milli is None else milli / KILO for name, milli in found.items()}
 
 
-def _thermal(raw: Raw) -> Thermal:
+def _thermal(raw: Raw) -> Fields:
     """Limits as temperatures; newer cards tell them as what is left until they are reached."""
     gpu, margin = raw.scaled("thermal.gpu_c", 1.0), raw.scaled("thermal.margin_c", 1.0)
-
-    def limit(name: str) -> float | None:
-        told = raw.scaled(f"thermal.{name}_c", 1.0)
-        below = raw.number("limits", name)
-        if told is not None or gpu is None or margin is None or below is None:
-            return told
-        return gpu + margin - below
-
-    return Thermal(
-        gpu_c=gpu,
-        mem_c=mem_c(raw),
-        slowdown_c=limit("slowdown"),
-        shutdown_c=limit("shutdown"),
-        gpu_most_c=limit("gpu_most"),
-        mem_most_c=raw.scaled("thermal.mem_most_c", 1.0),
-        margin_c=margin,
-        fans=fans_of(raw),
-    )
+    left = {name: raw.number("limits", name) for name in ("slowdown", "shutdown", "gpu_most")}
+    limits = {
+        f"thermal.{name}_c": gpu + margin - below
+        for name, below in left.items()
+        if gpu is not None and margin is not None and below is not None
+        if raw.whole(f"thermal.{name}_c") is None
+    }
+    fans = {f"fans.{place}": speed for place, speed in enumerate(fans_of(raw))}
+    return {"thermal.mem_c": mem_c(raw), **limits, **fans}
 
 
 def mem_c(raw: Raw) -> float | None:
@@ -254,10 +203,6 @@ def recovery_of(raw: Raw) -> str | None:
     if codes.RESET_REQUIRED in {raw.failed("handle"), raw.failed("mem"), raw.failed("power.draw_w")}:
         return "gpu reset"
     return codes.word(codes.RECOVERIES, raw.number("numbers", "recovery"))
-
-
-def _slowed_s(raw: Raw) -> tuple[tuple[str, float], ...] | None:
-    return tuple((name, spent / GIGA) for name, spent in raw.counts("slowed_s")) or None
 
 
 def slices_of(raw: Raw) -> tuple[Slice, ...]:

@@ -12,6 +12,7 @@ from rigright.machine.opened.sections import Section, sections
 from rigright.machine.parts.network import rdma_kind
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Event
+from rigright.machine.told.blocks import blocks
 from rigright.machine.told.values import address
 
 _BITS, _A_MINUTE_S = 8, 60
@@ -103,18 +104,12 @@ def read_fabric(text: str) -> Read:
 def _ports(section: Section) -> Iterator[tuple[Port, str]]:
     """Each port and its lid, of whichever tool."""
     text = section.text
-    cards = [*_CARD.finditer(text)]
-    for place, card in enumerate(cards):
-        block = text[card.end() : cards[place + 1].start() if place + 1 < len(cards) else len(text)]
-        starts = [*_PORT.finditer(block)]
-        head = _said(block[: starts[0].start()] if starts else block)
-        for at, start in enumerate(starts):
-            inner = block[start.end() : starts[at + 1].start() if at + 1 < len(starts) else len(block)]
-            yield _port(f"{card['card']}/{start[1]}", head | _said(inner))
-    states = [*_STATUS.finditer(text)]
-    for place, start in enumerate(states):
-        end = states[place + 1].start() if place + 1 < len(states) else len(text)
-        yield _port(f"{start['card']}/{start[2]}", _said(text[start.end() : end]))
+    for card, block in blocks(text, _CARD):
+        head = _said(_PORT.split(block, maxsplit=1)[0])
+        for port, inner in blocks(block, _PORT):
+            yield _port(f"{card['card']}/{port[1]}", head | _said(inner))
+    for start, block in blocks(text, _STATUS):
+        yield _port(f"{start['card']}/{start[2]}", _said(block))
     for name, state, phys in _RDMA.findall(text):
         yield (
             Port(name=name, kind="roce" if "netdev" in text else "infiniband", state=_state(state, phys)),
@@ -212,14 +207,9 @@ def _name(section: Section, otherwise: str) -> str:
 
 def _counted(section: Section, places: dict[tuple[str, str], str]) -> Iterator[Port]:
     """Counters of perfquery and of mlxlink, on the port they are of."""
-    blocks = [*_COUNTS.finditer(section.text)]
-    for place, block in enumerate(blocks):
-        end = blocks[place + 1].start() if place + 1 < len(blocks) else len(section.text)
-        counts = tuple(
-            (_WORDS[name], int(count))
-            for name, count in _COUNT.findall(section.text[block.end() : end])
-            if name in _WORDS
-        )
+    for block, below in blocks(section.text, _COUNTS):
+        counted = _COUNT.findall(below)
+        counts = tuple((_WORDS[name], int(count)) for name, count in counted if name in _WORDS)
         asked = _name(section, "") if _DEVICE.search(section.head) else None
         name = asked or places.get((block[1], block[2])) or f"lid{block[1]}/{block[2]}"
         if counts:

@@ -15,11 +15,8 @@ from rigright.machine import jetson_text
 from rigright.machine.amd import agents, rocm_text, tables
 from rigright.machine.amd import answers as amd
 from rigright.machine.amd import text as amd_text
-from rigright.machine.apple import answers as apple
 from rigright.machine.dcgm import diag
-from rigright.machine.intel import answers as intel
-from rigright.machine.intel import gaudi_text
-from rigright.machine.intel import table as intel_table
+from rigright.machine.intel import hl_smi, xpu_smi
 from rigright.machine.nvidia_smi import capture
 from rigright.machine.opened import (
     bench_text,
@@ -36,6 +33,7 @@ from rigright.machine.pci.lspci import read_lspci
 from rigright.machine.record import Read
 from rigright.machine.running.kernel_log import is_kernels, is_stamped, parsed
 from rigright.machine.running.log_lines import events_of, is_worth_a_look
+from rigright.machine.vendors import apple
 
 _LSPCI = re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S.*?: ", re.MULTILINE)
 _LOG_COMMANDS = re.compile(
@@ -63,12 +61,12 @@ class PastedForm:
     together: str | None = None  # all its sections are one text, this command above those without one
 
 
-def _marked(name: str, is_one: Callable[[str], object], read: Callable[[str], Read]) -> PastedForm:
+def _marked(name: str, is_one: Callable[[str], object], *, read: Callable[[str], Read]) -> PastedForm:
     """Known by a mark in its text."""
     return PastedForm(name=name, matches=lambda one: is_one(one.text), read=lambda one: read(one.text))
 
 
-def _parsed(name: str, parse: Callable[[str], _Parsed], read: Callable[[_Parsed], Read]) -> PastedForm:
+def _parsed(name: str, parse: Callable[[str], _Parsed], *, read: Callable[[_Parsed], Read]) -> PastedForm:
     """Known by what a parser finds in it; nothing found is no such form."""
     return PastedForm(name=name, matches=lambda one: parse(one.text), read=lambda one: read(parse(one.text)))
 
@@ -114,51 +112,53 @@ FORMS: tuple[PastedForm, ...] = (
         read=lambda one: capture.read_capture(one.text),
         together="nvidia-smi",
     ),
-    _marked("PyTorch collect_env", collect_env.matches, collect_env.read),
+    _marked("PyTorch collect_env", collect_env.matches, read=collect_env.read),
     PastedForm(name="kernel log", matches=_holds_log, read=read_kernel_log),
-    _marked("lspci", _LSPCI.search, lambda text: Read(fields={"pci": read_lspci(text)})),
-    _parsed("amd-smi", amd.smi_documents, lambda found: amd.read_answers(*found)),
+    _marked("lspci", _LSPCI.search, read=lambda text: Read(fields={"pci": read_lspci(text)})),
+    _parsed("amd-smi", amd.smi_documents, read=lambda found: amd.read_answers(*found)),
     PastedForm(
         name="amd-smi",
         matches=lambda one: amd.cards_of(amd_text.cards_in(one.text)) or tables.is_table(one.text),
         read=lambda one: tables.laid_over(amd.read_answers(amd_text.cards_in(one.text)), one.text),
         together="amd-smi",
     ),
-    _parsed("rocm-smi", amd.rocm_document, amd.read_rocm),
-    _parsed("rocm-smi", rocm_text.told_by_rocm, amd.read_rocm),
-    _marked("rocminfo", agents.is_rocminfo, agents.read_agents),
-    _marked("dcgmi diag", diag.matches, diag.read),
-    _marked("fabric manager log", fabric_log.MARK.search, fabric_log.read_log),
-    replace(_marked("InfiniBand tools", fabric_text.is_fabric, fabric_text.read_fabric), together="ibstat"),
-    _marked("dmidecode", host_text.is_dmidecode, host_text.read_dmidecode),
-    _marked("lscpu", host_text.is_lscpu, host_text.read_lscpu),
+    _parsed("rocm-smi", amd.rocm_document, read=amd.read_rocm),
+    _parsed("rocm-smi", rocm_text.told_by_rocm, read=amd.read_rocm),
+    _marked("rocminfo", agents.is_rocminfo, read=agents.read_agents),
+    _marked("dcgmi diag", diag.matches, read=diag.read),
+    _marked("fabric manager log", fabric_log.MARK.search, read=fabric_log.read_log),
+    replace(
+        _marked("InfiniBand tools", fabric_text.is_fabric, read=fabric_text.read_fabric), together="ibstat"
+    ),
+    _marked("dmidecode", host_text.is_dmidecode, read=host_text.read_dmidecode),
+    _marked("lscpu", host_text.is_lscpu, read=host_text.read_lscpu),
     PastedForm(
         name="free",
         matches=lambda one: host_text.FREE_HEAD.search(one.text),
         read=lambda one: host_text.read_free(one.text, one.head),
     ),
-    _marked("uname", host_text.UNAME.search, host_text.read_uname),
+    _marked("uname", host_text.UNAME.search, read=host_text.read_uname),
     PastedForm(
         name="df",
         matches=lambda one: host_text.DF_HEAD.search(one.text) and "inode" not in one.text.lower(),
         read=lambda one: host_text.read_df(one.text, one.head),
     ),
-    _marked("hostnamectl", host_text.HOSTNAMECTL.search, host_text.read_hostnamectl),
-    _marked("lsblk", host_text.is_lsblk, host_text.read_lsblk),
+    _marked("hostnamectl", host_text.HOSTNAMECTL.search, read=host_text.read_hostnamectl),
+    _marked("lsblk", host_text.is_lsblk, read=host_text.read_lsblk),
     PastedForm(
         name="smartctl",
         matches=lambda one: host_text.is_smart(one.text),
         read=lambda one: host_text.read_smart(one.text, one.head),
     ),
-    _parsed("xpu-smi", intel.document_of, intel.read_list),
-    _parsed("xpu-smi", intel_table.document_of, intel.read_list),
-    _marked("hl-smi", gaudi_text.is_hl_smi, gaudi_text.read_hl_smi),
-    _marked("lshw", lshw_text.is_lshw, lshw_text.read_lshw),
-    _marked("sensors", sensors_text.is_sensors, sensors_text.read_text),
-    _parsed("system_profiler", apple.parsed, apple.read_profile),
-    _marked("tegrastats", jetson_text.is_tegrastats, jetson_text.read_tegrastats),
-    _marked("jetson_release", jetson_text.is_release, jetson_text.read_release),
-    _marked("benchmark log", bench_text.is_benchmark, bench_text.read_benchmark),
+    _parsed("xpu-smi", xpu_smi.document_of, read=xpu_smi.read_list),
+    _parsed("xpu-smi", xpu_smi.table_document, read=xpu_smi.read_list),
+    _marked("hl-smi", hl_smi.is_hl_smi, read=hl_smi.read_hl_smi),
+    _marked("lshw", lshw_text.is_lshw, read=lshw_text.read_lshw),
+    _marked("sensors", sensors_text.is_sensors, read=sensors_text.read_text),
+    _parsed("system_profiler", apple.parsed, read=apple.read_profile),
+    _marked("tegrastats", jetson_text.is_tegrastats, read=jetson_text.read_tegrastats),
+    _marked("jetson_release", jetson_text.is_release, read=jetson_text.read_release),
+    _marked("benchmark log", bench_text.is_benchmark, read=bench_text.read_benchmark),
 )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rigright.machine.told.blocks import blocks
+
 _NET = "/sys/class/net"
 _MOST_PORTS = 1024
 _LINE = re.compile(r"^[ \t]{0,60}([A-Za-z][\w /]{1,40}?)\s{0,40}:\s{0,40}(\S.{0,200}?)\s*$", re.MULTILINE)
@@ -13,10 +15,7 @@ _MARK = re.compile(r"^Settings for (\S{1,40}):\s*$", re.MULTILINE)
 def port_files(text: str) -> dict[str, bytes]:
     """The files of /sys that it tells of; none where it is not ethtool's."""
     found: dict[str, bytes] = {}
-    marks = [*_MARK.finditer(text)][:_MOST_PORTS]
-    for place, match in enumerate(marks):
-        end = marks[place + 1].start() if place + 1 < len(marks) else len(text)
-        part = text[match.end() : end]
+    for match, part in blocks(text, _MARK, most=_MOST_PORTS):
         said = {name.strip().lower(): value for name, value in reversed(_LINE.findall(part))}
         speed = re.match(r"(\d{1,7})Mb/s", said.get("speed", ""))
         files = {

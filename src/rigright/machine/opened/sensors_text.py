@@ -10,6 +10,7 @@ from rigright.base.bounded import bounded_json
 from rigright.machine.cells import real
 from rigright.machine.host import Sensor
 from rigright.machine.record import Read, telling
+from rigright.machine.told.blocks import blocks
 
 _MOST = 512
 _CHIP = re.compile(r"^([\w-]{1,60})\n(?:Adapter: .{1,80})\n", re.MULTILINE)
@@ -34,11 +35,9 @@ def read_text(text: str) -> Read:
 
 
 def _of_text(text: str) -> Iterator[Sensor]:
-    heads = [*_CHIP.finditer(text)][:_MOST]
-    ends = [head.start() for head in heads[1:]] + [len(text)] * bool(heads)
-    for head, end in zip(heads, ends, strict=True):
+    for head, below in blocks(text, _CHIP, most=_MOST):
         lines: list[str] = []
-        for line in text[head.end() : end].splitlines()[:_MOST]:
+        for line in below.splitlines()[:_MOST]:
             if line.startswith(" ") and lines:  # limits that found no room behind the reading
                 lines[-1] += line
             else:

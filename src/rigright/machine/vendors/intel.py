@@ -12,7 +12,7 @@ from rigright.base.words import say
 from rigright.machine.amd.kernel import scaled
 from rigright.machine.device import Device, PcieLink, Power, Thermal
 from rigright.machine.filled import devices_filled
-from rigright.machine.intel.answers import document_of, listed, read_list
+from rigright.machine.intel.xpu_smi import document_of, listed, read_list
 from rigright.machine.pci.on_card import slot_side
 from rigright.machine.record import Read, Unseen
 from rigright.machine.told.values import read_value

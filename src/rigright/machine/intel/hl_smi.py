@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.units import MIB
 from rigright.machine.device import Device, Program
-from rigright.machine.intel.answers import TABLE
+from rigright.machine.intel.xpu_smi import TABLE
 from rigright.machine.record import Read, telling
 from rigright.machine.system import Software
 from rigright.machine.told.device import device_from

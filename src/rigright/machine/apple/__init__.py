@@ -1,1 +1,0 @@
-"""Apple silicon: one chip with unified memory."""

@@ -48,7 +48,7 @@ _GUESSES = (
 class ListLine:
     """One line of the list."""
 
-    kind: str  # a key of KINDS
+    part: str  # its kind: "cpu", "board" ...
     text: str  # as it is read: half-width, without prices and bullets
 
 
@@ -68,7 +68,7 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
             hint=say("a parts list has at most {most}", most=MOST_LINES),
         )
     found = tuple(one for line in lines for one in _read_line(line[:MOST_LINE_CHARS]))
-    if not any(one.kind != "note" for one in found):
+    if not any(one.part != "note" for one in found):
         raise AskError(
             say("{file} contains no parts", file=name),
             hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
@@ -96,13 +96,13 @@ def _read_line(line: str) -> Iterator[ListLine]:
         kind = _kind(keyed["key"])
         value = _PRICE.sub("", keyed["value"]).strip(" |,;")
         if kind is not None and value:
-            yield ListLine(kind=kind, text=value)
+            yield ListLine(part=kind, text=value)
         if kind is not None:
             return
     plain = _PRICE.sub("", text).strip(" |,;")
     pieces = [plain] if len(set(_guessed(plain))) < 2 else _JOINTS.split(plain)  # a sentence of several parts
     for piece in filter(None, map(str.strip, pieces)):
-        yield ListLine(kind=next(_guessed(piece), "note"), text=piece)
+        yield ListLine(part=next(_guessed(piece), "note"), text=piece)
 
 
 def _guessed(text: str) -> Iterator[str]:

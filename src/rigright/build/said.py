@@ -66,10 +66,10 @@ def rig_of(lines: Iterable[ListLine]) -> Rig:
     many = ("modules", "cards", "supplies", "disks", "unknown", "repeated")
     found: dict[str, Any] = dict.fromkeys(many, ())
     for line in lines:
-        read = _READERS.get(line.kind)
+        read = _READERS.get(line.part)
         said = {} if read is None else read(line.text)
         if read is not None and not said:
-            said = {"unknown": ((line.kind, line.text),)}
+            said = {"unknown": ((line.part, line.text),)}
         for field, value in said.items():
             if isinstance(value, tuple):
                 found[field] += value[:MOST_PARTS]
@@ -78,9 +78,9 @@ def rig_of(lines: Iterable[ListLine]) -> Rig:
             elif field in found and field == "cpu_count":
                 found[field] += value if said["processor"] == found["processor"] else 0
             elif found.setdefault(field, value) != value:
-                found["repeated"] += ((line.kind, line.text),)
+                found["repeated"] += ((line.part, line.text),)
     remarks = "\n".join(line.text for line in lines).casefold()
-    whole = next((line.text for line in lines if line.kind == "machine"), "")
+    whole = next((line.text for line in lines if line.part == "machine"), "")
     _, _, inside = re.sub(r"\bwith\b|\bw/|带|配", "+", whole).partition("+")
     if inside and not found["cards"]:
         found["cards"] = _cards_said(inside).get("cards", ())

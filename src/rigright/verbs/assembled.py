@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
+from rigright.build.listed import ListLine
 from rigright.build.machine import Rig
 from rigright.build.proposals.record import BuildWish, Proposal, Proposed, Refusal, recommended
 from rigright.build.ruling import OK, Ruling, worst
 
 EXITS = {"ok": 0, "doubt": 10, "impossible": 20}
-
-
-class ListLine(NamedTuple):
-    """One line of a person's list."""
-
-    part: str  # its kind: "cpu", "board" ...
-    text: str  # as it was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +23,7 @@ class CheckedList:
     @derived
     def unknown(self) -> tuple[ListLine, ...]:
         """Lines that no table knows."""
-        return tuple(ListLine(part, text) for part, text in self.rig.unknown)
+        return tuple(ListLine(part=part, text=text) for part, text in self.rig.unknown)
 
     @derived
     def verdict(self) -> str:

@@ -25,7 +25,7 @@ from rigright.facts.chips import by_id
 from rigright.facts.formats import GgufMix, find_format, ggml_types
 from rigright.facts.nodes import Node, find_node
 from rigright.money.machine_price import NOTHING, Stored, stored_of
-from rigright.verbs.assembled import Assembled, CheckedList, ListLine
+from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
 from rigright.verbs.ordering import beside, host_in, node_in
 
@@ -47,7 +47,7 @@ def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None)
     lines = lines_of(raw, name=name)
     if room is not None:
         circuit_of(room)
-        lines = (*(one for one in lines if one.kind != "room"), *lines_of(f"room: {room}", name="--room"))
+        lines = (*(one for one in lines if one.part != "room"), *lines_of(f"room: {room}", name="--room"))
     rig = rig_of(lines)
     known = (rig.processor, rig.board, rig.modules, rig.cards, rig.supplies, rig.case, rig.machine, rig.disks)
     if rig.unknown and not any(known) and rig.cooler is None:
@@ -55,7 +55,7 @@ def check_text(raw: bytes | str, *, name: str = "list", room: str | None = None)
             say("{file} contains no known parts", file=name),
             hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
         )
-    return CheckedList(rig=rig, rules=judge(rig), read=tuple(ListLine(one.kind, one.text) for one in lines))
+    return CheckedList(rig=rig, rules=judge(rig), read=tuple(lines))
 
 
 def build(

@@ -85,7 +85,7 @@ def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
 def outputs() -> tuple[OutputFormat, ...]:
     """Every reader: those of the table, and of programs that are unlike all others."""
     every: list[OutputFormat] = [*described(), *shelf.load(FOLDER, "OUTPUT").values()]
-    return tuple(sorted(every, key=lambda one: one.name))
+    return tuple(sorted(every, key=lambda one: (one.by_hand, one.name)))  # what nobody else claims
 
 
 def _found(asked: str) -> RecognisedFile:

@@ -83,6 +83,8 @@ def _heading(text: str, place: int, *, kind: str) -> Heading | None:
         column, is_figure = named.get(" ".join(tried), ("", False))
         if not column:
             continue
+        if not is_figure and tried is bare and units:
+            continue  # "output tokens/s" are no output tokens
         if not is_figure:
             return None if statistic else Heading(place=place, column=column)
         of = table["figures"][kind][column].get("of")

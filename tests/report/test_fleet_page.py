@@ -39,7 +39,7 @@ def finding(title, severity="fault", about=None):
 def node(name, *findings, **more):
     checked = tuple(Checked(check="c", title=say("{text}", text="c"), verdicts=(one,)) for one in findings)
     return NodeTold(
-        node=name, machine=machine(**more), examined=Examined(case=case_of(machine()), checked=checked)
+        node=name, machine=machine(**more), examined=Examined(case=case_of(machine()), checks=checked)
     )
 
 

@@ -69,7 +69,7 @@ def found(monkeypatch, *findings):
     checked = (Checked(check="x", title=say("{text}", text="x"), verdicts=findings),)
     monkeypatch.setattr(home, "probe", lambda _world: Machine())
     monkeypatch.setattr(
-        home, "examine", lambda _case, _only: Examined(case=case_of(Machine()), checked=checked)
+        home, "examine", lambda _case, _only: Examined(case=case_of(Machine()), checks=checked)
     )
 
 

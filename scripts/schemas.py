@@ -283,7 +283,11 @@ class _Made:
                 continue
             properties[key.name] = self.value(found, key, own) | _told(key, said or meaning(hint, key.name))
             required += [] if "?" in key.sign else [key.name]
-        made: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+        made: dict[str, Any] = {
+            "type": "object",
+            "properties": properties,
+            "required": [*dict.fromkeys(required)],
+        }
         return made | ({} if not more else {"additionalProperties": True})
 
     def value(self, hint: Any, key: Key, own: Mapping[str, Any]) -> dict[str, Any]:

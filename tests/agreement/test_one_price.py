@@ -227,7 +227,7 @@ def test_a_list_of_prices_counts_the_same_in_every_command(tmp_path, capsys, mac
     figures = {
         "build": made["usd"]["value"] * made["machines"],
         "cost": said("cost", machine)["ways"][0]["up_front_usd"]["value"],
-        "compare": said("compare", machine, OTHER, "--for", model)["things"][0]["plan"]["figures"]["usd"][
+        "compare": said("compare", machine, OTHER, "--for", model)["contenders"][0]["plan"]["figures"]["usd"][
             "value"
         ],
         "report": said("report", model, "--on", machine, "--buy")["cost"]["ways"][0]["up_front_usd"]["value"],

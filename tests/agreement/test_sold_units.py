@@ -158,7 +158,7 @@ def test_compare_and_build_take_what_is_sold(how):
         code, said = asked(["compare", name, "rtx 4090", "--for", "qwen3-8b", how, "--json"])
         if code == 2:
             continue
-        plan = json.loads(said)["things"][0]["plan"]
+        plan = json.loads(said)["contenders"][0]["plan"]
         if plan is not None:
             assert list(broken(plan, 0)) == [], name
 

@@ -64,7 +64,7 @@ def test_every_refusal_says_what_to_do(place):
 @pytest.mark.parametrize("place", range(len(REAL)))
 def test_what_was_built_is_not_refused(place):
     found = judged(REAL[place]["list"])
-    assert [str(one.says) for one in found if one.verdict == IMPOSSIBLE] == [], REAL[place]["name"]
+    assert [str(one.reason) for one in found if one.verdict == IMPOSSIBLE] == [], REAL[place]["name"]
 
 
 ORDINARY = """
@@ -212,7 +212,7 @@ def test_what_is_no_list_is_an_error_with_a_hint(raw):
 def test_what_nobody_knows_is_said_and_not_taken_for_fine():
     found = judged("gpu: RTX 4090\nboard: Frobnitz 9000 Ultra\n")
     assert worst(found) == DOUBT
-    assert any("Frobnitz" in str(one.says) for one in found)
+    assert any("Frobnitz" in str(one.reason) for one in found)
 
 
 NAMES = tomllib.loads((HERE / "names.toml").read_text(encoding="utf-8"))

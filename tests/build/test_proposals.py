@@ -52,7 +52,7 @@ def test_every_machine_keeps_every_rule(cards):
     found = built(cards).proposed.variants
     assert found
     for one in found:
-        assert worst(one.rulings) != IMPOSSIBLE, one
+        assert worst(one.rules) != IMPOSSIBLE, one
         assert {item.kind for item in one.items} >= {"gpu", "ram", "system", "nic"}
         assert one.usd.low <= one.usd.value <= one.usd.high
 
@@ -113,7 +113,7 @@ def test_modules_come_in_finished_machines(cards, machine, count):
 def test_every_part_left_behind_has_a_rule_and_a_reason():
     found = build("4x rtx 4090").proposed.refusals
     assert {one.rule for one in found} >= {"slots", "spacing", "watts"}
-    assert all(str(one.why) for one in found)
+    assert all(str(one.reason) for one in found)
 
 
 def test_a_weak_breaker_limits_the_cards_or_refuses():

@@ -27,7 +27,7 @@ FIGURE = Result(part="a", what="b", on="c", value=1.0, unit="s", low=1.0, high=1
 SPREAD = Spread(part="a", what="b", kind="", unit="s", median=1.0, low=1.0, high=1.0, n_nodes=2)
 EXAMINED = Examined(
     case=case_of(Machine()),
-    checked=(
+    checks=(
         Checked(
             check="c",
             title=WORD,

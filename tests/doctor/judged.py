@@ -62,10 +62,12 @@ def _doctor_and_diagnose(examined, diagnosed):
     told, lead = diagnosed.judgement, diagnosed.judgement.first
     bad = {(check, one.about) for check, one in examined.findings if one.severity != "note"}
     known = {(one.check, one.finding.about) for one in told.causes} | {
-        (check, one.about) for cause in told.causes for check, one in cause.follows
+        (check, one.about) for cause in told.causes for check, one in cause.consequences
     }
     yield from (f"diagnose forgets {check} of {about}" for check, about in bad - known)
-    held = [one for one in told.bad if one.row.holds and (not one.on or one.on & (told.used or one.on))]
+    held = [
+        one for one in told.bad if one.row.holds and (not one.about or one.about & (told.used or one.about))
+    ]
     if held and diagnosed.diagnosis.bounds and lead not in held:
         yield f"diagnose names {lead} and not {held[0].check}"
     verdict = str(diagnose.verdict(diagnosed))
@@ -87,7 +89,7 @@ def _upgrade(result, told):
     line = str(upgrade.page(result).title)
     if told.first is not None and str(told.first.finding.title) not in line:
         yield f"upgrade begins with {line!r}"
-    for one in result.worth:
+    for one in result.changes:
         if not result.diagnosed.diagnosis.full.isdisjoint(one.change.takes):
             yield f"upgrade advises {one.change.title} of what is full"
 
@@ -99,7 +101,7 @@ def _one_recovery(told):
         commands = [step.command for step in one.finding.fix if step.command]
         again = next((command for command in commands if ANEW.search(command)), "")
         if one.finding.severity == "fault" and again:
-            for card in one.on:
+            for card in one.about:
                 first.setdefault(card, set()).add("reboot" if "reboot" in again else "reset")
     for card, ways in first.items():
         if len(ways) > 1:

@@ -155,7 +155,7 @@ def made(change: Change) -> Case:
 
 def verdicts(check: str, change: Change) -> tuple:
     """What one check says of a machine."""
-    (checked,) = examine(made(change), (check,)).checked
+    (checked,) = examine(made(change), (check,)).checks
     assert broken([checked]) == []
     return checked.verdicts
 

@@ -88,7 +88,7 @@ WANTED = st.builds(
 @given(machine=machines() | record_of(Machine), wanted=st.none() | WANTED)
 def test_no_check_breaks_and_everything_can_be_shown(machine, wanted):
     examined = examine(case_of(machine, wanted=wanted))
-    assert broken(examined.checked) == []
+    assert broken(examined.checks) == []
     for language in LANGUAGES:
         page = pages.page(examined, everything=True)
         for form in (text, markdown, html):
@@ -112,7 +112,7 @@ def test_what_a_log_says_never_leaves_the_comments(line, code):
 
 def test_every_verdict_of_a_busy_machine_has_its_chinese():
     machine = eight({3: {"recovery": "gpu reset", "thermal__gpu_c": 93}}, events=(xid(79),))
-    for one in examine(case_of(machine)).checked:
+    for one in examine(case_of(machine)).checks:
         for verdict in one.verdicts:
             if isinstance(verdict, Finding):
                 for sentence in (verdict.title, verdict.why, *(step.says for step in verdict.fix)):

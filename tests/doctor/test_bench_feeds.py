@@ -132,7 +132,7 @@ def test_a_short_run_after_a_long_one_is_no_drift_and_a_slower_one_is(measured):
     assert _drifts([long, short]) == ()
     slower = replace(long, value=1e5, at_s=3.0)
     (drift,) = _drifts([long, short, slower])
-    assert (drift.first.value, drift.now.value) == (5e5, 1e5)
+    assert (drift.first, drift.now) == (5e5, 1e5)
 
 
 def test_a_link_that_lost_its_lanes_since_is_a_drift():
@@ -157,7 +157,7 @@ WRONG = Result(
 def benched(*results):
     case = case_of(MACHINE)
     return BenchRun(
-        machine=MACHINE, held=held_all(results, case), skipped=(), titles=(), quick=False, seconds=1.0
+        machine=MACHINE, results=held_all(results, case), skipped=(), titles=(), quick=False, seconds=1.0
     )
 
 

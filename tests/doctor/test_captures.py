@@ -32,7 +32,7 @@ def test_every_capture_is_examined_and_sound_ones_have_no_fault(shared):
     for path in sound(shared):
         found = examined(path)
         seen += 1
-        assert broken(found.checked) == [], path.name
+        assert broken(found.checks) == [], path.name
         faults = {check for check, finding in found.findings if finding.severity == "fault"}
         assert faults <= FAULTS.get(path.name, set()), path.name
     assert seen >= 14
@@ -70,7 +70,7 @@ def test_a_card_cut_into_slices_is_told_as_such(shared):
     """The second opinion: nvidia-smi's own words beside ours."""
     path = shared / "captures" / "nvidia-smi-xml" / "a100-sxm4-v12.xml"
     assert "<current_mig>Enabled</current_mig>" in path.read_text()
-    (mig,) = examine(case_of(captured(path)), ("mig_slices",)).checked
+    (mig,) = examine(case_of(captured(path)), ("mig_slices",)).checks
     assert all(isinstance(verdict, Fine | Finding) for verdict in mig.verdicts)
     assert mig.verdicts
 
@@ -98,7 +98,7 @@ def commands():
     }  # fmt: skip
     machines = [eight({3: bad}, events=(xid(79), xid(48))), two({1: {"thermal__fans": (0.6, 0.0)}})]
     for machine in machines:
-        for one in examine(case_of(machine)).checked:
+        for one in examine(case_of(machine)).checks:
             for verdict in one.verdicts:
                 yield from lines_of(verdict)
 

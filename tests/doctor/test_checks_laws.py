@@ -78,7 +78,7 @@ def forgetting(draw):
 def said(machine, **more):
     """(check, severity, about) of all that is found; no check may break."""
     examined = examine(case_of(machine, **more))
-    assert broken(examined.checked) == []
+    assert broken(examined.checks) == []
     return {
         (check, one.severity, one.about)
         for check, one in examined.findings

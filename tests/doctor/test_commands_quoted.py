@@ -67,7 +67,7 @@ def poisoned(thing: object, evil: set[str]) -> object:
 
 def commands(check: str, case: Case) -> list[str]:
     """Every line that a check tells a person to type."""
-    (checked,) = examine(case, (check,)).checked
+    (checked,) = examine(case, (check,)).checks
     found = [line for one in checked.verdicts if isinstance(one, Finding) for line in lines(one)]
     return found + [one.see for one in checked.verdicts if isinstance(one, NotSeen) and one.see]
 

@@ -26,7 +26,7 @@ def verdicts(check, *ports, before=None, **system):
     machine = eight(ports=ports)
     machine = replace(machine, system=replace(machine.system, **system))
     case = case_of(machine, before=before)
-    return [verdict for one in examine(case, (check,)).checked for verdict in one.verdicts]
+    return [verdict for one in examine(case, (check,)).checks for verdict in one.verdicts]
 
 
 def found(*args, **given):
@@ -87,7 +87,7 @@ def test_a_card_that_counts_in_64_bits_is_not_full_at_255():
         ports=(port(0, model=None, pci=card.address, counters=(("link_downed", 255),)),), pci=(card,)
     )
     machine = replace(machine, system=replace(machine.system, up_s=86400.0))
-    (told,) = examine(case_of(machine), ("ib_errors",)).checked[0].verdicts
+    (told,) = examine(case_of(machine), ("ib_errors",)).checks[0].verdicts
     assert isinstance(told, Finding)
 
 

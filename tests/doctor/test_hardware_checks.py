@@ -265,7 +265,7 @@ def test_one_fault_is_found_and_nothing_else_is_said(check, severity, about, hos
 
 
 def test_every_check_of_hardware_has_a_planted_fault():
-    run = {one.check for one in examined(machine_of({"like": "server"})).checked}
+    run = {one.check for one in examined(machine_of({"like": "server"})).checks}
     elsewhere = {"pcie_room", "memory_channels", "memory_lent", "memory_speed"}
     assert run == {check for check, *_ in PLANTED} | elsewhere
 
@@ -290,7 +290,7 @@ def test_the_bus_of_a_virtual_machine_says_nothing():
     cards = {2: {"pcie": PcieLink(gen=1, gen_max=5, lanes=1, lanes_max=16), "numa_node": None}}
     machine = machine_of({"like": "server", **narrow}, cards=cards, system={"virtual": "kvm"})
     assert found(machine) == []
-    assert not {one.check for one in examined(machine).checked if one.verdicts} & set(QUIET)
+    assert not {one.check for one in examined(machine).checks if one.verdicts} & set(QUIET)
 
 
 @pytest.mark.parametrize("name", ["NVIDIA GB10", "NVIDIA GH200 480GB", "NVIDIA GB200", "Orin (nvgpu)"])
@@ -312,7 +312,7 @@ def test_a_resting_card_at_a_low_generation_is_not_observed():
     assert found(machine) == []
     (said,) = [
         v
-        for one in examined(machine).checked
+        for one in examined(machine).checks
         if one.check == "pcie_gen"
         for v in one.verdicts
         if v.about == "gpu 2"
@@ -340,20 +340,20 @@ def test_a_card_given_to_a_virtual_machine_is_meant_to_be_away():
 
 def test_no_driver_answered_at_all_is_not_observed():
     machine = machine_of({"like": "server"}, cards=dict.fromkeys(range(8)))
-    said = [one for one in examined(machine).checked if one.check == "pcie_driver"]
+    said = [one for one in examined(machine).checks if one.check == "pcie_driver"]
     assert [type(verdict) for verdict in said[0].verdicts] == [NotSeen]
 
 
 def test_without_root_the_switches_are_not_observed():
     closed = {address: {"as_root": False} for address in (GPU, PORT_BELOW)}
     machine = machine_of({"like": "server", "pci": closed})
-    (said,) = next(one.verdicts for one in examined(machine).checked if one.check == "pcie_acs")
+    (said,) = next(one.verdicts for one in examined(machine).checks if one.check == "pcie_acs")
     assert isinstance(said, NotSeen)
 
 
 def test_free_slots_are_told():
     (said,) = next(
-        one.verdicts for one in examined(machine_of({"like": "server"})).checked if one.check == "pcie_room"
+        one.verdicts for one in examined(machine_of({"like": "server"})).checks if one.check == "pcie_room"
     )
     assert isinstance(said, Fine)
     assert "PCIe Slot 31 (x16 PCI Express 5)" in str(said.says)

@@ -44,7 +44,7 @@ FIELDS = ("pci", "slots", "cpu", "memory", "disks", "mounts", "ports", "sensors"
 
 def failed(machine):
     """Checks that broke rather than said something."""
-    return broken(examined(machine).checked)
+    return broken(examined(machine).checks)
 
 
 @given(st.data())

@@ -118,6 +118,6 @@ def test_nothing_of_nvidia_is_asked_of_a_machine_of_amd():
     card = rtx4090(0, vendor="amd", name="AMD Instinct MI100", pci_id="1002:738c", links=None, programs=None)
     machine = box([card], software=Software(driver="6.3.6"))
     asked = [
-        one for one in examine(case_of(machine)).checked if one.check.startswith("driver_") and one.verdicts
+        one for one in examine(case_of(machine)).checks if one.check.startswith("driver_") and one.verdicts
     ]
     assert asked == []

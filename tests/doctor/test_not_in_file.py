@@ -40,7 +40,7 @@ NOT_THERE = {  # what nobody can type there
 
 def unseen(text):
     machine = read_machine(text.encode(), name="x")
-    found = [one for each in examine(case_of(machine)).checked for one in each.verdicts]
+    found = [one for each in examine(case_of(machine)).checks for one in each.verdicts]
     return [one for one in found if isinstance(one, NotSeen)]
 
 

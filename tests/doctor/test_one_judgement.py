@@ -141,7 +141,7 @@ def test_a_brake_on_one_card_of_eight_is_the_cause_and_what_follows_is_told_unde
     machine = at_work(eight(TOGETHER["braked, and slow for it"]))
     found = concluded(machine)
     assert found.lead.check == "gpu_throttled"
-    assert found.lead.on == {"gpu 3"}
+    assert found.lead.about == {"gpu 3"}
     shown = " ".join(str(one.shows) for one in found.lead.finding.evidence)
     assert "870" in shown
     assert "1,980 MHz" in shown
@@ -156,13 +156,13 @@ def test_a_card_far_below_its_like_is_named_where_nobody_tells_a_reason():
         replace(one, slowed_by=None, clocks=replace(one.clocks, sm_max_hz=None)) for one in machine.devices
     ]
     found = concluded(replace(machine, devices=tuple(silent)))
-    assert (found.lead.check, found.lead.on) == ("clocks_low", {"gpu 3"})
+    assert (found.lead.check, found.lead.about) == ("clocks_low", {"gpu 3"})
 
 
 def test_a_lost_card_explains_what_is_missing_with_it():
     found = concluded(eight({2: LOST}, events=(xid(79),)))
     (root,) = [one for one in found.bad if one.check == "xid_events"]
-    assert "gpu_answers" in {check for check, _ in root.follows}
+    assert "gpu_answers" in {check for check, _ in root.consequences}
     assert concluded(two()).bad == ()
 
 

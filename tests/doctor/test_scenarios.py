@@ -53,7 +53,7 @@ def test_planted_faults_are_found_and_nothing_else_alarms(name, seen):
             worst[check] = min(worst.get(check, "note"), finding.severity, key=RANKS.index)
     assert worst == scenes.scenario(name)["expect"]
     assert told(examined.case.machine) == []  # no verb contradicts another
-    assert broken(examined.checked) == []
+    assert broken(examined.checks) == []
     page = pages.page(examined, everything=True)
     for language in ("en", "zh"):
         assert text.render(page, Screen(language=language)).count("\n") > len(worst)
@@ -85,7 +85,7 @@ def test_a_healthy_machine_is_seen_whole_and_hardly_spoken_of(name, seen):
     examined = seen(name)
     assert {(check, one.about) for check, one in examined.findings} == NOTES.get(name, set())
     hidden = {
-        one.check for one in examined.checked for verdict in one.verdicts if isinstance(verdict, NotSeen)
+        one.check for one in examined.checks for verdict in one.verdicts if isinstance(verdict, NotSeen)
     }
     assert hidden == {"bench_slow"}
 

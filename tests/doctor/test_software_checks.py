@@ -340,7 +340,7 @@ def test_a_link_that_flaps_on_a_fast_machine():
 def test_a_closed_log_is_not_observed_and_no_finding():
     examined = examine(case_of(box(events=None)), GROUPS)
     blind = {
-        one.check for one in examined.checked if any(isinstance(verdict, NotSeen) for verdict in one.verdicts)
+        one.check for one in examined.checks if any(isinstance(verdict, NotSeen) for verdict in one.verdicts)
     }
     assert examined.findings == ()
     assert blind == {"log_bus", "log_crashes", "log_disks", "log_driver", "log_memory"}

@@ -98,7 +98,7 @@ def test_a_cleanup_after_another_error_is_not_told_of_again():
 
 
 def test_a_log_that_is_closed_is_not_an_empty_log():
-    (closed,) = examine(case_of(eight(events=None)), ("xid_events",)).checked[0].verdicts
+    (closed,) = examine(case_of(eight(events=None)), ("xid_events",)).checks[0].verdicts
     assert isinstance(closed, NotSeen)
     assert "sudo" in closed.see
     assert examine(case_of(eight(events=())), ("xid_events",)).findings == ()

@@ -76,14 +76,14 @@ def test_the_doctor_tells_which_flags_of_a_running_server_differ_and_what_each_c
     with running(tmp_path, ["llama-server", *planned[1:]]) as pid:
         result = doctor(only=("server_flags",), plan=str(file))
         assert f"pid {pid}" not in {one.about for _, one in result.findings}
-        assert f"pid {pid}" in {one.about for checked in result.checked for one in checked.verdicts}
+        assert f"pid {pid}" in {one.about for checked in result.checks for one in checked.verdicts}
 
 
 @pytest.mark.parametrize("target", SERVERS)
 def test_every_flag_of_a_launch_has_a_cost_and_every_server_is_known_by_its_command(target):
     launch = launch_of(base(target), target)
     rows = held(launch, running_words(shlex.join(flat(command_of(launch)))))
-    assert all(one.is_kept for one in rows)
+    assert all(one.kept for one in rows)
     assert {one.flag for one in rows if one.costs is None} == set()
     assert programs()[target].process
     assert {flag for flag in switches() if flag in flags(target)} or target == "llama.cpp"
@@ -92,9 +92,9 @@ def test_every_flag_of_a_launch_has_a_cost_and_every_server_is_known_by_its_comm
 def test_a_switch_that_the_plan_does_not_have_is_told():
     launch = launch_of(base("vllm"), "vllm")
     words = shlex.join(flat(command_of(launch)))
-    wrong = [one.flag for one in held(launch, running_words(f"{words} --enforce-eager")) if not one.is_kept]
+    wrong = [one.flag for one in held(launch, running_words(f"{words} --enforce-eager")) if not one.kept]
     assert wrong == ["--enforce-eager"]
-    assert all(one.is_kept for one in held(launch, running_words(f"{words} --no-enforce-eager")))
+    assert all(one.kept for one in held(launch, running_words(f"{words} --no-enforce-eager")))
 
 
 def test_a_plan_of_a_processor_alone_is_launched_validated_and_examined(tmp_path):

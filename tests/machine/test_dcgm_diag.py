@@ -128,7 +128,7 @@ def test_the_older_json_names_cards_in_one_word_and_stands_behind_a_banner():
 
 def test_what_was_not_run_is_no_pass():
     for status in ("Skip", "Not Run", "", "Inconclusive"):
-        (checked,) = examine(case_of(machine_of(answer(status))), ("dcgm_diagnosis",)).checked
+        (checked,) = examine(case_of(machine_of(answer(status))), ("dcgm_diagnosis",)).checks
         assert [type(one).__name__ for one in checked.verdicts] == ["NotSeen"]
 
 

@@ -54,7 +54,7 @@ def plan(chip="rtx-5090", n_chips=2, *, how="buy", users=1.0, **changes):
             engine="vllm 0.21", weights="awq4", kv="16bit", context_tok=8192, batch=1, prompt_tok=7000
         ),
         "concurrency": users,
-        "memory": (memory(),),
+        "ranks": (memory(),),
         "rank_bytes": figure(20 * GIB),
         "room_bytes": 31.0 * GIB,
         "figures": kept,
@@ -110,5 +110,5 @@ def tuned(n_chips=8, **changes):
         sharding="zero1", recompute="selective",
     )  # fmt: skip
     layout = Layout(tp=2, dp=n_chips // 2, sequence_parallel=True)
-    kept = {"work": work, "layout": layout, "memory": (), "figures": figures, "concurrency": None}
+    kept = {"work": work, "layout": layout, "ranks": (), "figures": figures, "concurrency": None}
     return plan("a100 80gb sxm", n_chips, how="rent", bound="compute", **kept | changes)

@@ -41,7 +41,7 @@ def compared(*contenders):
         contenders=contenders,
         asked="rigright compare 4090 5090 --for llama-3.1-8b",
         model_asked="llama-3.1-8b",
-        wins=winners(contenders),
+        best_places=winners(contenders),
     )
 
 
@@ -148,7 +148,7 @@ def test_it_stays_within_the_screen(cells):
 def test_a_script_reads_plans_winners_and_roofs():
     told = json.loads(dumps(pages.plain(BOTH, "en"), "en"))
     assert told["wins"]["output_tok_per_s"] == ["4090"]
-    first = told["things"][0]
+    first = told["contenders"][0]
     assert first["roof"]["token"]["flops_per_byte"] == pytest.approx(50)
     assert first["roof"]["token"]["flops_per_s"] == pytest.approx(40e12)
     assert first["plan"]["figures"]["tpot_s"]["low"] < first["plan"]["figures"]["tpot_s"]["value"]

@@ -35,7 +35,7 @@ def pressed(*keys, view=None, frame=FRAME):
 
 def moment(*devices, at_s=1000.0, uses=None, **more):
     tick = Tick(at_s=at_s, clock_s=at_s, devices=devices, **more)
-    return MachineMoment(tick=tick, host="n1", detail=Detail(uses=uses or {}))
+    return MachineMoment(tick=tick, host_name="n1", detail=Detail(uses=uses or {}))
 
 
 def of(*programs, **more):

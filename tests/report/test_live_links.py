@@ -35,7 +35,7 @@ def seen(*moments):
     recent = Recent()
     for n, told in enumerate(moments):
         tick = Tick(at_s=2.0 * n, clock_s=2.0 * n, devices=(replace(CARD, links=told),))
-        recent.add(MachineMoment(tick=tick, host="n1"))
+        recent.add(MachineMoment(tick=tick, host_name="n1"))
     return recent
 
 
@@ -105,7 +105,7 @@ def watched(tmp_path_factory):
             if n == 2:
                 play.change(3, fabric__state=2)
             tick = Tick(at_s=float(n), clock_s=float(n), devices=live.tick())
-            recent.add(MachineMoment(tick=tick, host="n1"))
+            recent.add(MachineMoment(tick=tick, host_name="n1"))
             time.sleep(APART_S)
     return recent
 

@@ -37,7 +37,7 @@ HOST = HostTick(
 
 def moment(*cards, **more):
     tick = Tick(at_s=0.0, clock_s=0.0, devices=cards, host=HOST)
-    return MachineMoment(**{"tick": tick, "host": "n1", **more})
+    return MachineMoment(**{"tick": tick, "host_name": "n1", **more})
 
 
 def drawn(*cards, width=100, height=40, times=1, language="en", unicode=True, view=None, **more):

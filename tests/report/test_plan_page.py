@@ -213,7 +213,7 @@ def test_amounts_are_in_the_currency_of_the_reader():
 
 
 def bars_of(*memories):
-    (bars,) = parts(planned(plan(memory=memories)), Bars, details=True)
+    (bars,) = parts(planned(plan(ranks=memories)), Bars, details=True)
     return bars.bars
 
 

@@ -188,8 +188,8 @@ def test_setup_knows_cards_that_no_driver_shows(name, cards, told, tmp_path):
     file = tmp_path / "box.json"
     save(probed(name), str(file))
     found = setup(SetupWish(from_file=str(file)))
-    assert str(found.target.shown) == cards
-    assert [f"{major}.{minor}" for (major, minor), _ in found.target.capabilities] == [told]
+    assert str(found.system.shown) == cards
+    assert [f"{major}.{minor}" for (major, minor), _ in found.system.capabilities] == [told]
     assert found.steps
     assert found.already is None, "a driver that shows no card is not right as it is"
     assert _SILENT in found.notes
@@ -198,7 +198,7 @@ def test_setup_knows_cards_that_no_driver_shows(name, cards, told, tmp_path):
 def test_a_card_that_is_lost_has_no_name_in_setup(tmp_path):
     file = tmp_path / "box.json"
     save(probed("lost_gpu"), str(file))
-    assert str(setup(SetupWish(from_file=str(file))).target.shown) == "7x H100 SXM5 80GB"
+    assert str(setup(SetupWish(from_file=str(file))).system.shown) == "7x H100 SXM5 80GB"
 
 
 def bound(share):
@@ -229,5 +229,5 @@ def test_a_question_that_kills_is_not_told_as_one_that_hangs():
 def test_root_is_not_sent_to_ask_as_root(as_root, see):
     card = Device(index=0, vendor="nvidia", state="denied")
     machine = Machine(devices=(card,), system=System(as_root=as_root))
-    (verdict,) = examine(case_of(machine), ("gpu_answers",)).checked[0].verdicts
+    (verdict,) = examine(case_of(machine), ("gpu_answers",)).checks[0].verdicts
     assert verdict.see == see

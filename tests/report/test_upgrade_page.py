@@ -22,12 +22,12 @@ from rigright.verbs.upgrade.upgraded import Upgraded
 from spoken import values
 
 NOTHING = Upgraded(
-    n_machines=1,
+    machines=1,
     baseline=0,
-    shares=(("cores", say("CPU (all cores)"), 1.0),),
+    cause_rows=(("cores", say("CPU (all cores)"), 1.0),),
     diagnosed=None,
     judgement=Judgement(),
-    worth=(),
+    changes=(),
     by_cause=(),
     refused=(),
     over_budget=0,

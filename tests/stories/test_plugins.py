@@ -435,7 +435,7 @@ def test_a_name_that_ours_has_stays_ours(tmp_path):
     made.install(tmp_path, *facts(**{"chips.csv": made.table("chips.csv", taking)}))
     line = ("compare", "h100", "H100 PCIe", "rtx 4090", "--for", "qwen3-8b", "--json")
     usual = rig(*line)
-    assert [one["plan"]["chip"] for one in usual.data["things"]]
+    assert [one["plan"]["chip"] for one in usual.data["contenders"]]
     assert rig(*line, path=tmp_path) == usual
 
 

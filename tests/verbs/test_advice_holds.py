@@ -211,7 +211,7 @@ def test_adapters_instead_of_full_training_keep_the_sharding_they_were_weighed_w
 def test_what_fit_lists_explain_confirms_to_the_byte():
     one, two = "rtx 4090", "2x a100 40gb"
     for on, family in ((one, "gemma2"), (two, "qwen2"), (one, "bert"), (two, "vit"), (one, "mamba")):
-        row = fit(on, wish=FitWish(family=family, limit=1, max_params=10e9)).rows[0]
+        row = fit(on, wish=FitWish(family=family, limit=1, max_params=10e9)).models[0]
         words = [row.model, "--on", on, "--engine", row.engine, "--weights", row.weights_format]
         found = asked(words)
         assert found.fits, row

@@ -114,8 +114,8 @@ def test_what_is_written_is_read_back(tmp_path_factory, traits, figures):
     file = str(tmp_path_factory.getbasetemp() / "round.toml")
     first = Baseline(
         file=file,
-        traits=tuple((key, tuple(values)) for key, values in traits.items()),
-        figures=tuple(
+        expect=tuple((key, tuple(values)) for key, values in traits.items()),
+        bench=tuple(
             ExpectedFigure(
                 part=part, what=what, unit=unit, value=float(f"{value:.6g}"), tolerance=float(f"{wide:g}")
             )

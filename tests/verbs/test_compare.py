@@ -25,15 +25,15 @@ def machines():
 def test_the_newer_machine_writes_faster(machines):
     new, old = machines.contenders
     assert new.figures["tpot_s"].value < old.figures["tpot_s"].value
-    assert machines.wins["tpot_s"] == (0,)
+    assert machines.best_places["tpot_s"] == (0,)
 
 
 def test_who_wins_is_who_has_the_best_figure(machines):
-    for name, places in machines.wins.items():
+    for name, places in machines.best_places.items():
         values = [one.figures[name].value for one in machines.contenders if name in one.figures]
         best = min(values) if name in LESS else max(values)
         assert all(machines.contenders[place].figures[name].value == best for place in places)
-    assert set(machines.wins) <= {*LESS, *MORE}
+    assert set(machines.best_places) <= {*LESS, *MORE}
 
 
 def test_tokens_a_joule_are_rate_over_power(machines):
@@ -112,7 +112,7 @@ def test_what_cannot_do_it_stays_in_the_row_with_its_reason():
 
 def test_equals_share_a_win():
     found = compare_verb(("8x h100", "aws:p5.48xlarge", "8x a100 80gb"), model="llama-3.1-70b", wish=USERS)
-    assert {0, 1} <= set(found.wins["power_w"]) | set(found.wins.get("tpot_s", ()))
+    assert {0, 1} <= set(found.best_places["power_w"]) | set(found.best_places.get("tpot_s", ()))
 
 
 @pytest.mark.parametrize(

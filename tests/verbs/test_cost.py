@@ -38,8 +38,8 @@ def test_the_sheet_of_two_cards_by_hand(own_prices):
     found = cost_verb("2x rtx 4090", wish=wish, spend=CostWish(space_usd=30, people_usd=100, upkeep=0.06))
     own = found.way(BUY)
     (term,) = own.ledger.terms
-    assert found.cards.value == pytest.approx(3000)
-    price = 3000 + found.host.value
+    assert found.cards_usd.value == pytest.approx(3000)
+    price = 3000 + found.host_usd.value
     assert term.upfront.value == pytest.approx(price)
     power = found.power_w.value / 1000 * HOURS * 0.25 * 1.5 * 0.2
     idle = found.idle_w / 1000 * HOURS * 0.75 * 1.5 * 0.2
@@ -58,13 +58,13 @@ def test_the_sheet_of_two_cards_by_hand(own_prices):
 
 
 def test_every_chance_is_one(pair):
-    assert [way.kind for way in pair.ways][:2] == [BUY, RENT]
-    for way in pair.ways:
+    assert [way.kind for way in pair.cost_ways][:2] == [BUY, RENT]
+    for way in pair.cost_ways:
         total = way.ledger.total
         assert total.low <= total.value <= total.high
         if way.kind != BUY:
             assert 0 <= way.payback.share <= 1
-            assert 0 <= way.chance <= 1
+            assert 0 <= way.buy_is_cheaper <= 1
 
 
 def test_carbon_is_kilowatt_hours_by_the_grams_of_the_place(pair):
@@ -89,7 +89,7 @@ def test_a_machine_that_is_there_costs_its_power_alone():
     assert found.way(BUY) is None
     assert kept.ledger.terms[0].upfront.value == 0
     assert kept.ledger.total.value == pytest.approx(36 * found.power_w.value / 1000 * HOURS * 0.3)
-    assert all(way.payback is None and way.chance > 0.5 for way in found.ways if way.kind != OWN)
+    assert all(way.payback is None and way.buy_is_cheaper > 0.5 for way in found.cost_ways if way.kind != OWN)
 
 
 def test_buying_is_held_against_the_cheapest_that_lasts():
@@ -100,7 +100,7 @@ def test_buying_is_held_against_the_cheapest_that_lasts():
     )
     assert dear.other.kind == RENT
     assert cheap.other.kind == API
-    assert cheap.other.chance < 0.5
+    assert cheap.other.buy_is_cheaper < 0.5
     assert pages.verdict(dear).said.text != pages.verdict(cheap).said.text, "one is bought, one is not"
 
 
@@ -148,7 +148,7 @@ def test_the_same_machine_is_replaced_again_and_again(own_prices):
 
 
 def test_worth_falls_year_by_year(pair):
-    values = [one.value for one in pair.worth]
+    values = [one.value for one in pair.worth_usd]
     assert len(values) == 4
     assert values == sorted(values, reverse=True)
     assert values[3] == pytest.approx(pair.way(BUY).ledger.resale.value)
@@ -160,7 +160,7 @@ def test_sixteen_cards_are_two_machines_and_a_network_that_is_not_counted():
     assert " 2 " in more, "the network between 2 machines"
     assert many.boxes == 2
     assert many.power_w.value == pytest.approx(2 * eight.power_w.value)
-    assert many.host.value == pytest.approx(2 * eight.host.value)
+    assert many.host_usd.value == pytest.approx(2 * eight.host_usd.value)
 
 
 def test_an_api_is_paid_by_the_token(own_prices):
@@ -275,9 +275,9 @@ def test_the_sheet_for_a_spreadsheet_has_a_row_a_month(pair):
 
 
 def test_spot_alone_and_rent_alone():
-    assert {way.kind for way in cost_verb("8x h100", wish=PlanWish(spot=True, buy=False)).ways} == {SPOT}
-    assert BUY not in {way.kind for way in cost_verb("8x h100", wish=PlanWish(buy=False)).ways}
-    assert {way.kind for way in cost_verb("8x h100", wish=PlanWish(buy=True)).ways} == {BUY}
+    assert {way.kind for way in cost_verb("8x h100", wish=PlanWish(spot=True, buy=False)).cost_ways} == {SPOT}
+    assert BUY not in {way.kind for way in cost_verb("8x h100", wish=PlanWish(buy=False)).cost_ways}
+    assert {way.kind for way in cost_verb("8x h100", wish=PlanWish(buy=True)).cost_ways} == {BUY}
 
 
 def test_a_machine_whose_watts_nobody_says_is_costed_without_them():
@@ -300,7 +300,7 @@ def test_a_used_price_that_nobody_says_is_reckoned_and_said_to_be():
     assert found.used
     assert found.notes, "nobody says it"
     assert not cost_verb("rtx 3090").notes, "somebody does"
-    assert found.cards.value < 425, "the last new one cost 400 to 450"
+    assert found.cards_usd.value < 425, "the last new one cost 400 to 450"
 
 
 @whole_when_thorough
@@ -311,7 +311,7 @@ def test_every_machine_with_a_price_can_be_costed():
             found = cost_verb(chip.id, wish=PlanWish(place="US"))
         except AskError:
             continue
-        for way in found.ways:
+        for way in found.cost_ways:
             total = way.ledger.total
             assert total.low <= total.value <= total.high, chip.id
             assert total.high > 0, chip.id

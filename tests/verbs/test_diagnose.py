@@ -216,7 +216,7 @@ def test_full_cores_are_not_told_to_take_more_processes(tmp_path):
     found = diagnose(since_s=3600, history=history(tmp_path, *ticks(STARVED, full, until_s=time.time() - 5)))
     assert "cores" in found.diagnosis.full
     assert "num_workers" not in shown(found)
-    advised = [str(one.change.title) for one in upgraded(case_of(Machine()), diagnosed=found).worth]
+    advised = [str(one.change.title) for one in upgraded(case_of(Machine()), diagnosed=found).changes]
     assert not [one for one in advised if "DataLoader" in one]
     free = full | {"cpu_share": 0.2}
     (tmp_path / "b").mkdir()
@@ -245,7 +245,7 @@ def test_the_nodes_watts_stand_beside_those_of_its_cards(tmp_path):
     found = diagnose(since_s=3600, history=history(tmp_path, *told))
     assert "3.2 kW" not in text.render(pages.page(found), Screen())
     power = NodePower(watts=3184.0, source="dcmi")
-    shown = text.render(pages.page(replace(found, power=power)), Screen())
+    shown = text.render(pages.page(replace(found, node_power=power)), Screen())
     assert "3.2 kW" in shown
-    plain = pages.plain(replace(found, power=power), "en")
+    plain = pages.plain(replace(found, node_power=power), "en")
     assert json.loads(dumps(plain, "en"))["node_power"]["watts"] == 3184

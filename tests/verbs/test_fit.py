@@ -26,33 +26,33 @@ def listed():
 
 def test_rows_fit_and_the_most_useful_stand_first_one_of_each_series(listed):
     found = listed
-    assert found.found >= len(found.rows) == 12
-    scores = [rated(zoo.arch(row.model))[0] - lost(row.weights_format) for row in found.rows]
+    assert found.found >= len(found.models) == 12
+    scores = [rated(zoo.arch(row.model))[0] - lost(row.weights_format) for row in found.models]
     assert scores == sorted(scores, reverse=True)
-    assert len({series_of(row.model) for row in found.rows}) == len(found.rows)
-    assert all(row.spare_bytes >= 0 for row in found.rows)
+    assert len({series_of(row.model) for row in found.models}) == len(found.models)
+    assert all(row.spare_bytes >= 0 for row in found.models)
     assert all(
         row.context_tok is None or row.context_tok >= min(4096, row.model_context_tok or 4096)
-        for row in found.rows
+        for row in found.models
     )
 
 
 @pytest.mark.parametrize("on", ["rtx 4090 + rtx 3060 12gb", "2x a100", "t4"])
 def test_explain_agrees_with_what_fit_says(on):
-    for row in fit(on, wish=FitWish(limit=2, family="qwen3", max_params=9e9)).rows:
+    for row in fit(on, wish=FitWish(limit=2, family="qwen3", max_params=9e9)).models:
         wish = ServingWish(engine=row.engine, weights=row.weights_format, context_tok=row.context_tok)
         assert explain(row.model, on, wish=wish).fits, row
 
 
 def test_filters():
     found = fit("8x h100", wish=FitWish(task="embed", limit=None))
-    assert {row.task for row in found.rows} == {"embed"}
+    assert {row.task for row in found.models} == {"embed"}
     found = fit("8x h100", wish=FitWish(family="qwen3", min_params=2e9, max_params=4e9, limit=None))
-    assert found.rows
-    assert all("qwen3" in row.family and 2e9 <= row.params <= 4e9 for row in found.rows)
+    assert found.models
+    assert all("qwen3" in row.family and 2e9 <= row.params <= 4e9 for row in found.models)
     long = fit("rtx 4090", wish=FitWish(context_tok=65_536, family="qwen", max_params=9e9, limit=None))
-    assert long.rows
-    assert all(row.context_tok is None or row.context_tok >= 65_536 for row in long.rows)
+    assert long.models
+    assert all(row.context_tok is None or row.context_tok >= 65_536 for row in long.models)
 
 
 def test_every_format_gives_a_row_each():
@@ -60,7 +60,7 @@ def test_every_format_gives_a_row_each():
         fit("rtx 4090", wish=FitWish(family="gemma", max_params=3e9, every_format=every, limit=None))
         for every in (False, True)
     )
-    assert len(all_of_them.rows) > 2 * len(one.rows)
+    assert len(all_of_them.models) > 2 * len(one.models)
     assert all_of_them.found == one.found
 
 
@@ -75,13 +75,13 @@ def test_free_memory_shrinks_the_list(listed):
 
 def test_little_machines_hold_little():
     found = fit("rtx 4090 (1 GiB free)", wish=FitWish(min_params=1e9, max_params=3e9))
-    assert found.rows == ()
+    assert found.models == ()
     assert found.found == 0
 
 
 def test_models_alike_stand_once_under_the_shortest_name():
     names = [
-        row.model for row in fit("8x h100", wish=FitWish(family="llama", max_params=9e9, limit=None)).rows
+        row.model for row in fit("8x h100", wish=FitWish(family="llama", max_params=9e9, limit=None)).models
     ]
     assert len(names) == len(set(names))
     assert "deepseek-ai/DeepSeek-R1-Distill-Llama-8B" not in names

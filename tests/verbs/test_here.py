@@ -203,8 +203,8 @@ def test_fit_takes_less_where_less_is_free(saved):
     wish = FitWish(limit=3, family="qwen3", max_params=30e9)
     few, all_ = fit(saved(box(card(free=9000)), "few.json"), wish=wish), fit(saved(box(card())), wish=wish)
     assert few.found < all_.found
-    assert max(row.used_bytes for row in few.rows) <= 9000 * MIB
-    assert all(float(row.spare_bytes) >= 0 for row in few.rows)
+    assert max(row.used_bytes for row in few.models) <= 9000 * MIB
+    assert all(float(row.spare_bytes) >= 0 for row in few.models)
     assert any("GiB" in str(note) for note in few.notes), "how much is free now"
 
 

@@ -95,7 +95,7 @@ def test_what_was_assumed_while_reading_names_is_told(served):
 
 
 def test_why_tells_formula_numbers_and_sources_of_the_first_plan():
-    rows = plan_verb("llama-3.1-70b", wish=SERVING, why=True).reasons
+    rows = plan_verb("llama-3.1-70b", wish=SERVING, why=True).why
     parts = {row.part for row in rows}
     assert {"weights", "rates", "TPOT", "TTFT", "80 %"} <= parts
     assert all(str(row.formula) and row.source for row in rows)
@@ -233,7 +233,7 @@ def test_a_tuning_is_planned_within_its_deadline():
     found = plan_verb("llama-3.1-8b", wish=TUNING, why=True)
     assert found.fits
     assert all(plan.figures["days"].value <= 2 for plan in found.plans)
-    assert {"tok/s", "80 %", "memory"} <= {row.part for row in found.reasons}
+    assert {"tok/s", "80 %", "memory"} <= {row.part for row in found.why}
     assert found.wish.global_batch
 
 
@@ -280,7 +280,7 @@ def test_an_image_model_is_planned_told_why_and_compared():
     found = plan_verb("sdxl", wish=wish, why=True)
     assert found.fits
     assert all(plan.figures["images_per_s"].value > 0 for plan in found.plans)
-    assert {"images/s", "80 %"} <= {row.part for row in found.reasons}
+    assert {"images/s", "80 %"} <= {row.part for row in found.why}
     sides = compare_verb(("1x 4090", "1x 5090"), model="sdxl", wish=PlanWish(work="image"))
     assert sides.wins["images_per_s"] == (1,)
 

@@ -44,7 +44,7 @@ def test_what_is_taken_and_why():
     assert one.used
     assert one.why is not None
     assert all(row.kind == "used" for row in one.counted)
-    assert one.taken.low < one.taken.value < one.taken.high
+    assert one.usd.low < one.usd.value < one.usd.high
     (new,) = prices(["rtx", "5090"]).chips
     (used,) = prices(["rtx 5090"], wish=PlanWish(used=True)).chips
     assert (new.used, used.used) == (False, True)
@@ -54,7 +54,7 @@ def test_what_is_taken_and_why():
 def test_every_card_with_a_price_is_listed_once():
     found = prices().chips
     assert len({one.chip for one in found}) == len(found) > 50
-    assert all(one.taken is not None and one.rows for one in found if one.counted)
+    assert all(one.usd is not None and one.rows for one in found if one.counted)
 
 
 def test_parts_are_shown_with_why_some_are_left_out():
@@ -273,7 +273,7 @@ def test_prices_of_your_own_have_no_band_on_their_day_and_give_one_month(home):
     file = put(home, "\n".join(["chip,condition,price,currency,as_of", *rows]))
     with use_prices(file):
         found = cost_verb("8x h100 sxm")
-    assert found.cards.low == found.cards.high == 160_000
+    assert found.cards_usd.low == found.cards_usd.high == 160_000
     rent = found.way("rent").ledger.terms[0].monthly["rent"]
     assert rent.low == rent.high == pytest.approx(16 * 730.5)
 

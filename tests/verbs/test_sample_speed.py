@@ -36,7 +36,7 @@ def test_two_cards_do_twice_as_much_each_alone():
         explained("vit-base", on, weights="fp16", batch=32 * n) for n, on in ((1, "t4"), (2, "2x t4"))
     )
     assert two.rate.value == pytest.approx(2 * one.rate.value)
-    assert (two.each, two.cards) == (32, 2)
+    assert (two.batch_per_card, two.cards) == (32, 2)
 
 
 def test_unlike_cards_add_up():
@@ -58,7 +58,7 @@ def test_texts_become_vectors():
     short, long = (explained("bge-large", "rtx 4090", context_tok=tok, weights="fp16") for tok in (64, 512))
     assert short.unit == "texts"
     assert short.rate.value > long.rate.value
-    assert long.tok == 512
+    assert long.length_tok == 512
     assert long.compiled is None
     assert any("512" in str(line) for line in sample_lines(long))
 
@@ -77,10 +77,10 @@ def test_scripts_get_the_same(capsys):
 
 
 def test_fit_tells_samples_a_second():
-    rows = fit_verb("rtx 4090", wish=FitWish(family="resnet")).rows
+    rows = fit_verb("rtx 4090", wish=FitWish(family="resnet")).models
     speeds = {row.model.rpartition("/")[2]: row.samples_per_s.value for row in rows}
     assert speeds["resnet-18"] > speeds["resnet-50"] > speeds["resnet-152"]
-    written = fit_verb("rtx 4090", wish=FitWish(family="gemma", max_params=9e9, limit=4)).rows
+    written = fit_verb("rtx 4090", wish=FitWish(family="gemma", max_params=9e9, limit=4)).models
     assert all(row.samples_per_s is None for row in written if row.context_tok)
 
 

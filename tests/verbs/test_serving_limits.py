@@ -67,7 +67,7 @@ def test_where_nothing_grows_there_is_no_limit_and_no_pool_of_tokens(model):
 
 def test_a_list_says_no_limit_too():
     listed = fit("h100", wish=FitWish(family="mamba", engine="vllm"))
-    endless = [row for row in listed.rows if row.is_endless]
+    endless = [row for row in listed.models if row.is_endless]
     assert endless
     assert all(row.context_tok is None for row in endless)
     told = [

@@ -95,7 +95,7 @@ def test_explain_says_how_fast_where_it_fits_and_nothing_where_not():
 
 
 def test_fit_says_how_fast_each_row_is():
-    rows = fit("rtx 4090", wish=FitWish(family="qwen3", limit=4)).rows
+    rows = fit("rtx 4090", wish=FitWish(family="qwen3", limit=4)).models
     assert all(row.user_tok_per_s.low < row.user_tok_per_s.value for row in rows)
 
 

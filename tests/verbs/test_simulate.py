@@ -217,7 +217,7 @@ def test_a_plan_is_played_on_its_own_layout():
     figure = Estimate(value=1.0, low=1.0, high=1.0)
     plan = Plan(
         chip=chip, n_chips=2, n_nodes=1, layout=Layout(tp=1, dp=2), work=Serving(context_tok=2048),
-        concurrency=None, memory=(), rank_bytes=figure, room_bytes=1.0, figures={}, bound="memory",
+        concurrency=None, ranks=(), rank_bytes=figure, room_bytes=1.0, figures={}, bound="memory",
         supply=Supply(how="own", label="2x", n_units=1, usd=None, usd_per_h=None, as_of=None),
     )  # fmt: skip
     two = play(arch, plan, traffic=Traffic(prompt_tok=1000, output_tok=100, rate_per_s=30.0), seed=1)

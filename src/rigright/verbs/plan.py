@@ -62,7 +62,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         return planned
     from rigright.verbs.planning.reasons import reasons
 
-    return replace(planned, reasons=reasons(arch, planned.first, wish=filled, market=market))
+    return replace(planned, why=reasons(arch, planned.first, wish=filled, market=market))
 
 
 def plans(model: str, *, wish: PlanWish, beside: tuple[float, ...] = ()) -> Planned:

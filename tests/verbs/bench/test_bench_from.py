@@ -40,7 +40,7 @@ def read(tmp_path, text, name="run.log"):
 
 
 def judged(made):
-    return [(one.result.what, one.verdict) for one in made.held if one.verdict != "unknown"]
+    return [(one.result.what, one.verdict) for one in made.results if one.verdict != "unknown"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_board_is_the_logs_and_the_largest_size_is_judged(tmp_path, rate, si
 
 
 def test_half_of_what_it_should_be_is_said_so(tmp_path):
-    ((one,),) = [read(tmp_path, nccl({8192: 215})).slow]
+    ((one,),) = [read(tmp_path, nccl({8192: 215})).slow_results]
     assert one.share == pytest.approx(0.48, abs=0.01)
 
 
@@ -87,7 +87,7 @@ def test_the_collective_is_told_by_its_command_its_rates_or_its_file(tmp_path, n
     text = nccl({4096: 300}, name=name, redop=redop)
     if "gather" in file:
         text = nccl({4096: 300}, name="all_gather_perf", redop=redop).partition("\n")[2]
-    assert read(tmp_path, text, file).held[0].result.what == f"{wanted} 4096 MiB"
+    assert read(tmp_path, text, file).results[0].result.what == f"{wanted} 4096 MiB"
 
 
 def test_several_tables_of_one_file_are_each_their_own(tmp_path):
@@ -117,7 +117,7 @@ memcpy CE CPU(row) <- GPU(column) bandwidth (GB/s)
 
 def test_ends_of_a_copy_are_named_and_far_sockets_are_not_called_slow(tmp_path):
     made = read(tmp_path, NVB)
-    told = [(one.result.on, one.verdict) for one in made.held]
+    told = [(one.result.on, one.verdict) for one in made.results]
     assert [on for on, _ in told[:4]] == [f"cpu {a} -> gpu {b}" for a in range(2) for b in range(2)]
     assert "slow" not in dict(told).values()
 
@@ -125,7 +125,7 @@ def test_ends_of_a_copy_are_named_and_far_sockets_are_not_called_slow(tmp_path):
 def test_what_is_called_less_lies_below_what_is_expected(tmp_path):
     for low in (54.0, 52.0, 50.0, 48.0, 30.0):
         made = read(tmp_path, NVB.replace("     52.00", f"     {low:.2f}"))
-        assert all(one.result.value < one.least for one in made.slow), low
+        assert all(one.result.value < one.least for one in made.slow_results), low
 
 
 BURN = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-11)
@@ -150,21 +150,21 @@ Tested 2 GPUs:
 )
 def test_gpu_burn_tells_of_rates_and_of_wrong_values(tmp_path, kind, errors, said, wrong):
     made = read(tmp_path, BURN.format(kind=kind, errors=errors, said=said))
-    assert [one.result.on for one in made.wrong] == wrong
-    assert {one.result.part for one in made.held} == {"gpu_burn"}
-    assert len(made.held) == 2
+    assert [one.result.on for one in made.wrong_results] == wrong
+    assert {one.result.part for one in made.results} == {"gpu_burn"}
+    assert len(made.results) == 2
 
 
 def test_superbench_copies_and_summaries(tmp_path):
     copies = "cpu_to_gpu0_by_dma_under_numa1 26.2\ngpu0_to_gpu1_write_by_dma 279.3\ngpu0_to_cpu_by_sm 5.7\n"
-    ons = [one.result.on for one in read(tmp_path, copies).held]
+    ons = [one.result.on for one in read(tmp_path, copies).results]
     assert ons == ["cpu 1 -> gpu 0", "gpu 0 -> gpu 1", "gpu 0 -> cpu"]
     summary = {
         "node": "n1",
         "nccl-bw:nvlink/allreduce_8589934592_busbw:0": 234.5,
         "kernel-launch/time": 0.1,
     }
-    (one,) = read(tmp_path, json.dumps(summary) + "\n").held
+    (one,) = read(tmp_path, json.dumps(summary) + "\n").results
     assert (one.result.part, one.result.what, one.result.value) == (
         "nccl_tests",
         "all_reduce 8192 MiB",

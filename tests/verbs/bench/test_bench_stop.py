@@ -75,10 +75,10 @@ def test_at_every_moment_what_was_measured_is_kept_and_the_rest_named(home, brok
     file = folder / f"saved{broken_at}.json"
     made = bench(*PARTS, keep=Keep(save=str(file), history=False))
     expected = [thing for kind, thing, _ in script()[:broken_at] if kind == "figure"]
-    assert [one.result for one in made.held] == expected
+    assert [one.result for one in made.results] == expected
     assert made.stopped == (broken_at < len(script()))
     assert list(read_results(str(file)).results) == expected
-    told = {one.result.part for one in made.held} | {one.part for one in made.skipped}
+    told = {one.result.part for one in made.results} | {one.part for one in made.skipped}
     assert told == set(PARTS)
     assert signal.getsignal(number) is not signal.SIG_IGN
 
@@ -117,7 +117,7 @@ def test_a_first_signal_while_figures_are_kept_loses_none_and_is_no_break(home):
     made = bench(*PARTS, keep=Keep(history=False))
     patch.setattr(frame, "_kept", kept)
     assert not made.stopped
-    assert len(made.held) == 2 * len(PARTS)
+    assert len(made.results) == 2 * len(PARTS)
 
 
 # ---- the listener itself
@@ -184,4 +184,4 @@ def test_a_run_in_which_all_is_left_out_is_no_break(home):
 
     patch.setattr(frame, "measured", measured)
     made = bench("ram", wish=BenchWish(quick=True), keep=Keep(history=False))
-    assert (made.stopped, made.held, len(made.skipped)) == (False, (), 1)
+    assert (made.stopped, made.results, len(made.skipped)) == (False, (), 1)

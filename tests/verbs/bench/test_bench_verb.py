@@ -98,14 +98,14 @@ def played(home, monkeypatch):
 
 def test_figures_are_judged_and_kept_in_the_history(played):
     result = bench()
-    assert {(one.result.on, one.verdict) for one in result.held if one.result.part == "gemm"} == {
+    assert {(one.result.on, one.verdict) for one in result.results if one.result.part == "gemm"} == {
         ("gpu 0", "expected"),
         ("gpu 1", "slow"),
     }
-    assert [one.result.on for one in result.slow] == ["gpu 1"]
+    assert [one.result.on for one in result.slow_results] == ["gpu 1"]
     assert result.skipped == (GONE,)
     with open_history() as history:
-        assert str(history.path) == result.kept
+        assert str(history.path) == result.history
         assert set(history.last_results(MACHINE)) == set(FIGURES)
 
 
@@ -114,9 +114,9 @@ def test_a_history_that_cannot_be_written_costs_only_itself(played, monkeypatch)
     blocked.write_text("x", encoding="utf-8")
     monkeypatch.setenv("RIGRIGHT_HOME", str(blocked / "below"))
     result = bench("gemm")
-    assert result.kept is None
+    assert result.history is None
     assert str(blocked / "below") in str(result.notes[0])
-    assert len(result.held) == 2
+    assert len(result.results) == 2
     assert bench("gemm", keep=Keep(history=False)).notes == ()
 
 
@@ -124,7 +124,7 @@ def test_what_is_saved_is_read_again_as_it_was(played):
     file = str(played / "bench.json")
     made = bench(keep=Keep(save=file), wish=BenchWish(quick=True))
     again = bench_from(file)
-    assert again.held == made.held
+    assert again.results == made.results
     assert (again.skipped, again.quick, again.machine) == (made.skipped, True, MACHINE)
 
 
@@ -142,7 +142,7 @@ def test_a_log_is_held_against_this_machine(home):
         encoding="utf-8",
     )
     result = bench_from(str(log))
-    assert [one.result.part for one in result.held] == ["nccl_tests"]
+    assert [one.result.part for one in result.results] == ["nccl_tests"]
     assert result.machine is MACHINE
     assert len(result.notes) == 1, "with what it was compared"
 
@@ -210,7 +210,7 @@ def test_a_polite_end_keeps_what_was_measured_too(home, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
     result = bench("gemm")
     assert result.stopped
-    assert len(result.held) == 1
+    assert len(result.results) == 1
     assert signal.getsignal(signal.SIGTERM) == before
 
 
@@ -351,5 +351,5 @@ def test_a_break_ends_with_the_code_of_a_break_and_shows_what_there_is(home, mon
 
 
 def test_it_is_a_function_of_python_too(played):
-    assert Path(bench("launch").kept).exists()
-    assert Path(rigright.bench("launch").kept).exists()
+    assert Path(bench("launch").history).exists()
+    assert Path(rigright.bench("launch").history).exists()

@@ -87,7 +87,7 @@ def test_who_does_not_answer_or_has_no_pytorch_stays_open(tmp_path):
     found = taken(Played(count=8, cards=2, silent={"n02"}, no_torch={"n05"}), tmp_path)
     assert [one.node for one in found.named("open")] == ["n02", "n05"]
     assert (found.named("fail"), found.exit_code) == ((), 10)
-    assert NO_TORCH in dict(pairs_whole(found.named("open")[1].left[0])).values()
+    assert NO_TORCH in dict(pairs_whole(found.named("open")[1].not_judged[0])).values()
 
 
 def test_what_most_nodes_miss_is_no_nodes_own_fault(tmp_path):
@@ -215,7 +215,7 @@ def test_slow_links_are_found_whoever_meets_whom(seed, count, data):
 def test_where_no_two_nodes_met_no_network_was_judged(tmp_path):
     found = taken(Played(count=6, cards=1, link={f"n{n:02}": 0 for n in range(1, 7)}), tmp_path)
     assert len(found.named("open")) == 6
-    assert {one.why for one in found.met} <= {one.left[0].values[0][1] for one in found.nodes}
+    assert {one.why for one in found.meetings} <= {one.not_judged[0].values[0][1] for one in found.nodes}
 
 
 def test_the_folder_is_read_by_the_other_verbs(tmp_path):

@@ -81,7 +81,7 @@ def test_what_bench_saves_on_each_node_is_compared(tmp_path):
             repeats=3,
         )
         held = Held(result=figure, verdict="unknown")
-        made = BenchRun(machine=MACHINE, held=(held,), skipped=(), titles=(), quick=True, seconds=1.0)
+        made = BenchRun(machine=MACHINE, results=(held,), skipped=(), titles=(), quick=True, seconds=1.0)
         save_results(made, str(tmp_path / f"n{number}.json"))
     found = read(tmp_path, "bench")
     assert [(one.node, one.on) for one in found.stragglers] == [("n3", "gpu 0")]

@@ -154,9 +154,9 @@ def test_chips_of_a_kind_get_the_same_answer():
 def test_every_address_is_one_of_the_tables():
     indexes = {one.url for one in torch_indexes().values()}
     for chip, system, name, result in asked():
-        ways = ways_of(result.target)
-        arch = result.target.arch
-        repos = {way.repo_url(result.target.os_version, arch) for way in ways if way.repo}
+        ways = ways_of(result.system)
+        arch = result.system.arch
+        repos = {way.repo_url(result.system.os_version, arch) for way in ways if way.repo}
         before = {url for way in ways for url in way.before}
         for url in {url for line in lines_of(result) for url in ADDRESS.findall(line)}:
             parts = urlsplit(url)
@@ -176,7 +176,7 @@ def test_every_address_is_one_of_the_tables():
 
 def test_every_package_is_of_the_system_that_was_asked():
     for chip, system, name, result in asked():
-        ways = ways_of(result.target)
+        ways = ways_of(result.system)
         known = {
             package
             for way in ways
@@ -186,7 +186,7 @@ def test_every_package_is_of_the_system_that_was_asked():
                 *filter(None, (way.signed(is_open=True), way.signed(is_open=False))),
             )
         }
-        maker = maker_way(chip.vendor.lower(), os_id=result.target.os_id, os_version=result.target.os_version)
+        maker = maker_way(chip.vendor.lower(), os_id=result.system.os_id, os_version=result.system.os_version)
         if maker is not None:
             file = f"./{(maker.fetch or '').rpartition('/')[2]}"
             known |= {*maker.packages, *maker.headers, file, "software-properties-common"}
@@ -257,8 +257,8 @@ def test_the_driver_knows_the_chip_and_is_of_its_kind():
         if not drivers:
             continue
         assert capability is not None, f"{chip.id} of {chip.vendor} gets a driver of NVIDIA's"
-        branch = branches()[result.branch]
-        assert branch.branch in {way.branch for way in ways_of(result.target)}
+        branch = branches()[result.driver_branch]
+        assert branch.branch in {way.branch for way in ways_of(result.system)}
         assert branch.cc_min <= capability, (chip.id, system)
         is_open = any("open" in package for package in drivers)
         assert is_open or capability < OPEN_ONLY_FROM, (chip.id, system)
@@ -283,8 +283,8 @@ def test_a_toolkit_is_installed_where_one_is_needed_or_its_lack_is_said():
             for one in cuda_releases()
             if one.version == version_of(result.toolkit)
         )
-        if result.branch and not result.pick.torch:
-            assert version_of(result.toolkit) <= greatest_cuda(f"{result.branch}.999")
+        if result.driver_branch and not result.pick.torch:
+            assert version_of(result.toolkit) <= greatest_cuda(f"{result.driver_branch}.999")
 
 
 def test_the_python_is_one_the_wheels_are_made_for():
@@ -292,13 +292,13 @@ def test_the_python_is_one_the_wheels_are_made_for():
         if result.pick is None or result.python is None:
             continue
         assert re.fullmatch(r"3\.(?:[6-9]|1[0-4])", result.python), (chip.id, system, name)
-        span = pythons_of(result.pick.python)
+        span = pythons_of(result.pick.pythons)
         if span is not None:
             assert span[0] <= version_of(result.python) <= span[1], (chip.id, system, name)
         made = [line for line in lines_of(result) if re.search(rf"venv\b.*~/envs/{re.escape(name)}$", line)]
         assert len(made) == bool(result.pick.pip)
         for line in made:
-            own = python_here(result.target, ways_of(result.target))
+            own = python_here(result.system, ways_of(result.system))
             assert f"--python {result.python} " in line or own == result.python, (chip.id, system, name)
 
 
@@ -485,7 +485,7 @@ def test_fedora_takes_old_chips_from_another_place():
 def test_suse_takes_the_module_that_suse_signs():
     result = setup(SetupWish(on="h100", system="sles 15.7", framework="flash-attn"))
     lines = lines_of(result)
-    assert result.branch == 595
+    assert result.driver_branch == 595
     assert lines[:3] == [
         "zypper addrepo --refresh https://download.nvidia.com/suse/sle15sp7/ nvidia",
         "zypper --gpg-auto-import-keys refresh",
@@ -513,7 +513,7 @@ def test_a_switched_box_says_where_its_manager_is_not_known():
     ],
 )  # fmt: skip
 def test_systems_by_the_names_people_use(said, os_id):
-    assert setup(SetupWish(on="4090", system=said)).target.os_id == os_id
+    assert setup(SetupWish(on="4090", system=said)).system.os_id == os_id
 
 
 # systems that are no Linux

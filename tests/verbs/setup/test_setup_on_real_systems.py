@@ -70,10 +70,10 @@ def test_a_container_of_a_plan_splits_as_the_plan_does(tmp_path, capsys):
 
 def test_kernels_that_a_cuda_is_too_old_for_are_said_first():
     old = setup(SetupWish(on="5090", system="ubuntu 24.04", framework="tensorflow"))
-    assert old.pick.lacks == "12.0"
+    assert old.pick.no_kernels_for == "12.0"
     assert "GeForce RTX 5090" in str(pages.page(old).title)
     for card, name in (("h100", "tensorflow"), ("5090", "jax"), ("5090", "torch"), ("4090", "tensorflow")):
-        assert setup(SetupWish(on=card, system="ubuntu 24.04", framework=name)).pick.lacks is None, (
+        assert setup(SetupWish(on=card, system="ubuntu 24.04", framework=name)).pick.no_kernels_for is None, (
             card,
             name,
         )
@@ -89,8 +89,8 @@ def test_kernels_that_a_cuda_is_too_old_for_are_said_first():
 def test_wheels_install_on_the_c_library_that_is_there(system, name, version):
     result = setup(SetupWish(on="4090", system=system, framework=name))
     assert result.pick.version == version
-    release = release_of(result.target.os_id, result.target.os_version)
-    assert result.pick.glibc is None or result.pick.glibc <= release.glibc
+    release = release_of(result.system.os_id, result.system.os_version)
+    assert result.pick.least_glibc is None or result.pick.least_glibc <= release.glibc
     if system.endswith(" 7"):
         said = [values(one) for one in result.notes]
         assert any({"floor", "glibc"} <= set(one) for one in said)
@@ -169,7 +169,7 @@ def test_every_version_told_is_of_one_set():
             assert pick.version in pick.image, (card, name, pick.image)
         if pick.cuda and pick.least_driver:
             assert runs_cuda(pick.least_driver, version_of(pick.cuda)), (card, name)
-        if pick.lacks is None and pick.cuda and not pick.torch:
+        if pick.no_kernels_for is None and pick.cuda and not pick.torch:
             known = [one for one in cuda_releases() if one.version == version_of(pick.cuda)]
-            chips = [chip for chip, _ in result.target.capabilities]
+            chips = [chip for chip, _ in result.system.capabilities]
             assert not known or all(any(one.runs_on(chip) for one in known) for chip in chips), (card, name)

@@ -134,7 +134,7 @@ def test_what_setup_prints_doctor_finds_fine(tmp_path, card, name):
     assert result.pick is not None
     _, said = examined(tmp_path, host, card)
     assert alarms(said) == {}, [str(one.title) for _, one in said.findings]
-    fine = {one.check for one in said.checked if one.verdicts}
+    fine = {one.check for one in said.checks if one.verdicts}
     assert {"driver_chip", "driver_open"} <= fine
     if result.pick.torch:
         assert {"torch_chip", "torch_cpu_only", "torch_driver", "torch_python"} <= fine
@@ -255,7 +255,7 @@ def test_the_set_that_keeps_the_driver_keeps_doctor_quiet_too(tmp_path, driver, 
     machine, _ = examined(tmp_path, host, "t4")
     file = tmp_path / "box.json"
     file.write_text(json.dumps(plain(machine)), encoding="utf-8")
-    kept = setup(SetupWish(from_file=str(file), framework="torch")).kept
+    kept = setup(SetupWish(from_file=str(file), framework="torch")).without_new_driver
     assert kept.cuda.split(".")[0] == least
     host["pythons"]["/opt/venv"] |= {
         "torch": _torch(kept.torch, kept.build),

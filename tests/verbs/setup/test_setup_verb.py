@@ -113,7 +113,7 @@ def test_every_set_runs_on_its_chips_and_its_driver():
     for card, name, result in ALL:
         if result.pick is None:
             continue
-        for capability, _ in result.target.capabilities:
+        for capability, _ in result.system.capabilities:
             if result.pick.torch:
                 fit = [
                     one
@@ -121,11 +121,11 @@ def test_every_set_runs_on_its_chips_and_its_driver():
                     if (one.torch, one.build) == (result.pick.torch, result.pick.build)
                 ]
                 assert fit[0].runs_on(capability), (card, name)
-            branch = branches()[result.branch]
+            branch = branches()[result.driver_branch]
             assert branch.cc_min <= capability
-        if result.pick.cuda and result.branch:
-            assert runs_cuda(f"{result.branch}.999", version_of(result.pick.cuda)), (card, name)
-        span = pythons_of(result.pick.python)
+        if result.pick.cuda and result.driver_branch:
+            assert runs_cuda(f"{result.driver_branch}.999", version_of(result.pick.cuda)), (card, name)
+        span = pythons_of(result.pick.pythons)
         if span and result.python:
             assert span[0] <= version_of(result.python)[:2] <= span[1], (card, name)
 
@@ -354,12 +354,12 @@ def test_the_plan_says_cards_and_engine(tmp_path, capsys):
     told = json.loads(shown)
     assert code == 0
     name, _, version = plan["plans"][0]["work"]["engine"].partition(" ")
-    assert told["set"]["name"] == name
-    assert version != told["set"]["version"]
+    assert told["pick"]["name"] == name
+    assert version != told["pick"]["version"]
     assert any(version in one for one in told["notes"]), "another version than the plan's is said"
     assert "4090" in told["machine"]
     code, shown, _ = rig(capsys, "--for", "sglang", "--on", "h100", "--os", "ubuntu 24.04", "--json")
-    assert json.loads(shown)["set"]["name"] == "sglang"
+    assert json.loads(shown)["pick"]["name"] == "sglang"
 
 
 def test_a_machine_that_was_read_keeps_a_driver_that_will_do(tmp_path, capsys):
@@ -404,7 +404,7 @@ def test_the_machine_that_is_here(tmp_path, capsys, monkeypatch):
     code, shown, _ = rig(capsys, "--json")
     told = json.loads(shown)
     assert code == 0
-    assert told["system"]["id"] == "debian"
+    assert told["system"]["os_id"] == "debian"
     assert told["unknown"]
 
 
@@ -455,7 +455,7 @@ def test_secure_boot_may_stay_on_where_the_distribution_signs(system, said):
     result = setup(SetupWish(on="4090", system=system))
     notes = {}
     for on in (True, False):
-        target = replace(result.target, secure_boot=on)
+        target = replace(result.system, secure_boot=on)
         way = driver_way(target, ways_of(target), is_open=True)
         notes[on] = set(notes_of(target, result.pick, chips=((8, 9),), branch=None, way=way))
     assert bool(notes[True] - notes[False]) is said

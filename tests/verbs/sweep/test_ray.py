@@ -25,6 +25,6 @@ def test_two_nodes_answer_what_this_process_answers(cluster, tmp_path):
     grid.write_text(GRID, encoding="utf-8")
     here = frame.sweep(str(grid), workers=1)
     there = frame.sweep(str(grid), on_ray=cluster)
-    assert there.answers == here.answers
+    assert there.cells == here.cells
     assert len(there.places) == 2, "both nodes worked"
     assert sum(there.places.values()) == 16

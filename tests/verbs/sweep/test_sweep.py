@@ -83,7 +83,7 @@ def test_a_grid_too_large_is_refused_before_it_is_spread(grid):
 
 def test_one_wrong_question_is_answered_with_its_error_and_the_others_go_on(grid):
     found = frame.sweep(grid("model,on,users\nllama-3.1-8b,1x h100,many | 4\n"), workers=1)
-    wrong, right = found.answers
+    wrong, right = found.cells
     assert "many" in wrong.why
     assert wrong.cells["fits"] == ""
     assert right.cells["fits"] == "yes"
@@ -93,7 +93,7 @@ def test_one_wrong_question_is_answered_with_its_error_and_the_others_go_on(grid
 def pair_answers_as_one(path):
     alone = frame.sweep(path, workers=1)
     pair = frame.sweep(path, workers=2)
-    assert pair.answers == alone.answers
+    assert pair.cells == alone.cells
     assert sum(pair.places.values()) == 4
 
 
@@ -117,7 +117,7 @@ def test_kept_prices_are_in_force_in_every_process(grid, tmp_path):
     bought = GRID.replace("users\n", "users,buy\n").replace(",4\n", ",4,yes\n")
     with own_prices.use((str(kept), None)):
         pair_answers_as_one(grid(bought))
-        paid = [float(one.cells["usd"]) for one in frame.sweep(grid(bought), workers=2).answers]
+        paid = [float(one.cells["usd"]) for one in frame.sweep(grid(bought), workers=2).cells]
     assert min(paid) > 100_000
 
 
@@ -127,7 +127,7 @@ def test_the_table_holds_what_was_asked_and_what_was_answered(grid, tmp_path):
     with out.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["model"] for row in rows] == [one.words["model"] for one in found.questions]
-    assert [row["tpot_s"] for row in rows] == [one.cells["tpot_s"] for one in found.answers]
+    assert [row["tpot_s"] for row in rows] == [one.cells["tpot_s"] for one in found.cells]
     assert not journal.journal_of(str(out)).exists()
 
 
@@ -147,7 +147,7 @@ def test_a_sweep_broken_off_goes_on_where_it_was(grid, tmp_path, monkeypatch):
     found = frame.sweep(grid(), workers=1, out=out)
     assert found.kept == 2
     assert asked == [0, 1, 2, 2, 3]
-    assert [one.cells["tpot_s"] for one in found.answers] == ["0", "1", "2", "3"]
+    assert [one.cells["tpot_s"] for one in found.cells] == ["0", "1", "2", "3"]
 
 
 def test_a_journal_of_other_questions_or_half_a_line_is_not_believed(grid, tmp_path):
@@ -288,14 +288,14 @@ def test_a_cluster_that_is_not_there_is_told_at_once():
 def test_plans_are_played_where_a_question_wants_it(grid):
     text = "model,on,users,prompt,output,play,seed\nllama-3.1-8b,1x h100,8,512,128,40 | 80,1 | 2\n"
     found = frame.sweep(grid(text), workers=1)
-    assert [one.why for one in found.answers] == [""] * 4
-    for one in found.answers:
+    assert [one.why for one in found.cells] == [""] * 4
+    for one in found.cells:
         mean, late = float(one.cells["played_ttft_s"]), float(one.cells["played_ttft_p95_s"])
         assert 0 < mean <= late
         assert float(one.cells["played_tpot_s"]) == pytest.approx(float(one.cells["tpot_s"]), rel=0.3)
         assert 0 <= float(one.cells["played_good_share"]) <= 1
     again = frame.sweep(grid(text), workers=1)
-    assert again.answers == found.answers
+    assert again.cells == found.cells
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def box(tmp_path):
 def test_a_machine_in_a_file_with_its_bottleneck_told(box, monkeypatch):
     monkeypatch.setenv("RIGRIGHT_TODAY", "2026-11-22")
     result = upgrade(box, bound="power=50%,compute=40%", machines=200)
-    first = result.worth[0].change
+    first = result.changes[0].change
     assert (first.kind, first.usd) == ("power", None)
     told = pages.plain(result, "zh")
     assert told["machines"] == 200
@@ -90,7 +90,7 @@ def test_a_machine_in_a_file_with_its_bottleneck_told(box, monkeypatch):
 
 def test_a_budget_holds_for_all_machines_together(box):
     free = upgrade(box, bound="disk", machines=10, budget_usd=1000)
-    assert all(one.change.usd is None or one.change.usd.value * 10 <= 1000 for one in free.worth)
+    assert all(one.change.usd is None or one.change.usd.value * 10 <= 1000 for one in free.changes)
     assert free.over_budget > 0
 
 
@@ -142,7 +142,7 @@ def test_a_card_that_drops_in_goes_before_a_new_kind_and_says_what_it_needs(monk
     monkeypatch.setenv("RIGRIGHT_TODAY", "2026-11-22")
     t4 = Device(index=0, vendor="nvidia", name="Tesla T4", pci_id="10de:1eb8", mem_total_bytes=15 * 2**30)
     result = upgraded(case_of(Machine(devices=(t4,))), shares={"compute": 0.9})
-    first = result.worth[0].change
+    first = result.changes[0].change
     assert first.drops_in
     assert "L4" in str(first.title)
     said = [str(fit.says) for fit in first.fits]
@@ -152,7 +152,7 @@ def test_a_card_that_drops_in_goes_before_a_new_kind_and_says_what_it_needs(monk
     assert {fit.holds for fit in first.fits} == {True}
     line = str(pages.page(result).title)
     assert re.search(r"2026-\d\d", line), "the price bears its date"
-    bigger = upgraded(case_of(BOX), shares={"compute": 0.9}).worth
+    bigger = upgraded(case_of(BOX), shares={"compute": 0.9}).changes
     assert not [one for one in bigger[1:] if one.change.drops_in and not bigger[0].change.drops_in]
 
 
@@ -163,7 +163,7 @@ def test_a_recording_says_when_it_is_old(tmp_path, monkeypatch):
         file = tmp_path / f"{days}.json"
         file.write_text(json.dumps(plain(replace(BOX, system=System(now_s=at_s)))), encoding="utf-8")
         result = upgrade(str(file), bound="compute=90%")
-        assert result.age_days == days
+        assert result.recorded_days_ago == days
         said = " ".join(str(getattr(part, "said", "")) for part in pages.page(result).parts)
         assert bool(re.search(rf"\b{days}\b", said)) is old
 

@@ -271,8 +271,11 @@ def list_page(listed: PartList) -> Page:
 
 def plain_against(result: BenchRun, language: str, *, against: Examined | None) -> dict[str, Any]:
     """The same for scripts, held against a baseline."""
-    below = () if against is None else tuple(found for _, found in against.findings)
-    return telling.Told(BenchRun, below_baseline=lambda _: below)(result, language)
+
+    def below(_: BenchRun) -> tuple[Finding, ...]:
+        return () if against is None else tuple(found for _, found in against.findings)
+
+    return telling.Told(BenchRun, below_baseline=below)(result, language)
 
 
 def _below(_: BenchRun) -> tuple[Finding, ...]:

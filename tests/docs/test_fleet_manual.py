@@ -19,7 +19,7 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.far.parcel import program
 from rigright.machine.record import Machine
 from rigright.report.pages import fleet, health
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Spread, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, OddNodes, Spread, Straggler
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 WORD = say("{text}", text="x")
@@ -47,7 +47,7 @@ FLEET = Fleet(
             trouble=WORD,
         ),
     ),
-    differs=(Differs(trait=WORD, kind="", usual="x", n_usual=2, others=(("y", ("n",)),)),),
+    differs=(Differs(trait=WORD, kind="", usual="x", n_usual=2, others=(OddNodes("y", ("n",)),)),),
     spreads=(SPREAD,),
     stragglers=(Straggler(node="n", on="c", spread=SPREAD, value=1.0, behind_share=0.1),),
 )

@@ -20,7 +20,7 @@ from rigright.report.fleet_rows import rows_of, shared_findings
 from rigright.report.formats import csv, html, markdown, text
 from rigright.report.pages import fleet as pages
 from rigright.report.screen import Screen
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, Spread, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, OddNodes, Spread, Straggler
 from spoken import values
 
 
@@ -139,7 +139,7 @@ OTHER_DRIVERS = Differs(
     kind="NVIDIA H100",
     usual=None,
     n_usual=0,
-    others=(("535.9", ("n2",)), ("550.1", ("n1",))),
+    others=(OddNodes("535.9", ("n2",)), OddNodes("550.1", ("n1",))),
 )
 BENCHED = Fleet(
     what="bench",

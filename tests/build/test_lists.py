@@ -134,7 +134,7 @@ def test_a_larger_supply_is_never_worse(place):
 )
 def test_a_line_is_known_by_its_key_or_its_words(line, kind):
     (found,) = lines_of(line + "\ngpu: x", name="list")[:1]
-    assert found.kind == kind
+    assert found.part == kind
 
 
 @pytest.mark.parametrize(

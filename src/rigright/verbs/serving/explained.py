@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass
 from rigright.base.words import Sentence
 from rigright.demand import Layout, Serving
 from rigright.predict.timed import SampleSpeed, Speed
@@ -64,11 +64,9 @@ class RamUse:
     all_layers: int  # of the model
     moe_layers: int  # of them, with routed experts
     flags: str  # as the engine takes them
-    said: Sentence  # what lies there, and the flags
+    said: Inner[Sentence]  # what lies there, and the flags
     token_s: float  # of a next token, on the processor
     cards_s: float  # and on the cards, with the way between them
-
-    TOLD = "used_bytes total_bytes layers experts all_layers moe_layers flags token_s cards_s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +78,6 @@ class Remedy:
     saves_bytes: float  # on the fullest card
     fits: bool  # whether it then fits
     flag: str | None = None  # how to ask this again with the change
-
-    TOLD = "change price saves_bytes fits flag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

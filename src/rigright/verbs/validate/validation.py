@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.base.record import dataclass
+from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.facts.anchors import ANY, RunCase
 
@@ -33,11 +33,9 @@ class Prediction:
     low: float | None = None  # of the 80 % band
     high: float | None = None  # of the 80 % band
     why: Sentence | None = None  # what was missing, or what was assumed
-    basis: Basis | None = None  # where own runs are kept
+    basis: Inner[Basis | None] = None  # where own runs are kept
 
-    TOLD = "metric group measured predicted low high answered why"
-
-    @property
+    @derived
     def answered(self) -> bool:
         """Whether there is a prediction."""
         return self.predicted is not None
@@ -69,12 +67,10 @@ class Judged:
     line: int  # of the file
     id: str  # of the run
     source: str  # of the run
-    chip: str
-    model: str
+    chip: Inner[str]
+    model: Inner[str]
     predictions: tuple[Prediction, ...]  # one a measured figure
-    faults: tuple[Sentence, ...] = ()  # measured figures that cannot be read, by line and column
-
-    TOLD = "line id source predictions"
+    faults: Inner[tuple[Sentence, ...]] = ()  # measured figures that cannot be read, by line and column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,5 +104,3 @@ class Validation:
     kind: str
     rows: tuple[Judged, ...]
     scores: tuple[Score, ...]
-
-    TOLD = "file kind scores rows"

@@ -137,25 +137,32 @@ def serving_memory(
 
     `on_card`: without what the engine leaves on the host; else all weights, as its log counts them.
     """
-    ranks = rank_memories(arch, weights, start=start, layout=layout, device=device, on_card=on_card)
+    found = rank_stages(arch, weights, start=start, layout=layout, on_card=on_card)
+    ranks = rank_memories(arch, start=start, layout=layout, device=device, stages=found)
     return reduce(less_spare, ranks)
 
 
 def rank_memories(
     arch: Arch,
-    weights: WeightBytes,
     *,
     start: Start,
     layout: Layout,
     device: Device,
-    on_card: bool = False,
+    stages: Sequence[Stage],
 ) -> list[ServingMemory]:
     """Memory of a rank of each stage that differs: what has least to spare holds not always fewest tokens."""
-    weights = on_cards(weights, start.serving.offload)
     work = _work(arch, start, layout=layout, device=device)
-    host_embed = on_card and work.engine.host_embed
-    found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed, split=work.engine.split)
-    return [_rank(work, stage) for stage in found]
+    return [_rank(work, stage) for stage in stages]
+
+
+def rank_stages(
+    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, on_card: bool
+) -> tuple[Stage, ...]:
+    """The stages that differ, whatever they are asked to hold; `on_card` as in `serving_memory`."""
+    weights, engine = on_cards(weights, start.serving.offload), start.engine
+    return unlike_stages(
+        arch, weights, pp=layout.pp, host_embed=on_card and engine.host_embed, split=engine.split
+    )
 
 
 def stage_memories(

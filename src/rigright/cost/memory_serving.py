@@ -15,7 +15,7 @@ from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, OwnMemory, l
 from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers
 from rigright.cost.memory_pages import Ask, Held, held
 from rigright.cost.memory_settings import Device, Settings, Start, settle
-from rigright.cost.memory_stages import Stage, stages, unlike_stages
+from rigright.cost.memory_stages import Stage, rank_stages, stages
 from rigright.cost.memory_step import (
     FP32_BYTES,
     absorbed_bytes,
@@ -153,16 +153,6 @@ def rank_memories(
     """Memory of a rank of each stage that differs: what has least to spare holds not always fewest tokens."""
     work = _work(arch, start, layout=layout, device=device)
     return [_rank(work, stage) for stage in stages]
-
-
-def rank_stages(
-    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, on_card: bool
-) -> tuple[Stage, ...]:
-    """The stages that differ, whatever they are asked to hold; `on_card` as in `serving_memory`."""
-    weights, engine = on_cards(weights, start.serving.offload), start.engine
-    return unlike_stages(
-        arch, weights, pp=layout.pp, host_embed=on_card and engine.host_embed, split=engine.split
-    )
 
 
 def stage_memories(

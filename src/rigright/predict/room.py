@@ -17,10 +17,10 @@ from rigright.cost.memory_serving import (
     less_spare,
     pool_tok,
     rank_memories,
-    rank_stages,
     stage_memories,
 )
 from rigright.cost.memory_settings import Device
+from rigright.cost.memory_stages import rank_stages
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Serving

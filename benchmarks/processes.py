@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -44,6 +45,17 @@ def once(command, *, env=None, codes=(0,)):
         tail = said.decode(errors="replace").strip()[-500:]
         sys.exit(f"{' '.join(map(str, command))} ended with {process.returncode}: {tail}")
     return Cost(time.perf_counter() - start, spent, held)
+
+
+@cache
+def unit_s():
+    """CPU of the start of Python and numpy on this machine: what a figure in times of it is compared by."""
+    return best([sys.executable, "-P", "-c", "import numpy"], rounds=9).cpu_s
+
+
+def in_units(seconds, *, most):
+    """Seconds as times of that start, and how many are wanted at most."""
+    return f"{seconds / unit_s():7.1f} starts of numpy   target {most:g}"
 
 
 def best(command, *, rounds, env=None, codes=(0,)):

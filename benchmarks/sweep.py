@@ -12,7 +12,7 @@ import tempfile
 from itertools import islice, product
 from pathlib import Path
 
-from processes import RIG, once
+from processes import RIG, in_units, once
 
 MODELS = (
     *("llama-3.1-8b", "qwen3-8b", "qwen3-32b", "llama-3.1-70b", "gemma-3-27b"),
@@ -20,6 +20,7 @@ MODELS = (
 )
 MACHINES = ("4090", "5090", "l40s", "h100", "2x h100", "8x h100", "mi300x", "2x 4090", "a100", "l4")
 USERS, TPOT = (1, 8, 16, 32, 64), ("", "50ms")
+MOST = 100  # starts of numpy, of all processes together: 4 s on two cores where one takes 0.079 s
 HEADS = ("model", "on", "users", "tpot", "prompt", "output")
 
 
@@ -42,7 +43,10 @@ def main(questions: str = "1000") -> None:
         for workers in dict.fromkeys((1, os.cpu_count() or 1)):
             spent = once([*RIG, "sweep", str(asked), "--workers", str(workers), "--json"])
             each = spent.wall_s / int(questions) * 1e3
-            print(f"{int(questions):,} questions, {workers} at a time: {spent}, {each:.1f} ms each")
+            print(
+                f"{int(questions):,} questions, {workers} at a time: {spent}, {each:.1f} ms each"
+                f"{in_units(spent.cpu_s, most=MOST * int(questions) / 1000)}"
+            )
 
 
 if __name__ == "__main__":

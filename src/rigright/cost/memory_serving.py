@@ -15,7 +15,7 @@ from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, OwnMemory, l
 from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers
 from rigright.cost.memory_pages import Ask, Held, held
 from rigright.cost.memory_settings import Device, Settings, Start, settle
-from rigright.cost.memory_stages import Stage, stages, unlike_stages
+from rigright.cost.memory_stages import Stage, rank_stages, stages
 from rigright.cost.memory_step import (
     FP32_BYTES,
     absorbed_bytes,
@@ -137,25 +137,22 @@ def serving_memory(
 
     `on_card`: without what the engine leaves on the host; else all weights, as its log counts them.
     """
-    ranks = rank_memories(arch, weights, start=start, layout=layout, device=device, on_card=on_card)
+    found = rank_stages(arch, weights, start=start, layout=layout, on_card=on_card)
+    ranks = rank_memories(arch, start=start, layout=layout, device=device, stages=found)
     return reduce(less_spare, ranks)
 
 
 def rank_memories(
     arch: Arch,
-    weights: WeightBytes,
     *,
     start: Start,
     layout: Layout,
     device: Device,
-    on_card: bool = False,
+    stages: Sequence[Stage],
 ) -> list[ServingMemory]:
     """Memory of a rank of each stage that differs: what has least to spare holds not always fewest tokens."""
-    weights = on_cards(weights, start.serving.offload)
     work = _work(arch, start, layout=layout, device=device)
-    host_embed = on_card and work.engine.host_embed
-    found = unlike_stages(arch, weights, pp=layout.pp, host_embed=host_embed, split=work.engine.split)
-    return [_rank(work, stage) for stage in found]
+    return [_rank(work, stage) for stage in stages]
 
 
 def stage_memories(

@@ -9,9 +9,10 @@ import numpy as np
 from rigright.arch.record import Arch, Cut
 from rigright.base.record import dataclass, kept
 from rigright.cost.memory_kv import lanes, mixers_of, unlike_layers
+from rigright.cost.memory_settings import Start
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.weights import ByCut, WeightBytes
-from rigright.demand import Numbers
+from rigright.cost.weights import ByCut, WeightBytes, on_cards
+from rigright.demand import Layout, Numbers
 
 Bounds = tuple[tuple[int, int], ...]
 
@@ -46,6 +47,16 @@ def unlike_stages(
     index = index.reshape(np.shape(pp))
     cuts = cuts_of(weights)
     return tuple(_stage(cuts, np.take(padded[place], index, axis=1)) for place in places)
+
+
+def rank_stages(
+    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, on_card: bool
+) -> tuple[Stage, ...]:
+    """The stages that differ, whatever they hold; `on_card`: without what the engine leaves on the host."""
+    weights, engine = on_cards(weights, start.serving.offload), start.engine
+    return unlike_stages(
+        arch, weights, pp=layout.pp, host_embed=on_card and engine.host_embed, split=engine.split
+    )
 
 
 def stages(

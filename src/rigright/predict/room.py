@@ -20,6 +20,7 @@ from rigright.cost.memory_serving import (
     stage_memories,
 )
 from rigright.cost.memory_settings import Device
+from rigright.cost.memory_stages import rank_stages
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Serving
@@ -79,11 +80,12 @@ def room_of(
     arch: Arch, serving: Serving, *, device: Device, layout: Layout, asked: Asked, shape: tuple[int, ...]
 ) -> Room:
     """Memory of replicas of one engine's settings: on devices alike or not, of any layouts, as arrays."""
-    weights = weigh(arch, serving.weights)
+    weights, plain = weigh(arch, serving.weights), started(serving)
+    stages = rank_stages(arch, weights, start=plain, layout=layout, on_card=True)
 
     def memories(tokens: Numbers, batch: Numbers = 1) -> list[ServingMemory]:
-        start = started(replace(serving, context_tok=tokens, batch=batch))
-        return rank_memories(arch, weights, start=start, layout=layout, device=device, on_card=True)
+        start = replace(plain, serving=replace(serving, context_tok=tokens, batch=batch))
+        return rank_memories(arch, start=start, layout=layout, device=device, stages=stages)
 
     each = memories(asked.traffic_tok)
     alike = np.array_equal(asked.context_tok, asked.traffic_tok)

@@ -14,6 +14,7 @@ from rigright.machine.amd.metrics import MOST_BYTES, slowed_by
 from rigright.machine.amd.nodes import addresses, topology, with_nodes
 from rigright.machine.device import Clocks, Device, PcieLink, Power, Thermal
 from rigright.machine.pci.on_card import slot_side
+from rigright.machine.told.sysfs import link_at, scaled
 from rigright.machine.told.values import read_value
 from rigright.machine.world import World
 
@@ -72,18 +73,8 @@ def _card(world: World, folder: str) -> Device:
 
 
 def _link(world: World, folder: str) -> PcieLink:
-    slot = slot_side(world, folder)
-
-    def told(kind: str, name: str, *, at: str = slot) -> Any:
-        return read_value(kind, world.text(f"{at}/{name}"))
-
-    return PcieLink(
-        gen=told("gen", "current_link_speed"),
-        gen_max=told("gen", "max_link_speed"),
-        lanes=told("lanes", "current_link_width"),
-        lanes_max=told("lanes", "max_link_width"),
-        replays=told("count", "pcie_replay_count", at=folder),
-    )
+    replays: Any = read_value("count", world.text(f"{folder}/pcie_replay_count"))
+    return replace(link_at(world, slot_side(world, folder)), replays=replays)
 
 
 def _sensors(world: World, folder: str) -> dict[str, Any]:
@@ -118,12 +109,6 @@ def _sensors(world: World, folder: str) -> dict[str, Any]:
         ),
         "clocks": Clocks(sm_hz=number("freq1_input", 1), mem_hz=number("freq2_input", 1)),
     }
-
-
-def scaled(told: str | None, scale: float) -> float | None:
-    """A number of a file of the kernel."""
-    match = re.fullmatch(r"\s*(-?\d{1,18})\s*", told or "")
-    return float(match.group(1)) * scale if match else None
 
 
 def _whole(number: float | None, *, least: int) -> int | None:

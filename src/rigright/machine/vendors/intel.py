@@ -9,13 +9,12 @@ from typing import Any
 from rigright.base.bounded import json_object
 from rigright.base.units import KILO, MEGA
 from rigright.base.words import say
-from rigright.machine.amd.kernel import scaled
-from rigright.machine.device import Device, PcieLink, Power, Thermal
+from rigright.machine.device import Device, Power, Thermal
 from rigright.machine.filled import devices_filled
 from rigright.machine.intel.xpu_smi import document_of, listed, read_list
 from rigright.machine.pci.on_card import slot_side
 from rigright.machine.record import Read, Unseen
-from rigright.machine.told.values import read_value
+from rigright.machine.told.sysfs import link_at, scaled
 from rigright.machine.world import World
 
 _DRM = "/sys/class/drm"
@@ -65,22 +64,12 @@ def _cards(world: World) -> tuple[Device, ...]:
 
 def _card(world: World, folder: str, *, place: str) -> Device:
     device = (world.text(f"{folder}/device") or "").removeprefix("0x")
-    slot = slot_side(world, folder)
-
-    def told(kind: str, name: str) -> Any:
-        return read_value(kind, world.text(f"{slot}/{name}"))
-
     return Device(
         index=0,
         vendor="intel",
         pci=place or None,
         pci_id=f"8086:{device}" if device else None,
-        pcie=PcieLink(
-            gen=told("gen", "current_link_speed"),
-            gen_max=told("gen", "max_link_speed"),
-            lanes=told("lanes", "current_link_width"),
-            lanes_max=told("lanes", "max_link_width"),
-        ),
+        pcie=link_at(world, slot_side(world, folder)),
         **_sensors(world, folder),
     )
 

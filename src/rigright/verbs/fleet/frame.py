@@ -101,11 +101,9 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
     result = _together(what, nodes)
     seconds = time.monotonic() - began
     name = shelf.take(RUNNERS, wish.over, bears="NAME")
-    # the question as it is typed
-    flag = {"ssh": "hosts", "folder": "from"}.get(wish.over, wish.over)
     return Fleet(
         over=name,
-        asked=f"rigright fleet {what} --{flag}" + (f"={shlex.quote(wish.where)}" if wish.where else ""),
+        asked=typed(what, wish),
         broken_off=broken_off,
         saved=wish.save,
         seconds=seconds,
@@ -116,16 +114,27 @@ def fleet(what: What, *, wish: FleetWish, progress: Progress | None = None) -> F
 def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
     bench = (wish.bench or bench_of()) if what == "bench" else None
     patience_s = wish.patience_s or (PATIENCE_S + (0.0 if bench is None else _bench_s(bench)))
-    way = Way(
-        ask=RemoteRequest(patience_s=patience_s, bench=bench),
+    way = way_of(wish, RemoteRequest(patience_s=patience_s, bench=bench))
+    found: Iterator[Came] = shelf.take(RUNNERS, wish.over, bears="run")(way)
+    return found
+
+
+def way_of(wish: FleetWish, ask: RemoteRequest) -> Way:
+    """Where the nodes are, how they are reached, and what they are asked."""
+    return Way(
+        ask=ask,
         where=wish.where,
         parallel=wish.parallel,
         python=wish.python,
         as_root=wish.as_root,
         options=wish.options,
     )
-    found: Iterator[Came] = shelf.take(RUNNERS, wish.over, bears="run")(way)
-    return found
+
+
+def typed(what: What, wish: FleetWish) -> str:
+    """The question as it is typed."""
+    flag = {"ssh": "hosts", "folder": "from"}.get(wish.over, wish.over)
+    return f"rigright fleet {what} --{flag}" + (f"={shlex.quote(wish.where)}" if wish.where else "")
 
 
 def bench_of(parts: tuple[str, ...] = (), *, full: bool = False, python: str | None = None) -> Bench:

@@ -16,6 +16,7 @@ from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import Settings, rate
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.torched import pytorch
+from rigright.machine.told.sysfs import link_at
 from rigright.machine.world import World, here
 
 TITLE = say("copies between host memory and each GPU")
@@ -24,18 +25,6 @@ NEEDS = ("torch", "accelerator")
 SHARE = 1.0
 
 SIZE, QUICK_SIZE = 256 * MIB, 128 * MIB
-GENERATIONS = {
-    "2.5": 1,
-    "5.0": 2,
-    "5": 2,
-    "8.0": 3,
-    "8": 3,
-    "16.0": 4,
-    "16": 4,
-    "32.0": 5,
-    "32": 5,
-    "64.0": 6,
-}
 
 
 def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
@@ -89,16 +78,13 @@ def _copy(way: str, card: Accelerator, *, size: int) -> Callable[[], Any]:
 def link_of(card: Accelerator) -> Settings:
     """The link as it is at this moment, in the words of the expectations."""
     address = pci_address(card)
-    return () if address is None else link_at(here(), address)
+    return () if address is None else settings_of(here(), address)
 
 
-def link_at(world: World, address: str) -> Settings:
+def settings_of(world: World, address: str) -> Settings:
     """Generation and lanes of a device of the bus, where the system shows them."""
-    speed = (world.text(f"/sys/bus/pci/devices/{address}/current_link_speed") or "").split(" ")[0]
-    lanes = world.text(f"/sys/bus/pci/devices/{address}/current_link_width") or ""
-    if speed not in GENERATIONS or not lanes.isdecimal() or int(lanes) == 0:
-        return ()
-    return (("pcie_gen", str(GENERATIONS[speed])), ("pcie_lanes", lanes))
+    link = link_at(world, f"/sys/bus/pci/devices/{address}")
+    return (("pcie_gen", str(link.gen)), ("pcie_lanes", str(link.lanes))) if link.gen and link.lanes else ()
 
 
 def pci_address(card: Accelerator) -> str | None:

@@ -25,7 +25,7 @@ from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
 from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Way
-from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told
+from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told, typed, way_of
 from rigright.verbs.fleet.hosts import by_number
 from rigright.verbs.fleet.nodes import NodeTold
 from rigright.verbs.fleet.odd import kinds
@@ -59,20 +59,11 @@ def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = No
     runner = shelf.take(RUNNERS, wish.over, bears="ask")
     if runner is None:
         raise AskError(say("acceptance queries nodes several times: use --hosts or --slurm"))
-    way = Way(
-        ask=RemoteRequest(patience_s=PATIENCE_S),
-        where=wish.where,
-        parallel=wish.parallel,
-        python=wish.python,
-        as_root=wish.as_root,
-        options=wish.options,
-    )
-    flag = {"ssh": "hosts"}.get(wish.over, wish.over)
-    line = f"rigright fleet bench --{flag}" + (f"={shlex.quote(wish.where)}" if wish.where else "")
+    way = way_of(wish, RemoteRequest(patience_s=PATIENCE_S))
     name = shelf.take(RUNNERS, wish.over, bears="NAME")
     names = partial(_names, wish.over, way)
     found = accepted(partial(runner, way), names, wish=asked, python=wish.python, progress=progress)
-    return replace(found, over=name, asked=f"{line} --accept {shlex.quote(asked.folder)}")
+    return replace(found, over=name, asked=f"{typed('bench', wish)} --accept {shlex.quote(asked.folder)}")
 
 
 def _names(over: str, way: Way, *, known: Iterable[str]) -> tuple[str, ...]:

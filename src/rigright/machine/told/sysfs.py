@@ -1,0 +1,30 @@
+"""What the kernel's small files tell of a card, whoever made it: a number, its link."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rigright.machine.device import PcieLink
+from rigright.machine.told.values import read_value
+from rigright.machine.world import World
+
+
+def scaled(told: str | None, scale: float) -> float | None:
+    """A number of a file of the kernel."""
+    match = re.fullmatch(r"\s*(-?\d{1,18})\s*", told or "")
+    return float(match.group(1)) * scale if match else None
+
+
+def link_at(world: World, folder: str) -> PcieLink:
+    """The link of a function of the bus."""
+
+    def told(kind: str, name: str) -> Any:
+        return read_value(kind, world.text(f"{folder}/{name}"))
+
+    return PcieLink(
+        gen=told("gen", "current_link_speed"),
+        gen_max=told("gen", "max_link_speed"),
+        lanes=told("lanes", "current_link_width"),
+        lanes_max=told("lanes", "max_link_width"),
+    )

@@ -15,6 +15,7 @@ from rigright.choice.ways import quality_class
 from rigright.choice.work import work_of
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import Node
+from rigright.options.read import read_wish
 from rigright.search.choose import NEAR
 from rigright.search.find import find
 from rigright.search.first import DESK_CARDS, FULL_KV_BITS, ROOM, STEPS
@@ -22,6 +23,7 @@ from rigright.search.question import ask
 from rigright.search.record import Found
 from rigright.search.serving import _picked, filled, searched
 from rigright.search.why import excess_of
+from rigright.verbs.plan import plan
 
 pytestmark = pytest.mark.hypothesis
 BOUGHT = 6 if THOROUGH else 1
@@ -133,3 +135,13 @@ def test_more_memory_or_bandwidth_is_no_worse(names, seed):
         if merit(many, asked) == merit(few, asked) and output[0] > output[1] * NEAR:
             failed[str(asked)] = (names[0], times, output)
     assert not failed
+
+
+def test_a_safe_load_is_no_more_than_the_load_of_its_plan():
+    said = {"on": "h100 nvl", "mode": "batch", "prompt": "200", "output": "300", "tpot": "100ms"}
+    plans = plan("MiniMaxAI/MiniMax-M2", wish=read_wish(said)).found.plans
+    safe = [(one.safe, one) for one in plans if one.safe is not None]
+    assert safe
+    for found, one in safe:
+        assert found.concurrency <= one.concurrency
+        assert found.output_tok_per_s <= one.figures["output_tok_per_s"].value * (1 + 1e-9)

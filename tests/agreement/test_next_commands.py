@@ -208,3 +208,42 @@ def test_each_pool_of_workers_apart_is_asked_by_itself():
         assert len(explained) == 2
         assert all(asked([*line[1:], "--json"])[0] in {0, 1} for line in explained)
     assert len(apart) == sum(one.prefill is not None for one in found.plans)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["falcon-mamba-7b", "--mode", "pretrain", "--samples", "20000", "--rent"],
+        ["zai-org/GLM-4.5-Air", "--mode", "finetune", "--method", "qlora", "--batch", "96", "--rent"],
+        ["gpt-oss-120b", "--mode", "pretrain", "--tokens", "2B", "--batch", "1024", "--buy"],
+    ],
+)
+def test_a_length_that_decides_and_nobody_said_stays_open_in_what_is_typed_next(words):
+    _, page = asked(["plan", *words])
+    line = next(line for line in page.splitlines() if "$ rigright explain" in line)
+    _, told = asked(shlex.split(line.strip().removeprefix("$ rigright ")))
+    assert "depends on --seq" in page
+    assert "depends on --seq" in told
+    assert page[:1] == told[:1]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        "epyc 9654 + 384gb",
+        "2x epyc 9354 + 512gb",
+        "ryzen 9950x + 96gb",
+        "epyc 7443 + 256gb 4ch ddr4-2933",
+        "7950x + 64gb ddr5-6000",
+    ],
+)
+def test_a_processor_alone_is_named_as_it_is_read(machine):
+    model = ["--for", "qwen3-8b"]
+    assert asked(["cost", machine, *model])[0] == 0
+    _, page = asked(["compare", machine, "rtx 3090", *model, "--aim", "power", "--concurrency", "1"])
+    first = plan("qwen3-8b", wish=read_wish({"on": machine})).found.plans[0]
+    again = plan("qwen3-8b", wish=read_wish({"on": explain_flags(first)[1]})).found.plans[0]
+    line = next((line for line in page.splitlines() if "$ rigright explain" in line), "$ rigright --version")
+    assert asked(shlex.split(line.strip().removeprefix("$ rigright ")))[0] == 0
+    assert again.chip == first.chip
+    assert again.figures == first.figures

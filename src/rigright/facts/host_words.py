@@ -14,8 +14,9 @@ from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIB, GIGA, KIB, MEGA
 from rigright.base.words import say
-from rigright.facts.cpus import benched_cpus, cpus
-from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Socket
+from rigright.facts.chips import Chip
+from rigright.facts.cpus import CHANNEL_BYTES, benched_cpus, cpus
+from rigright.facts.hosts import USUAL_BYTES, USUAL_MTS, Host, Socket, host_chip
 
 RAM_GIB = (16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # sizes that machines are built with
 LEAST_BYTES, MOST_BYTES = GIB, 64 * KIB * GIB  # of a machine's memory
@@ -226,6 +227,19 @@ class _Told:
     transfers_per_s: float | None = None
     channels: int | None = None
     disk_bytes_per_s: float | None = None
+
+
+def said_of(chip: Chip) -> str:
+    """A processor that works as a chip, as words that mean it again; what is as usual stays unsaid."""
+    name, _, memory = chip.name.partition(" (")
+    plain = name.removeprefix("dual ")
+    told = f"{plain if plain == name else f'2x {plain}'} + {memory.partition(' ')[0]}gb"
+    usual = host_chip(find_host(told))
+    if (usual.mem_type, usual.mem_bytes_per_s) == (chip.mem_type, chip.mem_bytes_per_s):
+        return told
+    transfers = float(chip.mem_type.rpartition("-")[2]) * MEGA
+    channels = round(chip.mem_bytes_per_s / (transfers * CHANNEL_BYTES))
+    return f"{told} {channels}ch {chip.mem_type.lower()}"
 
 
 def host_of(told: _Told) -> Host:

@@ -132,7 +132,12 @@ def _certainty(limits: Sequence[Limit], *, figures: Mapping[str, Estimate]) -> d
 def _safe(table: Table, point: int) -> Safe | None:
     """The highest load that keeps every limit of time in nine cases of ten, where none was told."""
     load, output = (float(table.scored.served[name][point]) for name in (SAFE_LOAD, SAFE_OUTPUT))
-    return None if np.isnan(load) else Safe(concurrency=load, output_tok_per_s=output)
+    if np.isnan(load):
+        return None
+    own = float(table.scored.points.load[point])
+    if load > own:  # a plan that runs below what is safe is safe as it runs
+        load, output = own, float(table.scored.served["output_tok_per_s"][point])
+    return Safe(concurrency=load, output_tok_per_s=output)
 
 
 def _needed(table: Table, point: int, *, figures: Mapping[str, Estimate]) -> int | None:

@@ -12,7 +12,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
-from rigright.demand import PlanWish, Serving, Training
+from rigright.demand import PlanWish, Serving, Training, TrainingWish
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
 from rigright.money.tariff import local_tariff, tariff_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rigright.facts.nodes import Node
     from rigright.money.machine_price import Cards, Stored
     from rigright.search.market import Market
-    from rigright.search.record import Found
+    from rigright.search.record import Found, Plan
 
 
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
@@ -54,6 +54,8 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
     )
     if filled.work in SERVED or filled.work in TRAINED:
         planned = replace(planned, notes=(*_open(arch, wish, planned=planned), *planned.notes))
+    if filled.work in TRAINED:
+        planned = replace(planned, open_length=_open_length(arch, wish, first=planned.first))
     if generates(arch) and filled.work in SERVED and (wish.on is not None or wish.owned is not None):
         from rigright.verbs.planning.steps import steps
 
@@ -121,6 +123,18 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
         if wish.context_tok is not None and wish.prompt_tok is None:
             yield from crowded(case, users=wish.users)
         yield from deciding(case, unsaid=unsaid, traffic=load)
+
+
+def _open_length(arch: Arch, wish: PlanWish, *, first: Plan | None) -> bool:
+    """Whether the length may stay unsaid in what is typed next: what hangs on it is then told there too."""
+    from rigright.choice.training import seq_tok_of, work_of
+
+    if wish.seq_tok is not None or first is None or not isinstance(first.work, Training) or not arch.vocab:
+        return False
+    work, layout = first.work, first.layout
+    cuts = {name: getattr(layout, name) for name in ("tp", "pp", "cp", "ep")}
+    typed = TrainingWish(method=work.method, trainer=work.trainer, **cuts)
+    return bool(seq_tok_of(arch, work_of(typed, cards=first.n_chips)) == work.seq_tok)
 
 
 def arch_of(model: str, wish: PlanWish) -> Arch:

@@ -54,7 +54,7 @@ def on_step(result: Planned, step: Addition) -> str:
 
 def _there(result: Planned, plan: Plan) -> list[str]:
     """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
-    flags = explain_flags(plan, wish=result.wish)
+    flags = explain_flags(plan, wish=result.wish, open_length=result.open_length)
     paid = plan.n_chips if plan.supply.n_chips is None else plan.supply.n_chips
     if result.wish.on is None or paid != plan.n_chips:
         return flags
@@ -103,9 +103,10 @@ def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     return [*flags, *typed("simulate", load)]
 
 
-def explain_flags(plan: Plan, *, wish: PlanWish | None = None) -> list[str]:
+def explain_flags(plan: Plan, *, wish: PlanWish | None = None, open_length: bool = False) -> list[str]:
     """The plan as `explain` is asked for it, under the load that it was planned for."""
     said = _served(plan, wish or PlanWish()) if isinstance(plan.work, Serving) else _trained(plan)
+    said |= {"seq_tok": None} if open_length else {}
     return ["--on", named.machine_flag(plan), *typed("explain", _whole(plan, said), kinds=_kinds(plan))]
 
 

@@ -49,6 +49,9 @@ class Planned:
     seen_cards: Inner[int] = 0  # of the machine on, where it was looked at and not named
     asked: Inner[str] = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed
+    open_length: Inner[bool] = (
+        False  # nobody said how long sequences are, and `explain` would assume the same
+    )
 
     @derived
     def plans(self) -> tuple[Plan, ...]:

@@ -197,4 +197,6 @@ FILES = {
     "vllm.log": VLLM_LOG,
     "vllm_old.log": VLLM_OLD_LOG,
     "sglang.log": SGLANG_LOG,
+    "results.csv": "Model,GPU,Concurrency,Input Tokens,Output Tokens,TTFT (ms),Throughput (tok/s)\n"
+    "meta-llama/Llama-3.1-8B-Instruct,rtx 4090,16,1024,256,310,820\n",
 }

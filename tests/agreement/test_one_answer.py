@@ -55,7 +55,7 @@ def differences(plan: Plan, told: Explained, *, timed: tuple[str, ...]) -> Itera
     }
     yield from (f"{name} {one} / {other}" for name, (one, other) in pairs.items() if one != other)
     need = sum(size for name, size in dict(told.fullest.parts_bytes).items() if name != "slack")
-    numbers = {"bytes": (plan.rank_bytes.value - float(plan.memory[0].slack_bytes), need)}
+    numbers = {"bytes": (plan.rank_bytes.value - float(plan.ranks[0].slack_bytes), need)}
     for name in timed:
         one, other = plan.figures.get(name), getattr(told.speed, name)  # a plan leaves out what never ends
         ends = (inf, inf, inf) if one is None else (one.low, one.value, one.high)
@@ -196,8 +196,8 @@ def test_fit_lists_a_model_where_explain_says_that_it_fits(machine):
 @pytest.mark.parametrize("machine", FITTED if THOROUGH else FITTED[:1])
 def test_what_fit_lists_explain_says_too(machine):
     told = fit(machine, wish=FitWish(limit=8 if THOROUGH else 2, max_params=None if THOROUGH else 4e9))
-    assert told.rows
-    for row in told.rows:
+    assert told.models
+    for row in told.models:
         alone = explain(row.model, machine)
         if alone.limits is None:
             continue  # makes no text

@@ -22,7 +22,7 @@ from rigright.predict.speed import speed, traffic_of
 from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 
-COUNT = 80 if THOROUGH else 30
+COUNT = 80 if THOROUGH else 12
 MODELS = (
     *("Qwen/Qwen2.5-14B-Instruct", "google/gemma-2-9b", "mistralai/Mistral-Small-24B-Instruct-2501"),
     *("meta-llama/Llama-3.2-3B", "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-Coder-30B-A3B-Instruct"),

@@ -29,7 +29,7 @@ from rigright.search.single import single
 from rigright.verbs.explain import explain_case
 from rigright.verbs.serving.explained import Explained
 
-COUNT = 100 if THOROUGH else 50
+COUNT = 100 if THOROUGH else 35
 SERVED = {
     "ttft_ms": ("ttft_s", 1e3),
     "tpot_ms": ("tpot_s", 1e3),

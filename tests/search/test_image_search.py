@@ -173,7 +173,7 @@ def test_a_generator_too_large_says_what_is_missing(market):
         plan = find(flux, PlanWish(on=on), market=market).plans[0]
         assert plan.work.weights == form, "the best that has room, with text encoder and decoder"
         told = explain(flux.name, on, wish=ServingWish(weights=form)).fullest
-        assert float(told.spare_bytes) == pytest.approx(float(plan.memory[0].spare_bytes))
+        assert float(told.spare_bytes) == pytest.approx(float(plan.ranks[0].spare_bytes))
     small = find(flux, PlanWish(on="1x h100"), market=market)
     assert small.plans[0].figures["images_per_s"].mark == "fitted", "such networks were run there"
 

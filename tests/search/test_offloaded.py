@@ -108,10 +108,10 @@ def test_fit_finds_more_beside_main_memory_and_never_puts_what_crawls_first():
     few = FitWish(family="gpt_oss", max_params=130e9)
     alone, beside = fit("rtx 4090", wish=few), fit("rtx 4090 + 64gb", wish=few)
     assert beside.found > alone.found
-    assert any(row.ram_bytes for row in beside.rows)
-    assert beside.rows[0].user_tok_per_s.value > 5
+    assert any(row.ram_bytes for row in beside.models)
+    assert beside.models[0].user_tok_per_s.value > 5
     small = FitWish(family="gemma3", min_params=3e9)
-    paces = [row.user_tok_per_s.value for row in fit("n100 16gb", wish=small).rows]
+    paces = [row.user_tok_per_s.value for row in fit("n100 16gb", wish=small).models]
     assert paces[0] > 4
     assert min(paces) < 4
 

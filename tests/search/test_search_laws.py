@@ -175,9 +175,7 @@ def test_memory_of_a_plan_is_that_of_the_law(world, wish):
         )
         assert memory.fits
         for field in fields(memory):
-            assert np.array_equal(getattr(memory, field.name), getattr(plan.memory[0], field.name)), (
-                field.name
-            )
+            assert np.array_equal(getattr(memory, field.name), getattr(plan.ranks[0], field.name)), field.name
         pools = [one for one in (plan.layout, plan.prefill) if one is not None]
         assert plan.n_chips == sum(one.tp * one.pp * one.dp for one in pools)
 
@@ -294,5 +292,5 @@ def test_a_plan_has_the_memory_that_explain_tells(world, machine, work):
     fullest = min(told.cards, key=lambda card: card.spare_bytes)
     parts = dict(fullest.parts_bytes)
     for part in ("weights", "cache", "step", "graphs", "context"):
-        assert parts.get(part, 0.0) == float(getattr(plan.memory[0], f"{part}_bytes")), part
-    assert fullest.spare_bytes == float(plan.memory[0].spare_bytes)
+        assert parts.get(part, 0.0) == float(getattr(plan.ranks[0], f"{part}_bytes")), part
+    assert fullest.spare_bytes == float(plan.ranks[0].spare_bytes)

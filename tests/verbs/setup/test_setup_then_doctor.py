@@ -259,7 +259,7 @@ def test_the_set_that_keeps_the_driver_keeps_doctor_quiet_too(tmp_path, driver, 
     assert kept.cuda.split(".")[0] == least
     host["pythons"]["/opt/venv"] |= {
         "torch": _torch(kept.torch, kept.build),
-        "version": kept.python.split("-")[-1],
+        "version": kept.pythons.split("-")[-1],
     }
     after = tmp_path / "kept"
     after.mkdir()

@@ -6,9 +6,9 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from rigright.base import shelf
@@ -85,7 +85,13 @@ def gather(asked: Sequence[str]) -> Iterator[RecognisedFile]:
 def outputs() -> tuple[OutputFormat, ...]:
     """Every reader: those of the table, and of programs that are unlike all others."""
     every: list[OutputFormat] = [*described(), *shelf.load(FOLDER, "OUTPUT").values()]
-    return tuple(sorted(every, key=lambda one: (one.by_hand, one.name)))  # what nobody else claims
+    programs = [one for one in every if not one.by_hand]
+
+    def unclaimed(claims: Callable[[Document], bool], found: Document) -> bool:
+        return not any(one.claims(found) for one in programs) and claims(found)
+
+    every = [replace(one, claims=partial(unclaimed, one.claims)) if one.by_hand else one for one in every]
+    return tuple(sorted(every, key=lambda one: one.name))
 
 
 def _found(asked: str) -> RecognisedFile:
@@ -131,5 +137,5 @@ def _paths(folder: Path) -> list[Path]:
 
 
 def known() -> str:
-    """The names of all readers."""
-    return ", ".join(one.name for one in outputs())
+    """The programs whose output is read."""
+    return ", ".join(one.name for one in outputs() if not one.by_hand)

@@ -141,8 +141,13 @@ def _best(found: Iterator[Heading]) -> tuple[Heading, ...]:
 def _lines(found: Document) -> list[Sequence[str]]:
     """Its lines of cells, the head first: of JSON, of Markdown, or apart by commas, semicolons or tabs."""
     if found.objects:
+        if any(isinstance(cell, dict | list) for one in found.objects for cell in one.values()):
+            return []  # a program's
         heads = list(dict.fromkeys(key for one in found.objects for key in one))
-        return [heads, *[[_cell(one.get(head)) for head in heads] for one in found.objects]]
+        return [
+            heads,
+            *[["" if one.get(head) is None else str(one[head]) for head in heads] for one in found.objects],
+        ]
     text = found.text.lstrip("\ufeff \r\n")
     if text.startswith("|"):
         lines = (line.strip() for line in text.splitlines())
@@ -152,10 +157,6 @@ def _lines(found: Document) -> list[Sequence[str]]:
         return [cells for _, cells in bounded_csv(text.splitlines(keepends=True)) if cells]
     except ValueError:
         return []
-
-
-def _cell(found: object) -> str:
-    return "" if found is None or isinstance(found, dict | list) else str(found)
 
 
 def _figure(cell: str) -> float | None:

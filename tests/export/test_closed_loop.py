@@ -99,8 +99,8 @@ def test_plan_export_server_our_own_client_validate(loop):
             keep=Keep(rows=str(loop / "runs"), history=False),
         )
     assert not made.skipped
-    assert {one.basis for one in made.held} == {"planned"}
-    settings = dict(made.held[0].result.settings)
+    assert {one.basis for one in made.results} == {"planned"}
+    settings = dict(made.results[0].result.settings)
     assert (settings["engine"], settings["load"], settings["requests"]) == ("llama.cpp", "2", "100")
     assert 60 < int(settings["prompt_tok"]) < 80  # the 64 that were planned, in this model's own tokens
     assert settings["output_tok"] == "16"

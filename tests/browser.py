@@ -55,8 +55,13 @@ class Browser:
         self.send("Page.navigate", url=address)
 
     def run(self, script: str):
-        """What an expression comes to, promises waited for."""
-        found = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        """What an expression comes to, promises waited for; it acts as the person at the page.
+
+        Of what nobody did, a browser may put the next page in the place of this one.
+        """
+        found = self.send(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
+        )
         if "exceptionDetails" in found:
             raise AssertionError(found["exceptionDetails"])
         return found["result"].get("value")

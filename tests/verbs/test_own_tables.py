@@ -39,6 +39,10 @@ def predictions(found):
         ("output tokens/s", "640 tok/s", "output_tok_s_total", 640),
         ("Total throughput", "3,200", "total_tok_s", 3200),
         ("req/s", "2.5", "requests_s_total", 2.5),
+        ("TTFT", "0.21 s", "ttft_ms", 210),
+        ("TTFT (s)", "210 ms", "ttft_ms", 210),
+        ("TTFT (s)", "0,21", "ttft_ms", 210),
+        ("Throughput (tok/s)", "1,880", "output_tok_s_total", 1880),
         ("首 Token 延迟(ms)", "210", "ttft_ms", 210),
         ("吞吐", "640", "output_tok_s_total", 640),
     ],
@@ -88,6 +92,43 @@ def test_a_row_that_names_no_engine_is_answered_as_a_question(tmp_path):
     (one,) = predictions(table(tmp_path, {**row, "new_tokens": "128", "tokens_per_second": "62"})).values()
     assert one.metric == "decode_tok_s_per_user"
     assert one.predicted is not None
+
+
+def test_a_cell_s_own_unit_goes_before_its_column_s(tmp_path):
+    rows = [{**ROW, **SENT, "TTFT": cell} for cell in ("900 ms", "1.2 s", "450")]
+    found = table(tmp_path, *rows).rows
+    assert [row.predictions[0].measured for row in found] == [900, 1200, 450]
+
+
+@pytest.mark.parametrize("cell", ["8,192", "8k", "8192.0"])
+def test_lengths_are_read_as_people_write_them(tmp_path, cell):
+    row = {**ROW, "OSL": "128", "TTFT (ms)": "300"}
+    plain, written = (predictions(table(tmp_path, {**row, "ISL": one}))["ttft_ms"] for one in ("8192", cell))
+    assert written.predicted == plain.predicted
+    assert written.why == plain.why
+
+
+def test_a_load_that_nobody_states_is_said(tmp_path):
+    row = {name: cell for name, cell in ROW.items() if name != "Concurrency"}
+    stated, open_one = (
+        predictions(table(tmp_path, {**one, **SENT, "TTFT (ms)": "90"}))["ttft_ms"]
+        for one in (row | {"Concurrency": "1"}, row)
+    )
+    assert stated.predicted == open_one.predicted
+    assert "concurrency" not in str(stated.why)
+    assert "concurrency" in str(open_one.why)
+
+
+def test_a_rate_may_be_a_fraction(tmp_path):
+    row = {name: cell for name, cell in ROW.items() if name != "Concurrency"}
+    one = predictions(table(tmp_path, {**row, **SENT, "Request rate": "0.5", "TTFT (ms)": "90"}))["ttft_ms"]
+    assert one.predicted is not None
+    assert "rate" not in str(one.why)
+
+
+def test_a_table_keeps_the_names_of_its_runs(tmp_path):
+    (row,) = table(tmp_path, {"id": "friday", **ROW, **SENT, "TTFT (ms)": "90"}).rows
+    assert row.id == "friday"
 
 
 def test_tokens_of_all_cards_are_divided_among_them(tmp_path):

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from rigright.base.bounded import bounded_csv
+from rigright.base.errors import RigError
 from rigright.base.record import dataclass
-from rigright.base.tables import DATA, read_toml
-from rigright.base.units import KILO
+from rigright.base.tables import DATA, read_toml, text
+from rigright.base.units import KILO, parse_count
 from rigright.base.words import Sentence, say
+from rigright.verbs.runs.columns import columns_of
 from rigright.verbs.runs.document import Document, OutputFormat, Run, cells, model_named, number
 from rigright.verbs.runs.setup import RunSetup
 
 MOST_CHARS, MOST_COLUMNS, MOST_SHOWN = 80, 200, 6  # of a heading; of a table; of columns that a note names
 LEAST = 3  # columns that must be known before a table is taken for one of runs
-PRIMARY, MEDIAN, OTHER = "mean", "median", "other"
+MEAN, MEDIAN, OTHER = "mean", "median", "other"  # statistics
 OURS = frozenset(
-    {"metric", "value", "value_gib", "img_size", "cpu_cores", "id"}
-)  # of tables of our own kinds
+    {"source", "arch", "metric", "value", "value_gib", "img_size", "cpu_cores"}
+)  # of our own kinds
+EMPTY = frozenset({"", "-", "n/a", "na", "none", "nan", "null"})
 _WORDS = re.compile(r"[a-z]+\d*|\d+[a-z]*|[\u4e00-\u9fff]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _BRACKETS = re.compile(r"[(\[（].{0,40}?[)\]）]")
 _RULE = re.compile(r"[|\s:\-]+")
 _FIGURE = re.compile(
-    r"~?\s*([\d,]+(?:\.\d+)?)\s*(k)?\s*(ms|s|sec|us|gib|gb|mib|mb|tok/s|t/s|tokens/s|%)?\Z", re.IGNORECASE
+    r"~? ?(?P<number>[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+    r" ?(?P<kilo>k)? ?(?P<unit>[a-z/%]{0,12})\Z",
+    re.IGNORECASE,
 )
+_THOUSANDS = re.compile(r",(?=\d{3}(?:[,.]|\Z))")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,24 +45,30 @@ class Heading:
     place: int
     column: str
     figure: bool = False
-    times: float | None = 1.0  # of our unit; None: the heading says no unit
+    of: str = ""  # what a figure with units measures: "time", "memory"
+    unit: str = ""  # that the heading states
     statistic: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTable:
-    """A table as it was understood."""
+    """The head of a table as it was understood, and its lines of cells, still to be read."""
 
     kind: str
     headings: tuple[Heading, ...]
     unread: tuple[str, ...]  # columns that nothing was made of
-    rows: tuple[Sequence[str], ...]
+    lines: Iterator[Sequence[str]]
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return read_toml(DATA / "own_columns.toml")
 
 
 @cache
 def _named(kind: str) -> Mapping[str, tuple[str, bool]]:
     """Heading -> column of ours, and whether that is a figure."""
-    table = read_toml(DATA / "own_columns.toml")
+    table = _table()
     plain = {head: (column, False) for column, heads in table["cells"][kind].items() for head in heads}
     figures = {
         head: (column, True) for column, spec in table["figures"][kind].items() for head in spec["heads"]
@@ -62,23 +76,23 @@ def _named(kind: str) -> Mapping[str, tuple[str, bool]]:
     return {_key(head): found for head, found in {**plain, **figures}.items()}
 
 
-def _words(text: str) -> list[str]:
-    return _WORDS.findall(_CAMEL.sub(" ", text[:MOST_CHARS]).lower())
+def _words(head: str) -> list[str]:
+    return _WORDS.findall(_CAMEL.sub(" ", head[:MOST_CHARS]).lower())
 
 
-def _key(text: str) -> str:
-    return " ".join(_words(text))
+def _key(head: str) -> str:
+    return " ".join(_words(head))
 
 
-def _heading(text: str, place: int, *, kind: str) -> Heading | None:
+def _heading(head: str, place: int, *, kind: str) -> Heading | None:
     """A column by its heading: as it is written, else without its unit and its statistic."""
-    named, table = _named(kind), read_toml(DATA / "own_columns.toml")
-    words = _words(text)
+    named, table = _named(kind), _table()
+    words = _words(head)
     statistic = next((name for name, said in table["statistics"].items() if set(said) & set(words)), "")
     plain = [word for word in words if not any(word in said for said in table["statistics"].values())]
     units = [word for word in plain if word in table["units"]]
     bare = [word for word in plain if word not in table["units"]]
-    outside = [word for word in _words(_BRACKETS.sub(" ", text)) if word in bare]
+    outside = [word for word in _words(_BRACKETS.sub(" ", head)) if word in bare]
     for tried in (words, plain, bare, outside):
         column, is_figure = named.get(" ".join(tried), ("", False))
         if not column:
@@ -87,18 +101,15 @@ def _heading(text: str, place: int, *, kind: str) -> Heading | None:
             continue  # "output tokens/s" are no output tokens
         if not is_figure:
             return None if statistic else Heading(place=place, column=column)
-        of = table["figures"][kind][column].get("of")
-        if of is None:
-            times: float | None = 1.0
-        else:
-            times = next((table["units"][unit][of] for unit in units if of in table["units"][unit]), None)
-        return Heading(place=place, column=column, figure=True, times=times, statistic=statistic)
+        of = table["figures"][kind][column].get("of", "")
+        unit = next((unit for unit in units if of in table["units"][unit]), "")
+        return Heading(place=place, column=column, of=of, figure=True, unit=unit, statistic=statistic)
     return None
 
 
 def _kind(heads: Sequence[str]) -> str:
     """Which kind of table it is: a training where a heading stands that only such have."""
-    marks = set(read_toml(DATA / "own_columns.toml")["kinds"]["training"])
+    marks = set(_table()["kinds"]["training"])
     found = [_heading(head, 0, kind="training") for head in heads]
     return "training" if marks & {one.column for one in found if one is not None} else "inference"
 
@@ -106,9 +117,7 @@ def _kind(heads: Sequence[str]) -> str:
 def _read(found: Document) -> OwnTable | None:
     """The table that a file is; None: it is none, or not enough of it is known."""
     lines = _lines(found)
-    if len(lines) < 2:  # a head and a row
-        return None
-    heads = [head.strip() for head in lines[0][:MOST_COLUMNS]]
+    heads = [head.strip() for head in next(lines, [])[:MOST_COLUMNS]]
     if OURS & set(heads):
         return None
     kind = _kind(heads)
@@ -122,12 +131,12 @@ def _read(found: Document) -> OwnTable | None:
         return None
     places = {one.place for one in taken}
     unread = tuple(head for place, head in enumerate(heads) if place not in places and head)
-    return OwnTable(kind=kind, headings=taken, unread=unread, rows=tuple(lines[1:]))
+    return OwnTable(kind=kind, headings=taken, unread=unread, lines=lines)
 
 
 def _best(found: Iterator[Heading]) -> tuple[Heading, ...]:
     """One column a figure: its mean before its median, and no other statistic; one a cell."""
-    order = [PRIMARY, "", MEDIAN]
+    order = [MEAN, "", MEDIAN]
     taken: dict[str, Heading] = {}
     for one in found:
         if one.statistic == OTHER:
@@ -138,32 +147,36 @@ def _best(found: Iterator[Heading]) -> tuple[Heading, ...]:
     return tuple(taken.values())
 
 
-def _lines(found: Document) -> list[Sequence[str]]:
+def _lines(found: Document) -> Iterator[Sequence[str]]:
     """Its lines of cells, the head first: of JSON, of Markdown, or apart by commas, semicolons or tabs."""
+    whole = found.text.lstrip("\ufeff \r\n")
     if found.objects:
         if any(isinstance(cell, dict | list) for one in found.objects for cell in one.values()):
-            return []  # a program's
+            return  # a program's
         heads = list(dict.fromkeys(key for one in found.objects for key in one))
-        return [
-            heads,
-            *[["" if one.get(head) is None else str(one[head]) for head in heads] for one in found.objects],
-        ]
-    text = found.text.lstrip("\ufeff \r\n")
-    if text.startswith("|"):
-        lines = (line.strip() for line in text.splitlines())
+        yield heads
+        yield from (
+            ["" if one.get(head) is None else str(one[head]) for head in heads] for one in found.objects
+        )
+    elif whole.startswith("|"):
+        lines = (line.strip() for line in whole.splitlines())
         told = (line for line in lines if line.startswith("|") and not _RULE.fullmatch(line))
-        return [[cell.strip() for cell in line.strip("|").split("|")] for line in told]
-    try:
-        return [cells for _, cells in bounded_csv(text.splitlines(keepends=True)) if cells]
-    except ValueError:
-        return []
+        yield from ([cell.strip() for cell in line.strip("|").split("|")] for line in told)
+    else:
+        with suppress(
+            ValueError
+        ):  # what is no table ends here; of one, what stands before its bad row is read
+            yield from (cells for _, cells in bounded_csv(io.StringIO(whole)) if cells)
 
 
-def _figure(cell: str) -> float | None:
-    """The figure of a cell, "1,880", "1.9k", "210 ms" as its heading means it."""
-    match = _FIGURE.match(cell.strip())
-    value = number(match[1]) if match else None
-    return None if value is None or match is None else value * (KILO if match[2] else 1)
+def _figure(cell: str) -> tuple[float, str] | None:
+    """The figure of a cell and its own unit: "1,880", "0,21", "1.9k", "210 ms"."""
+    match = _FIGURE.match(cell.strip()[:MOST_CHARS])
+    if match is None:
+        return None
+    plain = match["number"] if match["number"].startswith("0,") else _THOUSANDS.sub("", match["number"])
+    value = number(plain.replace(",", "."))
+    return None if value is None else (value * (KILO if match["kilo"] else 1), match["unit"].lower())
 
 
 def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
@@ -172,44 +185,69 @@ def rows(found: Document, setup: RunSetup) -> Iterator[Run]:
     table = _read(found)
     if table is None:
         return
-    specs: dict[str, Any] = read_toml(DATA / "own_columns.toml")["figures"][table.kind]
-    times, notes = _units(table, specs)
+    lines = list(table.lines)
+    units, notes = _units(table, lines)
     unread = _unread(table)
-    for number_of, line in enumerate(table.rows, 2):
+    for place, line in enumerate(lines, 2):
         told: dict[str, object] = {}
         figures: dict[str, object] = {}
         for one in table.headings:
             cell = line[one.place].strip() if one.place < len(line) else ""
-            if not cell or cell.lower() in {"-", "n/a", "na", "none", "nan", "null"}:
+            if cell.lower() in EMPTY:
                 continue
-            if not one.figure:
-                told[one.column] = cell
-                continue
-            value = _figure(cell)
-            figures[one.column] = cell if value is None else value * times[one.column]
+            if one.figure:
+                figures[one.column] = _in_ours(cell, of=one.of, unit=units[one.column])
+            else:
+                told[one.column] = _written(cell, column=one.column, kind=table.kind)
         of = {name: (*notes[name], *unread) for name in figures}
-        yield from _runs(table.kind, told, figures=figures, notes=of, line=number_of)
+        yield from _runs(table.kind, told, figures=figures, notes=of, line=place)
 
 
-def _units(table: OwnTable, specs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, list[Sentence]]]:
-    """How many of our units each figure's are, and what had to be assumed of it."""
-    times: dict[str, float] = {}
+def _written(cell: str, *, column: str, kind: str) -> str:
+    """A cell that holds a number as our readers take it: "8,192" and "8k" are 8192."""
+    if columns_of(kind).get(column, text) is text:
+        return cell
+    plain = _THOUSANDS.sub("", cell)
+    try:
+        return str(parse_count(plain))
+    except RigError:
+        return plain
+
+
+def _in_ours(cell: str, *, of: str, unit: str) -> float | str:
+    """A figure in our unit, its own before that of its heading; a cell that is none stays as it is."""
+    found, units = _figure(cell), _table()["units"]
+    if found is None:
+        return cell
+    value, own = found
+    if own == "%":
+        return value / 100
+    times: float = units.get(own, {}).get(of) or units.get(unit, {}).get(of) or 1.0
+    return value * times
+
+
+def _units(
+    table: OwnTable, lines: Sequence[Sequence[str]]
+) -> tuple[dict[str, str], dict[str, list[Sentence]]]:
+    """The unit of each figure, and what had to be assumed of it."""
+    specs = _table()["figures"][table.kind]
+    units: dict[str, str] = {}
     notes: dict[str, list[Sentence]] = {}
     for one in table.headings:
         if not one.figure:
             continue
         name, mine = one.column, notes.setdefault(one.column, [])
-        times[name] = 1.0 if one.times is None else one.times
-        if one.times is None and "least" in specs[name]:
-            values = [_figure(line[one.place]) or 0.0 for line in table.rows if one.place < len(line)]
-            in_s = 0 < max(values, default=0.0) < specs[name]["least"]
-            times[name] = KILO if in_s else 1.0
-            mine.append(
-                say("{column}: no unit stated, read as {unit}", column=name, unit="s" if in_s else "ms")
-            )
+        units[name] = one.unit
+        cells = [found for line in lines if one.place < len(line) if (found := _figure(line[one.place]))]
+        bare = [value for value, unit in cells if not unit]
+        if "least" in specs[name] and not one.unit and bare:
+            units[name] = "s" if max(bare) < specs[name]["least"] else "ms"
+            mine.append(say("{column}: no unit stated, read as {unit}", column=name, unit=units[name]))
+        if one.unit in {"gb", "mb"}:
+            mine.append(say("{column}: GB read as GiB", column=name))
         if one.statistic == MEDIAN:
             mine.append(say("{column}: a median, compared with the predicted mean", column=name))
-    return times, notes
+    return units, notes
 
 
 def _unread(table: OwnTable) -> list[Sentence]:
@@ -240,7 +278,11 @@ def _runs(
     batch = told.pop("batch", None)
     if "load" not in told and "rate_per_s" not in told and batch is not None:
         told["load"] = batch
-    alone = "rate_per_s" not in told and number(told.get("load", 1)) == 1
+    assumed: tuple[Sentence, ...] = ()
+    if not {"load", "rate_per_s"} & told.keys():
+        told["load"] = 1
+        assumed = (say("{column} not stated: assuming {value}", column="concurrency", value=1),)
+    alone = "rate_per_s" not in told and number(told["load"]) == 1
     told["mode"] = "single" if alone else "serve"
     speed = figures.pop("speed", None)
     if speed is not None:
@@ -248,7 +290,7 @@ def _runs(
             "decode_tok_s_per_user" if told["mode"] == "single" else "output_tok_s_total", speed
         )
     for metric, value in figures.items():
-        said = notes.get(metric) or notes.get("speed", ())
+        said = (*assumed, *(notes.get(metric) or notes.get("speed", ())))
         yield Run(kind=kind, cells=cells({**told, "metric": metric, "value": value}), notes=said, line=line)
 
 

@@ -175,7 +175,7 @@ def _place(row: Row, tables: Tables) -> _Place:
         tables=tuple(("engines", name) for name in names if name != "plain"),
         kind=ask.chip.kind.id,
         chip=ask.chip.id,
-        formats=stored(ask.weights).names,
+        formats=stored(ask.cases[0].form).names,
         options=ask.engine.options,
     )
 

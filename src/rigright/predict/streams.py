@@ -32,7 +32,7 @@ USUAL_SHARE = 0.9  # of a card's memory, of engines whose share follows from oth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamGroup:
-    """StreamGroup of one model under one engine: arrays, one entry each."""
+    """Streams of one model under one engine: arrays, one entry each."""
 
     places: tuple[int, ...]  # among all cases
     arch: Arch

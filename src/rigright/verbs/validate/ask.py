@@ -13,7 +13,6 @@ from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence
 from rigright.choice.case import Case, serving_case
 from rigright.choice.layout import open_layouts
-from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior
 from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.chips import Chip
@@ -65,11 +64,6 @@ class RunAsk:
     def figure(self) -> str:
         """What it measures."""
         return "itl_ms" if self.metric == "tpot_ms" and self.median else self.metric
-
-    @property
-    def weights(self) -> str:
-        """The format of its weights, and after a slash the kernel that reads it."""
-        return f"{self.serving.weights}{KERNEL}{self.kernel}" if self.kernel else self.serving.weights
 
     @property
     def cases(self) -> tuple[Case, ...]:

@@ -113,7 +113,11 @@ def recognise(text: Text) -> TableKind:
                 file=text.name,
                 kinds="; ".join(f"{kind.name}.csv ({', '.join(kind.marks)}, ...)" for kind in kinds),
             ),
-            hint=say("supported benchmark outputs: {known}", known=known()),
+            hint=say(
+                "a table of your own needs at least {columns}; supported benchmark outputs: {known}",
+                columns="model, GPU, TTFT (ms)",
+                known=known(),
+            ),
         )
     return best
 

@@ -13,7 +13,7 @@ import shlex
 from typing import Any
 
 import pytest
-from drawn_questions import THOROUGH, arch_of, judged_rows, node_of, seeds
+from drawn_questions import THOROUGH, arch_of, differing, node_of, seeds
 from test_next_commands import asked
 
 from rigright.base.errors import RigError
@@ -109,14 +109,7 @@ def test_a_row_with_the_same_words_is_predicted_as_the_question_is_answered(seed
             rows.append({"id": len(rows), "metric": metric, **as_row(model, machine, told, said)})
             expected.append([getattr(figure, end) * scale for end in ("value", "low", "high")])
     assert len(rows) > COUNT
-    different = []
-    for row, want, judged in zip(rows, expected, judged_rows(rows, tmp_path), strict=True):
-        (found,) = judged.predictions
-        got = [found.predicted, found.low, found.high]
-        endless = got == [None] * 3 and want[0] == float("inf")
-        if not endless and (None in got or got != pytest.approx(want, rel=1e-6)):
-            different.append((row, got, want, str(found.why)))
-    assert different == []
+    assert differing(rows, expected, tmp_path) == []
 
 
 @pytest.mark.parametrize("seed", seeds(8, quick=1))

@@ -15,6 +15,7 @@ from drawn_questions import (
     SMALL,
     THOROUGH,
     arch_of,
+    differing,
     judged_rows,
     node_of,
     seeds,
@@ -148,14 +149,7 @@ def test_a_row_of_runs_is_predicted_as_the_question_is_answered(seed, tmp_path):
                 rows.append({"id": len(rows), "metric": metric, **row})
                 expected.append([getattr(figure, end) * times for end in ("value", "low", "high")])
     assert len(rows) > COUNT
-    different = []
-    for row, want, judged in zip(rows, expected, judged_rows(rows, tmp_path), strict=True):
-        (found,) = judged.predictions
-        got = [found.predicted, found.low, found.high]
-        endless = got == [None] * 3 and want[0] == float("inf")
-        if not endless and (None in got or got != pytest.approx(want, rel=1e-6)):
-            different.append((row, got, want, str(found.why)))
-    assert different == []
+    assert differing(rows, expected, tmp_path) == []
 
 
 IN_RAM = (  # models, cards, and machines around them, as a table writes them

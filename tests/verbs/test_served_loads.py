@@ -166,6 +166,6 @@ def test_older_versions_go_by_terms_of_their_own():
 
 def test_a_tuned_run_in_32_bit_is_a_slip_of_the_table():
     ask = read_served(MLPERF | {"weights": "fp32", "chip": "gb200"})
-    assert ask.weights == "nvfp4"
-    assert read_served(MLPERF | {"weights": "fp32"}).weights == "fp8"
-    assert read_served(MLPERF | {"weights": "fp32", "scenario": None}).weights == "fp32"
+    assert ask.serving.weights == "nvfp4"
+    assert read_served(MLPERF | {"weights": "fp32"}).serving.weights == "fp8"
+    assert read_served(MLPERF | {"weights": "fp32", "scenario": None}).serving.weights == "fp32"

@@ -80,10 +80,10 @@ def test_a_file_is_as_large_as_the_row_says() -> None:
 
 
 def test_a_format_nobody_names_is_the_one_people_run() -> None:
-    assert read_stream(row(weights=None)).weights == "gguf:Q4_K_M"
-    assert read_stream(row(weights=None, arch="openai/gpt-oss-20b")).weights == "gguf:MXFP4"
-    assert read_stream(row(weights=None, engine="mlx", chip="apple-m4-pro")).weights == "mlx4"
-    assert read_stream(row(weights=None, engine="vllm", chip="rtx-4090")).weights == "fp16"
+    assert read_stream(row(weights=None)).serving.weights == "gguf:Q4_K_M"
+    assert read_stream(row(weights=None, arch="openai/gpt-oss-20b")).serving.weights == "gguf:MXFP4"
+    assert read_stream(row(weights=None, engine="mlx", chip="apple-m4-pro")).serving.weights == "mlx4"
+    assert read_stream(row(weights=None, engine="vllm", chip="rtx-4090")).serving.weights == "fp16"
 
 
 def test_what_a_card_has_no_room_for_runs_beside_main_memory() -> None:

@@ -195,7 +195,7 @@ def test_prompts_over_several_cards_come_as_soon_in_plans_and_plays(shared: Path
 
 def _served_s(ask: RunAsk) -> float:
     """A server's time to the first token, without what comes before and after its passes."""
-    rates = rates_of([ask.chip], ask.engine, weights=ask.weights)
+    rates = rates_of([ask.chip], ask.engine, weights=ask.cases[0].form)
     found = serve(
         work_in(ask.cases[0]), replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.chips),
         traffic=Traffic(prompt_tok=int(ask.traffic.prompt_tok), output_tok=64, concurrency=1),
@@ -205,7 +205,7 @@ def _served_s(ask: RunAsk) -> float:
 
 
 def _played_s(ask: RunAsk) -> float:
-    rates, layout = rates_of([ask.chip], ask.engine, weights=ask.weights), Layout(pp=ask.chips)
+    rates, layout = rates_of([ask.chip], ask.engine, weights=ask.cases[0].form), Layout(pp=ask.chips)
     work = work_in(ask.cases[0])
     pace = pace_of(
         law_of(work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.chips,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from schemas import NOTES
+from rigright.faces.cli.described import NOTES
 
 ALL = """Keys are stable and new ones may be added; `schema_version` increases if a key is removed or changes
 its meaning. Units are SI, bytes, tokens and dollars, as the key's ending says. Shares are between 0 and 1,
-and unknown is `null`. Sentences are in the language of `--lang`. JSON Schema in `src/rigright/data/schemas`:
-{files}.
+and unknown is `null`. Sentences are in the language of `--lang`. {schemas} {prints} the
+JSON Schema.
 """
 FIGURE = """A *figure* has `value`, `low`, `high` (an 80 % band) and `mark`: `measured` (your own runs),
 `fitted` (runs of such chips), `physics` (the data sheet alone) or `stated` (a price).
@@ -136,11 +135,11 @@ def manuals(schemas: Mapping[str, Any], *, made: str) -> Iterator[tuple[str, str
     """Each manual's name and text."""
     for name, (title, words, answers) in MANUALS.items():
         verbs = dict.fromkeys(verb for _, verb, _ in answers) or {name: None}
-        files = ", ".join(f"`{verb}.json`" for verb in verbs)
+        asked = ", ".join(f"`rigright {verb} --schema`" for verb in verbs)
         parts = [
             made,
             f"# What {title} print{'s' if len(verbs) == 1 else ''} with `--json`\n",
-            ALL.format(files=files),
+            ALL.format(schemas=asked, prints="prints" if len(verbs) == 1 else "print"),
         ]
         parts += [words] if words else []
         told: set[str] = set()
@@ -149,20 +148,6 @@ def manuals(schemas: Mapping[str, Any], *, made: str) -> Iterator[tuple[str, str
         if not answers:
             parts += _records(schemas[name])
         yield f"{name}-json.md", "\n".join(parts)
-
-
-def written(schema: Mapping[str, Any]) -> str:
-    """A schema as a file: one line a record, so that a change shows."""
-    rest = {name: value for name, value in schema.items() if name != "$defs"}
-    lines = [f"{json.dumps(name)}: {_flat(value)}" for name, value in rest.items()]
-    held = [f"  {json.dumps(name)}: {_flat(value)}" for name, value in schema.get("$defs", {}).items()]
-    if held:
-        lines.append('"$defs": {\n' + ",\n".join(held) + "\n}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _flat(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _answer(command: str, schema: Mapping[str, Any], which: int, *, told: set[str]) -> Iterator[str]:

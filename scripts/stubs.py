@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base import shelf
+from rigright.faces.cli.schemas import VERBS, told_by
 from rigright.faces.python import TEXTS, signature
-from schemas import VERBS, told_by
 
 ERRORS = ("AskError", "DataError", "MissingError", "RigError")
 HEAD = f"""\

@@ -31,6 +31,7 @@ MAY_IMPORT_ONLY = {  # narrower than the floors
 EXCEPTIONS = {  # (rule, place) -> why
     ("arguments", "faces/web.py:Door.__call__"): "servers call it with these",
     ("arguments", "faces/cli/options.py:Once.__call__"): "argparse calls it with these",
+    ("arguments", "faces/cli/options.py:Schema.__call__"): "argparse calls it with these",
     ("arguments", "faces/cli/parser.py:Formatter.add_usage"): "argparse calls it with these",
     ("arguments", "faces/cli/parser.py:Formatter._fill_text"): "argparse calls it with these",
     ("bounds", "base/bounded.py"): "the layer itself",

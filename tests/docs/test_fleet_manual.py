@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +9,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from rigright.base.tables import DATA
 from rigright.base.words import say
 from rigright.doctor.examine import Examined, case_of
 from rigright.doctor.record import Checked, Finding
+from rigright.faces.cli import schemas
 from rigright.faces.cli.main import verb_parser
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.far.parcel import program
@@ -61,7 +60,7 @@ FLEET = Fleet(
     ],
 )
 def test_a_fleet_with_all_that_may_be_is_as_its_schema_says(which, told):
-    schema = json.loads((DATA / "schemas" / "fleet.json").read_text(encoding="utf-8"))
+    schema = schemas.schema("fleet")
     top = schema["anyOf"][which] | {"$defs": schema["$defs"], "additionalProperties": False}
     jsonschema.validate(told | {"schema_version": 2}, top)
 

@@ -64,8 +64,8 @@ def taken(words, *, whole):
     options = [word.partition("=")[0] for word in rest if re.match(r"--\w[^ ]*\Z", word)]
     unknown = set(options) - set(parser._option_string_actions)
     assert not unknown or "--" in rest, f"{verb} has no {unknown}"
-    mention = not rest or "..." in rest or (rest[-1].startswith("--") and not whole)
-    if mention and not whole:
+    mention = not rest or "..." in rest or rest[-1].startswith("--")
+    if "--schema" in rest or (mention and not whole):  # which ends the program as --help does
         return None
     return parser.read(rest)
 

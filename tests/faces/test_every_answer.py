@@ -22,9 +22,9 @@ from questions import PLANNED, QUESTIONS, SHAPES, Question, named
 import rigright as rig
 from programs import rigright
 from rigright.base.errors import AskError
-from rigright.base.tables import DATA
 from rigright.base.words import LANGUAGES, tell
 from rigright.faces import tools
+from rigright.faces.cli import schemas
 from rigright.faces.cli.options import DETAILED
 from rigright.faces.page import ASKED
 from rigright.faces.reply import reply
@@ -257,7 +257,7 @@ def it_is_what_its_schema_says_and_holds_no_other_key(asked):
 
 @cache
 def validator(name):
-    schema = json.loads((DATA / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+    schema = schemas.schema(name)
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(closed(schema))
 

@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from rigright.base.tables import DATA
+from rigright.faces.cli import described as described_by
 from rigright.faces.cli.front import verbs
+from rigright.faces.cli.schemas import names, schema
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_every_command_has_a_schema():
-    named = {path.stem for path in (DATA / "schemas").glob("*.json")}
-    assert named == {*verbs(), "rigright", "error"} - {"web"}  # which answers on its page alone
+    assert {*names()} == {*verbs(), "rigright", "error"} - {"web"}  # which answers on its page alone
 
 
 @pytest.fixture(scope="module")
 def made():
-    """The script that makes the schemas, and what it makes."""
+    """The schemas, and the script that lists their keys."""
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
-        import schemas
+        import published
     finally:
         sys.path.pop(0)
-    return schemas, schemas.schemas()
+    return published, {name: schema(name) for name in names()}
 
 
 def promised(keys):
@@ -59,12 +59,12 @@ def described(where, schema):
 
 
 def test_every_key_says_what_it_means(made):
-    """In a remark beside its field, or in scripts/meanings.toml; there nothing stands that no key means."""
-    script, schemas = made
+    """In a remark beside its field, or in data/meanings.toml; there nothing stands that no key means."""
+    _, schemas = made
     found = [key for name, schema in schemas.items() for key in described(name, schema)]
     assert len(found) > 2800
     mute = [key for key, is_said in found if not is_said]
-    assert not mute, f"Say what it means beside its field, or in scripts/meanings.toml: {mute}"
+    assert not mute, f"Say what it means beside its field, or in data/meanings.toml: {mute}"
     assert all({"$id", "title", "description"} <= schema.keys() for schema in schemas.values())
-    table = {(kind, name) for kind, names in script.MEANINGS.items() for name in names}
-    assert table == script.used
+    table = {(kind, name) for kind, held in described_by.meanings().items() for name in held}
+    assert table == described_by.used

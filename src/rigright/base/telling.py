@@ -18,7 +18,7 @@ Rooms that are not there yet say so in `TOLD`, keys in the order they are told:
         text                      # what it means, where no field says it
     '''
 
-Bytes are whole numbers. The keys that scripts may count on are published in `data/schemas`.
+Bytes are whole numbers. The keys that scripts may count on are those of `--schema`.
 """
 
 from __future__ import annotations

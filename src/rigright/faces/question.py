@@ -14,7 +14,7 @@ from rigright.faces.cli.parser import Parser
 from rigright.options.read import unknown_option
 from rigright.options.row import Option
 
-_SHOWN = {"help", "form", "color", "width"}  # how a terminal is to show it
+_SHOWN = {"help", "schema", "form", "color", "width"}  # how a terminal is to show it
 
 
 def parser_of(verb: str, language: str = "en") -> Parser:

@@ -24,6 +24,7 @@ from rigright.base.tables import DATA, read_toml
 from rigright.base.units import parse_seconds, parse_watts
 from rigright.base.words import LANGUAGES, clean, pick_language, say, tell
 from rigright.faces import question, short
+from rigright.faces.cli import schemas
 from rigright.faces.cli.main import answering
 from rigright.faces.cli.options import meaning
 from rigright.faces.cli.trouble import trouble
@@ -176,8 +177,7 @@ def _known(tool: str, root: Path | None) -> Mapping[str, Option]:
 
 def answer(tool: str) -> dict[str, Any]:
     """What a tool answers, as JSON Schema: as records tell it."""
-    schema: dict[str, Any] = bounded_json((DATA / "schemas" / f"{tool.replace('_', '-')}.json").read_bytes())
-    return schema
+    return schemas.schema(tool.replace("_", "-"))
 
 
 def in_short(tool: str) -> dict[str, Any]:

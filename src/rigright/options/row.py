@@ -198,6 +198,7 @@ FROM = row(
 )  # fmt: skip
 HELP = row("help", "", text=say("show this help"), short="h")
 VERSION = row("version", "", text=say("show the version"))
+SCHEMA = row("schema", "", text=say("print the JSON Schema of what --json prints"))
 WHY = row("why", "", text=say("show formulas, facts and their sources"))
 DETAILS = row("details", "", text=say("show everything: all options, every part, all assumptions"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
@@ -12,7 +13,7 @@ from rigright.base import shelf
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.faces.cli import front
-from rigright.options.row import DETAILS, HELP, SHOWING, VERSION, WHY, Option
+from rigright.options.row import DETAILS, HELP, SCHEMA, SHOWING, VERSION, WHY, Option
 
 Group = tuple[Sentence, tuple[Option, ...]]  # a heading of help, and what stands below it
 
@@ -21,10 +22,35 @@ MACHINE = "machine"  # the stage whose figures are read or measured; a verb of i
 DETAILED = frozenset(
     ["plan", "explain", "fit", "compare", "simulate", "build", "sweep", "cost"]
 )  # whose short answer has a long one behind it
+PAGE = "web"  # which answers on its page alone
 BEHIND = "--"  # the count of what is the user's own command
 ARGUMENTS, OPTIONS, OUTPUT = say("arguments"), say("options"), say("output")
+
+
+class Schema(argparse.Action):
+    """Prints the schema of a command's answer, whatever else was said, as help is."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Print and end."""
+        del namespace, values, option_string
+        import json
+
+        from rigright.faces.cli.schemas import schema
+
+        verb = parser.prog.split()[-1]
+        sys.stdout.write(json.dumps(schema(verb), indent=1, ensure_ascii=False) + "\n")
+        parser.exit()
+
+
 _OWN: dict[str, dict[str, Any]] = {  # what argparse does at once
     HELP.name: {"action": "help"},
+    SCHEMA.name: {"action": Schema, "nargs": 0},
     VERSION.name: {"action": "version", "version": f"rigright {__version__}"},
 }
 
@@ -53,7 +79,7 @@ class Once(argparse.Action):
 def groups(verb: str | None) -> tuple[Group, ...]:
     """What a command takes, in the order of its help; None: the program itself."""
     if verb is None:
-        return (OPTIONS, (HELP, VERSION)), (OUTPUT, tuple(one for one in SHOWING if one is not DETAILS))
+        return (OPTIONS, (HELP, VERSION)), (OUTPUT, (SCHEMA, *(one for one in SHOWING if one is not DETAILS)))
     stage = shelf.take(front.ASKS, verb.replace("-", "_"), bears="STAGE")
     told = shelf.take("rigright.options", HOMES[stage], bears="ROWS")[verb]()
     headed: dict[Sentence, list[Option]] = {ARGUMENTS: [], OPTIONS: [HELP]}
@@ -68,6 +94,7 @@ def groups(verb: str | None) -> tuple[Group, ...]:
     left_out = {WHY} if stage == MACHINE else set()
     left_out |= set() if verb in DETAILED else {DETAILS}
     shown = tuple(one for one in SHOWING if one not in left_out)
+    shown = shown if verb == PAGE else (SCHEMA, *shown)
     return (*((title, tuple(rows)) for title, rows in headed.items()), *planning, (OUTPUT, shown))
 
 

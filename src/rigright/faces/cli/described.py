@@ -1,64 +1,23 @@
-"""JSON Schemas of what `--json` prints, from the records themselves: types, remarks, docstrings."""
+"""Records as JSON Schema: their types, docstrings, and the remarks beside their fields."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import inspect
-import io
 import re
 import sys
-import tokenize
 from collections.abc import Iterator, Mapping
 from functools import cache, reduce
+from itertools import takewhile
 from operator import or_
-from pathlib import Path
-from types import NoneType, UnionType
+from types import GenericAlias, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from rigright.base import shelf
-from rigright.base.tables import read_toml
+from rigright.base.tables import DATA, read_toml
 from rigright.base.telling import SCHEMA_VERSION, Key, Told, is_record, keys_of
-from rigright.base.words import ENGLISH, Sentence, tell
-from rigright.faces.cli.front import ASKS, TAGLINE
-from rigright.faces.cli.trouble import Trouble
-from rigright.verbs.look_up.frame import find_kind, kind_names
+from rigright.base.words import Sentence
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-PAGES = "rigright.report.pages"
-VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or another module
-    "plan": ("plan_data.plain",),
-    "explain": ("explain.plain", "training.plain"),
-    "fit": ("fit.plain",),
-    "compare": ("compare.plain",),
-    "build": ("build.plain", "build_check.plain"),
-    "cost": ("cost.plain",),
-    "report": ("report.plain",),
-    "prices": ("prices.plain", "prices.plain_list", "prices.plain_forgotten"),
-    "simulate": ("simulate.plain",),
-    "sweep": ("sweep.plain",),
-    "calibrate": ("calibrate.plain",),
-    "validate": ("validate.plain",),
-    "probe": ("probe.plain",),
-    "doctor": ("doctor.plain_why",),
-    "baseline": ("baseline.plain", "baseline.check_plain"),
-    "bench": ("bench.plain", "bench.list_plain"),
-    "diagnose": ("diagnose.plain",),
-    "upgrade": ("upgrade.plain",),
-    "setup": ("setup.plain",),
-    "measure": ("measure.plain",),
-    "watch": ("watch.plain", "files.plain"),
-    "history": ("history.plain",),
-    "fleet": ("fleet.plain", "accept.plain", "health.plain", "files.plain"),
-    "export": ("export.plain", "export.held_plain"),
-    "completion": ("rigright.verbs.completion.tells",),
-    "rigright": ("rigright.faces.cli.front.tells",),  # without a command
-}
-NOTES = {  # beside any answer, where there is something to say
-    "own_runs": "runs of your own that moved its figures",
-    "plugins": "plugins whose facts are in it",
-    "written_by": "of `export`: the plugin that wrote the files",
-}
 UNITS = {
     "bytes": "bytes",
     "s": "s",
@@ -85,161 +44,50 @@ UNITS = {
     "days": "days",
     "months": "months",
 }
+_JSON = {"None": "null", "True": "true", "False": "false"}
 ALONE = {"usd", "days", "months"}  # names that are a unit and nothing before it
 
 
-MEANINGS = read_toml(Path(__file__).parent / "meanings.toml")
+NOTES = {  # beside any answer, where there is something to say
+    "own_runs": "runs of your own that moved its figures",
+    "plugins": "plugins whose facts are in it",
+    "written_by": "of `export`: the plugin that wrote the files",
+}
 used: set[tuple[str, str]] = set()  # of the meanings
+
+
+@cache
+def meanings() -> Mapping[str, Mapping[str, str]]:
+    """What a key means where no remark beside a field says it: by record, or by any."""
+    return read_toml(DATA / "meanings.toml")
 
 
 def meaning(hint: Any, name: str) -> str:
     """What a key means by the table: to this record, or to any."""
     kinds = [one.__name__ for one in (_bare(hint), *get_args(hint)) if hasattr(one, "__name__")]
-    place = next((one for one in (*kinds, "any") if name in MEANINGS.get(one, {})), None)
+    place = next((one for one in (*kinds, "any") if name in meanings().get(one, {})), None)
     if place is None:
         return ""
     used.add((place, name))
-    return str(MEANINGS[place][name])
+    return meanings()[place][name]
 
 
-def schemas() -> dict[str, dict[str, Any]]:
-    """The schema of each verb."""
-    made = {verb: _schema(verb, [told_by(place) for place in places]) for verb, places in VERBS.items()}
-    return made | {"look-up": _look_up(), "error": _error(), "mcp": _tools()}
-
-
-def every_key(made: Mapping[str, Any]) -> Iterator[str]:
-    """Each key of each verb with its type, and whether it may be left out: "plan Plan.chip string"."""
-    for verb, schema in made.items():
-        tops = enumerate(schema.get("anyOf", [schema]))
-        records = {f"{verb} {place or ''}": top for place, top in tops}
-        records |= {f"{verb} {name}.": record for name, record in schema.get("$defs", {}).items()}
-        for where, record in records.items():
-            yield from _keys(where, record)
-
-
-def _keys(where: str, record: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in record.get("properties", {}).items():
-        kinds = value.get("anyOf", [value])
-        optional = "" if key in record.get("required", ()) else " optional"
-        yield f"{where}{key} {' | '.join(sorted(map(_kind, kinds)))}{optional}"
-        for one in (*kinds, *(kind.get("items", {}) for kind in kinds)):
-            yield from _keys(f"{where}{key}.", one)
-
-
-def _kind(value: Mapping[str, Any]) -> str:
-    named = value.get("$ref", "").rpartition("/")[2]
-    types = value.get("type", "any")
-    return named or (types if isinstance(types, str) else " or ".join(types))
-
-
-def told_by(place: str) -> Told:
-    """What a page tells."""
-    module, _, name = place.rpartition(".")
-    module = module if "." in module else f"{PAGES}.{module}"
-    told: Told = getattr(importlib.import_module(module), name)
-    return told
-
-
-def _schema(verb: str, every: list[Told]) -> dict[str, Any]:
-    made = _Made()
-    tops = [made.top(told) for told in every]
-    return _head(verb) | (tops[0] if len(tops) == 1 else _either(tops)) | _told_about(verb) | made.held()
-
-
-def _head(name: str) -> dict[str, Any]:
-    """What a schema is called; its `$id` changes with `schema_version`."""
-    titles = {"error": "any command --json, without an answer", "rigright": "rigright --json"}
-    return {
-        "$schema": DRAFT,
-        "$id": f"urn:rigright:{name}:{SCHEMA_VERSION}",
-        "title": titles.get(name, f"rigright {name} --json"),
-    }
-
-
-def _told_about(verb: str) -> dict[str, str]:
-    """What a command is for."""
-    summaries = shelf.load(ASKS, "SUMMARY") | {"rigright": TAGLINE}
-    return {"description": tell(summaries[verb.replace("-", "_")], ENGLISH)}
-
-
-def _either(tops: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"type": "object", "anyOf": tops}
-
-
-def _look_up() -> dict[str, Any]:
-    """A list of records of a kind; what a word is found to be; or, without a word, the kinds."""
-    made = _Made()
-    for name, kind in ((name, find_kind(name)) for name in kind_names()):
-        made.given = kind.tells.given
-        keys = kind.tells.keys or ()
-        record = made.object(kind.record, keys, own=kind.tells.given[kind.record])
-        made.defs[name] = record | {"description": tell(kind.summary, ENGLISH)}
-    made.defs["record"] = {
-        "description": "a record of any kind",
-        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in kind_names()],
-    }
-    record = {"$ref": "#/$defs/record"}
-    count = {"type": "integer", "description": "how many of the kind there are"}
-    held = {
-        "type": "object",
-        "properties": {
-            "total": count,
-            "records": {"type": "array", "items": record, "description": "the first few of them"},
-        },
-        "required": ["total", "records"],
-    }
-    tops = (
-        {"type": "array", "items": record, "description": "of a kind: its records"},
-        _object(
-            {
-                "text": {"type": "string", "description": "the word, as it was typed"},
-                "hit": {"anyOf": [record, {"type": "null"}], "description": "the one thing that it names"},
-                "found": {
-                    "type": "object",
-                    "additionalProperties": held,
-                    "description": "by kind: what speaks of it",
-                },
-            }
-        )
-        | {"description": "of a word without a kind: what it is found to be"},
-        _object({})
-        | {
-            "additionalProperties": {"type": "string"},
-            "description": "of nothing: each kind, and what it tells",
-        },
-    )
-    return _head("look-up") | {"anyOf": [*tops]} | _told_about("look-up") | made.held()
-
-
-def _error() -> dict[str, Any]:
-    """What any command prints instead of an answer."""
-    body = _Made().record(Trouble)
-    return _head("error") | _object({"error": body}, noted=False) | {"description": body["description"]}
-
-
-def _tools() -> dict[str, Any]:
-    """What `mcp --list` prints: what each tool takes, itself a JSON Schema."""
-    takes = {"type": "object", "description": "by tool: what it takes, as a JSON Schema"}
-    return _head("mcp") | _object({}) | {"additionalProperties": takes} | _told_about("mcp")
-
-
-def _object(properties: Mapping[str, Any], *, noted: bool = True) -> dict[str, Any]:
+def answer_of(properties: Mapping[str, Any], *, notes: Mapping[str, str] = NOTES) -> dict[str, Any]:
     """An answer with these keys, all there, and what any answer bears."""
     version = {
         "type": "integer",
         "const": SCHEMA_VERSION,
         "description": "raised when a key goes or changes its meaning",
     }
-    notes = {name: {"type": "string", "description": said} for name, said in NOTES.items()} if noted else {}
+    more = {name: {"type": "string", "description": said} for name, said in notes.items()}
     return {
         "type": "object",
-        "properties": {"schema_version": version, **properties, **notes},
+        "properties": {"schema_version": version, **properties, **more},
         "required": ["schema_version", *properties],
     }
 
 
-class _Made:
+class Made:
     """One schema being made, with the records that it names."""
 
     def __init__(self) -> None:
@@ -248,11 +96,12 @@ class _Made:
         self.given: Mapping[type, Any] = {}
 
     def top(self, told: Told) -> dict[str, Any]:
+        """What a command prints."""
         self.given = told.given
         made = self.record(told.kind)
-        return made | _object(made["properties"]) | {"required": ["schema_version", *made["required"]]}
+        return made | answer_of(made["properties"]) | {"required": ["schema_version", *made["required"]]}
 
-    def held(self) -> dict[str, Any]:
+    def defined(self) -> dict[str, Any]:
         """The records that it names."""
         return {"$defs": dict(sorted(self.defs.items()))} if self.defs else {}
 
@@ -262,6 +111,7 @@ class _Made:
         return self.object(kind, keys_of(kind, own), own=own) | {"description": _doc(kind)}
 
     def object(self, hint: Any, keys: tuple[Key, ...], *, own: Mapping[str, Any]) -> dict[str, Any]:
+        """An object with these keys."""
         properties: dict[str, Any] = {}
         required: list[str] = []
         more = False
@@ -281,7 +131,9 @@ class _Made:
                 else:
                     more = True
                 continue
-            properties[key.name] = self.value(found, key, own) | _told(key, said or meaning(hint, key.name))
+            properties[key.name] = self.value(found, key, own=own) | _told(
+                key, said or meaning(hint, key.name)
+            )
             required += [] if "?" in key.sign else [key.name]
         made: dict[str, Any] = {
             "type": "object",
@@ -290,7 +142,7 @@ class _Made:
         }
         return made | ({} if not more else {"additionalProperties": True})
 
-    def value(self, hint: Any, key: Key, own: Mapping[str, Any]) -> dict[str, Any]:
+    def value(self, hint: Any, key: Key, *, own: Mapping[str, Any]) -> dict[str, Any]:
         """The schema of one key."""
         if key.pairs:
             pair = get_args(_items(_bare(hint)))
@@ -399,7 +251,8 @@ def _resolved(hint: Any, way: tuple[str, ...]) -> tuple[Any, str]:
             hint = get_args(bare)[int(name)] if get_args(bare)[-1] is not Ellipsis else get_args(bare)[0]
         elif get_origin(bare) is tuple:
             inner, said = _resolved(_items(bare), way[place:])
-            return tuple[inner, ...] | None if nothing else tuple[inner, ...], said
+            every = GenericAlias(tuple, (inner, ...))
+            return every | None if nothing else every, said
         elif get_origin(bare) in {Union, UnionType}:
             found = [_resolved(one, way[place:]) for one in get_args(bare)]
             return reduce(or_, (one for one, _ in found)), found[0][1]
@@ -423,11 +276,20 @@ def _hints(kind: type) -> Mapping[str, Any]:
 
 
 @cache
+def _source(module: str) -> tuple[ast.Module, list[str]]:
+    """The text of a module, parsed and by line; empty where only its bytecode is there."""
+    try:
+        text = inspect.getsource(sys.modules[module])
+    except OSError:
+        text = ""
+    return ast.parse(text), text.splitlines()
+
+
+@cache
 def _types_only(module: str) -> Mapping[str, Any]:
     """What a module imports for types alone."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
     found: dict[str, Any] = {}
-    for node in tree.body:
+    for node in _source(module)[0].body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             for one in node.body:
                 if isinstance(one, ast.ImportFrom) and one.module:
@@ -442,7 +304,7 @@ def _doc(kind: type) -> str:
 
 def _plainly(text: str) -> str:
     """A remark or a docstring as words beside a key."""
-    text = re.sub(r"\bNone\b", "null", text.strip())
+    text = re.sub(r"\b(None|True|False)\b", lambda found: _JSON[found[1]], text.strip())
     text = text if text.endswith("...") else text.removesuffix(".")
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
@@ -450,24 +312,23 @@ def _plainly(text: str) -> str:
 @cache
 def _remarks(kind: type) -> Mapping[str, str]:
     """The remark beside each field of a record, with the lines of remark below it."""
-    source = inspect.getsource(sys.modules[kind.__module__])
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    said = {one.start[0]: one for one in tokens if one.type == tokenize.COMMENT}
-    held = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef))
-    node = next(one for one in held if one.name == kind.__name__)
+    tree, lines = _source(kind.__module__)
+    classes = (
+        node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
     return {
-        ast.unparse(field.target): " ".join(_beside(field, said))
+        ast.unparse(field.target): " ".join(_beside(field, lines))
+        for node in classes
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     }
 
 
-def _beside(field: ast.AnnAssign, said: Mapping[int, tokenize.TokenInfo]) -> Iterator[str]:
+def _beside(field: ast.AnnAssign, lines: list[str]) -> Iterator[str]:
     end = field.end_lineno or field.lineno
-    for line in range(field.lineno, end + 1):
-        if line in said and "noqa" not in said[line].string:
-            yield said[line].string.lstrip("# ")
-    line = end + 1
-    while line in said and said[line].line.lstrip().startswith("#"):
-        yield said[line].string.lstrip("# ")
-        line += 1
+    for line in lines[field.lineno - 1 : end]:
+        _, sign, said = line.rpartition("  # ")
+        if sign and "noqa" not in said:
+            yield said
+    for line in takewhile(lambda line: line.lstrip().startswith("#"), lines[end:]):
+        yield line.lstrip("# ")

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab import memory_training
 from lab.page import left_out, pictures, tables, traces, worst
-from lab.page.held import OWN, POWERS, RUNS, SPEEDS, TITLES, Run, speed_runs, validated
+from lab.page.held import OWN, POWERS, RUNS, SPEEDS, TITLES, PredictedFigure, speed_runs, validated
 from lab.page.points import points
 from rigright.facts.corrections import corrections
 from rigright.verbs.validate.frame import validate
@@ -58,7 +58,7 @@ def made() -> tuple[str, dict[Path, str], list[str]]:
 def _speeds(
     found: Mapping[str, Validation],
     *,
-    runs: Mapping[tuple[str, str], Run],
+    runs: Mapping[tuple[str, str], PredictedFigure],
     left: left_out.Left,
     drawn: Mapping[Path, str],
 ) -> Iterator[str]:

@@ -53,7 +53,7 @@ HEAD = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MemoryRun:
     """One measured figure beside what physics alone says of it."""
 
     source: str
@@ -79,7 +79,7 @@ class Run:
 PHYSICS = {"reserve": 1.0, "scattered": 0.0, "context_gib": 0.0, "collectives_gib": 0.0}
 
 
-def runs_of(paths: Iterable[str]) -> list[Run]:
+def runs_of(paths: Iterable[str]) -> list[MemoryRun]:
     """Every row with a measured peak, and what nvidia-smi showed where the note tells it."""
     runs = []
     for path in paths:
@@ -91,7 +91,7 @@ def runs_of(paths: Iterable[str]) -> list[Run]:
     return runs
 
 
-def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
+def _figures(raw: Mapping[str, str], row: Row) -> list[MemoryRun]:
     try:
         asked = read_row(row)
     except RigError as error:
@@ -105,7 +105,7 @@ def _figures(raw: Mapping[str, str], row: Row) -> list[Run]:
     moved = found.value / float(sizes.allocated_bytes[0])
     case = asked.peaking.case
     setup, layout = setup_of(case.arch, case.training), case.layout
-    run = Run(
+    run = MemoryRun(
         source=raw["source"].partition(":")[0],
         kind=row["peak_kind"],
         assumed=bool(asked.taken.assumed) or found.decides is not None,
@@ -128,7 +128,7 @@ def macro(errors: dict[str, list[float]]) -> float:
     return float(np.mean([np.median(np.abs(members)) for members in errors.values()]))
 
 
-def fit_terms(runs: list[Run]) -> dict[str, float]:
+def fit_terms(runs: list[MemoryRun]) -> dict[str, float]:
     """The pair of terms with the least macro error on reserved and device figures."""
     known = [run for run in runs if run.kind in {"reserved", "device"} and run.below + run.above < SURE]
     return min(_candidates(), key=lambda terms: macro(_errors(known, terms)))
@@ -146,20 +146,20 @@ def _candidates() -> list[dict[str, float]]:
     ]
 
 
-def _errors(runs: list[Run], terms: Terms) -> dict[str, list[float]]:
+def _errors(runs: list[MemoryRun], terms: Terms) -> dict[str, list[float]]:
     errors: dict[str, list[float]] = {}
     for run in runs:
         errors.setdefault(run.source, []).append(1 / run.ratio(terms) - 1)
     return errors
 
 
-def needed(run: Run, terms: Terms) -> float:
+def needed(run: MemoryRun, terms: Terms) -> float:
     """Half the width of the band (a logarithm) that holds a run beside what was unsaid."""
     off = math.log(run.ratio(terms))
     return math.sqrt(max(off**2 - (run.above if off > 0 else run.below) ** 2, 0.0))
 
 
-def width(runs: Sequence[Run], kind: str, *, terms: Terms, aim: float) -> float:
+def width(runs: Sequence[MemoryRun], kind: str, *, terms: Terms, aim: float) -> float:
     """What holds so many runs, each source alike; those of other kinds of peak count less."""
     if not runs:
         return 2 * LEAST
@@ -178,7 +178,7 @@ def width(runs: Sequence[Run], kind: str, *, terms: Terms, aim: float) -> float:
     return max(float(np.interp(aim, share, values[order])), LEAST)
 
 
-def bands(runs: Sequence[Run], terms: Terms, aim: float) -> dict[str, tuple[float, float]]:
+def bands(runs: Sequence[MemoryRun], terms: Terms, aim: float) -> dict[str, tuple[float, float]]:
     """A band for each kind of peak, where all was said and where it was not; one for hand-written figures."""
     edges = {}
     for kind in KINDS:
@@ -193,12 +193,12 @@ def bands(runs: Sequence[Run], terms: Terms, aim: float) -> dict[str, tuple[floa
     return {name: (math.exp(-half), math.exp(half)) for name, half in edges.items()}
 
 
-def band_name(run: Run) -> str:
+def band_name(run: MemoryRun) -> str:
     """Which of the bands speaks of a run."""
     return f"{run.kind}_assumed" if run.assumed and run.kind in COUNTED else run.kind
 
 
-def is_held(run: Run, terms: Terms, edges: Mapping[str, tuple[float, float]]) -> bool:
+def is_held(run: MemoryRun, terms: Terms, edges: Mapping[str, tuple[float, float]]) -> bool:
     """Whether the band, with what was unsaid, holds a run."""
     return needed(run, terms) <= math.log(edges[band_name(run)][1]) + 1e-9
 
@@ -213,7 +213,7 @@ class Left:
     inside: float
 
 
-def left_out(runs: list[Run], aim: float) -> list[Left]:
+def left_out(runs: list[MemoryRun], aim: float) -> list[Left]:
     """Each source in turn predicted from the others."""
     found = []
     for source in sorted({run.source for run in runs}):
@@ -235,7 +235,7 @@ def coverage(left: list[Left]) -> float:
     return float(np.average([one.inside for one in counted], weights=roots))
 
 
-def best_aim(runs: list[Run]) -> float:
+def best_aim(runs: list[MemoryRun]) -> float:
     """The least quantile whose bands hold sources left out as often as is wanted."""
     tried = ((aim, coverage(left_out(runs, aim))) for aim in AIMS)
     return next((aim for aim, held in tried if held >= WANTED), AIMS[-1])

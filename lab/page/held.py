@@ -37,7 +37,7 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PredictedFigure:
     """One figure of one run that was predicted."""
 
     id: str
@@ -74,7 +74,7 @@ def _together(name: str, ones: Sequence[Validation]) -> Validation:
     return Validation(file=", ".join(one.file for one in ones), kind=name, rows=rows, scores=scores(rows))
 
 
-def speed_runs(found: Mapping[str, Validation]) -> dict[tuple[str, str], Run]:
+def speed_runs(found: Mapping[str, Validation]) -> dict[tuple[str, str], PredictedFigure]:
     """Every predicted speed that was measured, by row and metric."""
     pairs = (
         (row, one)
@@ -86,8 +86,8 @@ def speed_runs(found: Mapping[str, Validation]) -> dict[tuple[str, str], Run]:
     return {(row.id, one.metric): _run(row, one) for row, one in pairs}
 
 
-def _run(row: Judged, one: Prediction) -> Run:
-    return Run(
+def _run(row: Judged, one: Prediction) -> PredictedFigure:
+    return PredictedFigure(
         id=row.id,
         metric=one.metric,
         source=source_of(row),

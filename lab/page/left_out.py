@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.conformal import Coverage
 from lab.leave_out import DIMENSIONS
-from lab.page.held import ROOT, Run
+from lab.page.held import ROOT, PredictedFigure
 from lab.refit import Refit
 from lab.refitting import refitted
 from lab.writing import FOLDER as CORRECTIONS
@@ -85,7 +85,7 @@ def held() -> list[Coverage]:
     ]
 
 
-def stale(runs: Mapping[tuple[str, str], Run], left: Left) -> list[str]:
+def stale(runs: Mapping[tuple[str, str], PredictedFigure], left: Left) -> list[str]:
     """Runs whose kept prediction is not today's: then what was left out belongs to other terms."""
     return [
         row

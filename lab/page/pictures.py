@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.page.held import ROOT, TITLES, Run
+from lab.page.held import ROOT, TITLES, PredictedFigure
 
 FOLDER = ROOT / "docs" / "pictures"
 SIDE, EDGE = 360, 46  # of the drawn field, and of the rim around it
@@ -23,7 +23,7 @@ WAYS = (
 )
 
 
-def scatter(metric: str, runs: Sequence[Run]) -> str:
+def scatter(metric: str, runs: Sequence[PredictedFigure]) -> str:
     """Measured across, predicted up, both in powers of ten; on the line they are equal."""
     low, high = _limits(runs)
     scale = SIDE / (high - low)
@@ -65,7 +65,7 @@ def spread(metric: str, ways: Mapping[str, np.ndarray]) -> str:
 
 
 def draw(
-    runs: Mapping[tuple[str, str], Run], left: Mapping[tuple[str, str], Mapping[str, float]]
+    runs: Mapping[tuple[str, str], PredictedFigure], left: Mapping[tuple[str, str], Mapping[str, float]]
 ) -> dict[Path, str]:
     """Every picture, by its file."""
     made: dict[Path, str] = {}
@@ -82,16 +82,16 @@ def draw(
     return made
 
 
-def _some(runs: Sequence[Run]) -> list[Run]:
+def _some(runs: Sequence[PredictedFigure]) -> list[PredictedFigure]:
     """Every so many-th run of each source, so that small sources are seen."""
-    by_source: dict[str, list[Run]] = {}
+    by_source: dict[str, list[PredictedFigure]] = {}
     for run in sorted(runs, key=lambda run: run.id):
         by_source.setdefault(run.source, []).append(run)
     share = MOST_DOTS // len(by_source)
     return [run for mine in by_source.values() for run in mine[:: max(math.ceil(len(mine) / share), 1)]]
 
 
-def _limits(runs: Sequence[Run]) -> tuple[float, float]:
+def _limits(runs: Sequence[PredictedFigure]) -> tuple[float, float]:
     figures = np.log10([figure for run in runs for figure in (run.measured, run.predicted)])
     return float(math.floor(figures.min() * 2) / 2), float(math.ceil(figures.max() * 2) / 2)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from lab.conformal import Coverage
-from lab.page.held import RUNS, SPEEDS, TITLES, Run
+from lab.page.held import RUNS, SPEEDS, TITLES, PredictedFigure
 from lab.page.left_out import Left
 from rigright.verbs.validate.validation import Score, Validation
 
@@ -23,10 +23,12 @@ TARGETS = {
     "output_tok_s_total": "12 %", "tok_per_s_per_chip": "10 %", "samples_per_s": "15 %",
 }  # fmt: skip
 
-Pick = Callable[[Run], str]
+Pick = Callable[[PredictedFigure], str]
 
 
-def glance(found: Mapping[str, Validation], runs: Mapping[tuple[str, str], Run], left: Left) -> Iterator[str]:
+def glance(
+    found: Mapping[str, Validation], runs: Mapping[tuple[str, str], PredictedFigure], left: Left
+) -> Iterator[str]:
     """One line a speed: errors in sample and left out, averaged over sources."""
     yield "| figure | rows | answered | median error | source left out | chip left out | model left out | within 20 % | in the band | aim |"  # noqa: E501
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
@@ -47,7 +49,7 @@ def glance(found: Mapping[str, Validation], runs: Mapping[tuple[str, str], Run],
         yield f"| {title} | {score.measured} | {score.answered} | {' | '.join(shown)} | {aim} |"
 
 
-def _macro(runs: Mapping[tuple[str, str], Run], left: Left, way: str) -> float | None:
+def _macro(runs: Mapping[tuple[str, str], PredictedFigure], left: Left, way: str) -> float | None:
     """Mean over sources of the median error of runs left out so."""
     by_source: dict[str, list[float]] = {}
     for key, run in runs.items():
@@ -56,7 +58,7 @@ def _macro(runs: Mapping[tuple[str, str], Run], left: Left, way: str) -> float |
     return float(np.mean([np.median(errors) for errors in by_source.values()])) if by_source else None
 
 
-def peers(runs: Mapping[tuple[str, str], Run], left: Left) -> Iterator[str]:
+def peers(runs: Mapping[tuple[str, str], PredictedFigure], left: Left) -> Iterator[str]:
     """Side by side on the rows of the one table that a peer's answers were kept for."""
     told = _peer_rows()
     yield "| figure | rows | who | answered | median error | mean error | within 20 % | bias |"
@@ -111,10 +113,10 @@ def score_row(score: Score) -> str:
 
 
 def by_group(
-    runs: Iterable[Run], pick: Pick, *, left: Left, way: str, most: int | None = None
+    runs: Iterable[PredictedFigure], pick: Pick, *, left: Left, way: str, most: int | None = None
 ) -> Iterator[str]:
     """Errors by chip or by model, in sample and where the chip or model was left out."""
-    groups: dict[tuple[str, str], list[Run]] = {}
+    groups: dict[tuple[str, str], list[PredictedFigure]] = {}
     for run in runs:
         groups.setdefault((pick(run), run.metric), []).append(run)
     yield f"| {way} | figure | rows | median | within 20 % | bias | {way} left out | in the band |"
@@ -124,7 +126,7 @@ def by_group(
         yield _group_row(key, groups[key], left=left, way=way)
 
 
-def _group_row(key: tuple[str, str], runs: Sequence[Run], *, left: Left, way: str) -> str:
+def _group_row(key: tuple[str, str], runs: Sequence[PredictedFigure], *, left: Left, way: str) -> str:
     errors = np.expm1([run.off for run in runs])
     out = [
         left[run.id, run.metric][f"{way}_out"]

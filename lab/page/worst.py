@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.page.held import ROOT, TITLES, Run
+from lab.page.held import ROOT, TITLES, PredictedFigure
 
 REASONS = ROOT / "docs" / "accuracy" / "reasons.toml"
 MOST = 6  # of a figure
 UNTOLD = "not investigated yet"
 
 
-def worst(runs: Iterable[Run]) -> Iterator[str]:
+def worst(runs: Iterable[PredictedFigure]) -> Iterator[str]:
     """The worst of each figure, one a chip, model and source: many rows err alike."""
     told = reasons(REASONS)
     yield "| figure | row | source | chip | model | measured | predicted | off | reason |"
@@ -30,7 +30,7 @@ def worst(runs: Iterable[Run]) -> Iterator[str]:
             yield _row(run, told)
 
 
-def _row(run: Run, told: list[dict[str, Any]]) -> str:
+def _row(run: PredictedFigure, told: list[dict[str, Any]]) -> str:
     reason = next((one for one in told if fits(one, run)), None)
     why = UNTOLD if reason is None else f"{'' if reason['known'] else 'unknown; '}{reason['why']}"
     figures = f"{run.measured:,.4g} | {run.predicted:,.4g} | {run.predicted / run.measured:.2f}x"
@@ -44,7 +44,7 @@ def reasons(path: Path) -> list[dict[str, Any]]:
     return list(tomllib.loads(path.read_text(encoding="utf-8")).get("reason", []))
 
 
-def fits(reason: dict[str, Any], run: Run) -> bool:
+def fits(reason: dict[str, Any], run: PredictedFigure) -> bool:
     """Whether a reason speaks of a run: each text it names stands in its field; `side`: it errs there."""
     fields = {"metric": run.metric, "source": run.note, "chip": run.chip, "model": run.model}
     side = "high" if run.off > 0 else "low"

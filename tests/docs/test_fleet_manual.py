@@ -18,12 +18,12 @@ from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.far.parcel import program
 from rigright.machine.record import Machine
 from rigright.report.pages import fleet, health
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, OddNodes, Spread, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeSpread, NodeTold, OddNodes, Straggler
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 WORD = say("{text}", text="x")
 FIGURE = Result(part="a", what="b", on="c", value=1.0, unit="s", low=1.0, high=1.0, repeats=3)
-SPREAD = Spread(part="a", what="b", kind="", unit="s", median=1.0, low=1.0, high=1.0, n_nodes=2)
+SPREAD = NodeSpread(part="a", what="b", kind="", unit="s", median=1.0, low=1.0, high=1.0, n_nodes=2)
 EXAMINED = Examined(
     case=case_of(Machine()),
     checks=(

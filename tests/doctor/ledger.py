@@ -19,7 +19,7 @@ from healthy_systems import DRIVER
 from rigright.base import shelf
 from rigright.base.units import GIB
 from rigright.doctor.examine import RANKS, case_of, checks, examine
-from rigright.doctor.record import Case, Finding, Fine, NotSeen
+from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen
 from rigright.machine.host import Path as Way
 from rigright.machine.probe import joined
 from rigright.machine.record import Machine
@@ -124,7 +124,7 @@ CARDS = {
 }
 
 
-def made(change: Change) -> Case:
+def made(change: Change) -> CheckInput:
     """A whole machine with a change: `on` names it, `cards` changes some, `count` keeps the first ones."""
     left = dict(change)
     machine = whole(str(left.pop("on", "server")))

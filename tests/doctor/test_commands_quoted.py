@@ -14,7 +14,7 @@ from ledger import made
 from test_checks_counted import LEDGER, lines
 
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.record import Case, Finding, NotSeen
+from rigright.doctor.record import CheckInput, Finding, NotSeen
 
 EVIL = "$(id) '"
 _QUOTED = re.compile(r"'[^']*'|\"'\"")
@@ -65,7 +65,7 @@ def poisoned(thing: object, evil: set[str]) -> object:
     return thing
 
 
-def commands(check: str, case: Case) -> list[str]:
+def commands(check: str, case: CheckInput) -> list[str]:
     """Every line that a check tells a person to type."""
     (checked,) = examine(case, (check,)).checks
     found = [line for one in checked.verdicts if isinstance(one, Finding) for line in lines(one)]

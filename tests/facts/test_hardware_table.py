@@ -17,7 +17,7 @@ from rigright.build.prices import part_usd
 from rigright.doctor import laws
 from rigright.doctor.examine import checks
 from rigright.doctor.held import held
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.facts.bench import expectations, expected, references
 from rigright.facts.chips import by_id, chips, features
 from rigright.facts.cpus import cpu_named, cpus
@@ -88,7 +88,7 @@ def test_a_healthy_card_is_never_blamed_and_half_of_it_is(part, what, one):
     """What a chip was measured at is expected of it, whatever the data sheet says."""
     chip = by_id()[one.chip]
     devices = (Device(index=0, vendor=chip.vendor.lower(), name=chip.name, isa=chip.isa),)
-    case = Case(machine=Machine(devices=devices), chips=(chip,))
+    case = CheckInput(machine=Machine(devices=devices), chips=(chip,))
     seen = Result(
         part=part,
         what=what,

@@ -24,7 +24,7 @@ from rigright.facts.clouds import find_instance
 from rigright.facts.cpus import cpus
 from rigright.facts.engines import find_engine
 from rigright.facts.fabrics import pcie_bytes_per_s, pcie_raw_bytes_per_s
-from rigright.facts.myths import Figure, find_myth, myths
+from rigright.facts.myths import MythValue, find_myth, myths
 from rigright.facts.parts import platforms
 from rigright.facts.software import tensorflow_releases, torch_builds, version_of
 from rigright.terms.memory import weights_bytes
@@ -400,4 +400,4 @@ def test_a_number_that_no_myth_has(asked):
 def test_figures_are_shown_with_their_unit():
     assert find_myth("6").figures["a100"].shown == "600 GB/s"
     assert find_myth("7").figures["four"].shown == "1,248 TFLOPS"
-    assert isinstance(Figure(None).shown, Sentence)
+    assert isinstance(MythValue(None).shown, Sentence)

@@ -11,7 +11,7 @@ import pytest
 
 from lab.conformal import Coverage
 from lab.page import left_out, pictures, tables, worst
-from lab.page.held import TITLES, Run
+from lab.page.held import TITLES, PredictedFigure
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -27,7 +27,7 @@ def run(
     model="m",
     holds=True,
 ):
-    return Run(
+    return PredictedFigure(
         id=f"r{number:03}",
         metric=metric,
         source=source,

@@ -18,7 +18,7 @@ def fitting():
 def run(fitting, measured, **changes):
     values = {"source": "a", "kind": "reserved", "assumed": False, "allocated": 8.0, "base": 10.0}
     values |= {"scattered": False, "ranks": 1}
-    return fitting.Run(measured=measured, **values | changes)
+    return fitting.MemoryRun(measured=measured, **values | changes)
 
 
 def test_terms_are_found_again(fitting):

@@ -15,7 +15,7 @@ from fake_driver import Driver, driver_env
 from rigright.base.patience import NAME
 from rigright.machine.nvml import asking, codes, held, session, whole
 from rigright.machine.nvml.asking import MOST_STUCK, Asking
-from rigright.machine.nvml.held import HANDLE, Held
+from rigright.machine.nvml.held import HANDLE, Holds
 from rigright.machine.nvml.process import Gone, Hung, Process
 from rigright.machine.nvml.session import Session
 
@@ -330,7 +330,7 @@ def test_a_silent_child_is_a_hung_child(monkeypatch):
 
 
 def test_what_hangs_is_held_ever_longer_and_at_the_second_call_wholly():
-    holds = Held()
+    holds = Holds()
     holds.hang(3, "power.draw_w", now_s=0)
     assert (holds.whole(3), holds.skip(), holds.due(29), holds.due(30)) == (
         False,

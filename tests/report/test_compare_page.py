@@ -20,13 +20,13 @@ from rigright.report.formats.text import render
 from rigright.report.pages import compare as pages
 from rigright.report.pages.plan_table import heads
 from rigright.report.screen import Screen, width
-from rigright.verbs.comparing.compared import Compared, Contender, Pass, Roof, winners
+from rigright.verbs.comparing.compared import Compared, Contender, RankPass, Roof, winners
 
 ROOF = Roof(
     peak_flops_per_s=200e12,
     bytes_per_s=1e12,
-    token=Pass(flops=1e12, size_bytes=20e9, time_s=0.025),
-    prompt=Pass(flops=40e12, size_bytes=20e9, time_s=0.4),
+    token=RankPass(flops=1e12, size_bytes=20e9, time_s=0.025),
+    prompt=RankPass(flops=40e12, size_bytes=20e9, time_s=0.4),
 )
 
 

@@ -20,7 +20,7 @@ from rigright.report.fleet_rows import rows_of, shared_findings
 from rigright.report.formats import csv, html, markdown, text
 from rigright.report.pages import fleet as pages
 from rigright.report.screen import Screen
-from rigright.verbs.fleet.nodes import Differs, Fleet, NodeTold, OddNodes, Spread, Straggler
+from rigright.verbs.fleet.nodes import Differs, Fleet, NodeSpread, NodeTold, OddNodes, Straggler
 from spoken import values
 
 
@@ -124,7 +124,7 @@ GEMM = Result(
     part="gemm", what="bf16", on="gpu 0", value=7e14, unit="flops_per_s", low=1.0, high=2.0, repeats=3
 )
 LEFT_OUT = (Skipped(part="disk", why=say("{text}", text="no folder")),)
-SPREAD = Spread(
+SPREAD = NodeSpread(
     part="gemm",
     what="bf16",
     kind="NVIDIA H100",

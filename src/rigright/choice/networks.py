@@ -20,7 +20,7 @@ from rigright.base.record import dataclass
 from rigright.base.words import say
 from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_serving import ServingMemory, serving_memory
-from rigright.cost.memory_settings import Device
+from rigright.cost.memory_settings import EngineCard
 from rigright.cost.memory_step import samples_bytes
 from rigright.demand import Layout, Numbers, Serving
 from rigright.terms.memory import started, weigh, weights_bytes
@@ -80,7 +80,7 @@ def precisions(arch: Arch) -> Mapping[str, str]:
     return PRECISIONS | dict.fromkeys(PACKED if is_generator(arch) else (), "16bit")
 
 
-def network_memory(network: Network, form: str, *, batch: Numbers, device: Device) -> ServingMemory:
+def network_memory(network: Network, form: str, *, batch: Numbers, device: EngineCard) -> ServingMemory:
     """Memory of one card with so many samples at once; a generator's other parts lie beside it."""
     drawn = network.painter
     passes = 1 if drawn is None else drawn.passes
@@ -107,7 +107,7 @@ def beside_bytes(drawn: Painter, form: str) -> float:
     return (drawn.text_params + draws) * WIDTHS.get(form, WIDTHS["fp16"])
 
 
-def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: Device) -> ServingMemory:
+def _beside(own: ServingMemory, drawn: Painter, *, form: str, device: EngineCard) -> ServingMemory:
     """What reads the prompt and what draws stay on the card; images are drawn one by one after the steps."""
     element_bytes = WIDTHS["fp32" if form == "fp32" else "fp16"]
     beside = beside_bytes(drawn, form)

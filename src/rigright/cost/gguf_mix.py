@@ -52,7 +52,7 @@ _SMALL_BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TensorPlace:
     """Where a tensor stands: what the conditions of the rules ask about."""
 
     index: int
@@ -67,11 +67,11 @@ class Place:
 
 
 @kept
-def place(arch: Arch, mix: GgufMix) -> Place:
+def place(arch: Arch, mix: GgufMix) -> TensorPlace:
     """The place in a file of what stands before and after the layers."""
     layers = arch.trunk.layers
     heads = [layer.mixer for layer in layers if layer.mixer is not None and layer.mixer.kv_heads]
-    return Place(
+    return TensorPlace(
         index=0,
         layers=len(layers),
         gqa=1,
@@ -84,7 +84,7 @@ def place(arch: Arch, mix: GgufMix) -> Place:
     )
 
 
-def place_of(layer: Layer, outside: Place, *, index: int) -> Place:
+def place_of(layer: Layer, outside: TensorPlace, *, index: int) -> TensorPlace:
     """The place of one layer's tensors."""
     mixer = layer.mixer
     gqa = mixer.heads / mixer.kv_heads if mixer and mixer.kv_heads else 1
@@ -106,7 +106,7 @@ def alike(mix: GgufMix, count: int, *, layers: int) -> tuple[int, ...]:
     )
 
 
-def tensor_type(weight: Weight, mix: GgufMix, *, where: Place) -> str:
+def tensor_type(weight: Weight, mix: GgufMix, *, where: TensorPlace) -> str:
     """The GGML type of one tensor."""
     if is_bias(weight) or len(weight.shape) == 1 or part(weight) in {"norm", "router"}:
         return "F32"
@@ -154,7 +154,7 @@ def more_bits(index: int, layers: int) -> bool:
     return index < eighth or index >= 7 * layers // 8 or (index - eighth) % 3 == 2
 
 
-_CONDITIONS: dict[str, Callable[[Place, int], bool]] = {
+_CONDITIONS: dict[str, Callable[[TensorPlace, int], bool]] = {
     "gqa>": lambda place, number: place.gqa >= number,
     "experts<": lambda place, number: place.experts < number,
     "experts>": lambda place, number: place.experts >= number,
@@ -174,7 +174,7 @@ _BY_INDEX: dict[str, Callable[[int, int, int], bool]] = {  # by a layer's place,
 }
 
 
-def _holds(condition: str, where: Place) -> bool:
+def _holds(condition: str, where: TensorPlace) -> bool:
     name, number = _parts(condition)
     if name in _BY_INDEX:
         return _BY_INDEX[name](where.index, where.layers, number)

@@ -33,7 +33,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class CacheNeed:
     """What one rank's caches need, and the unit in which the engine counts its pool."""
 
     cache_bytes: Numbers
@@ -47,7 +47,7 @@ class Held:
         return self.cache_bytes + self.states_bytes
 
 
-def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> CacheNeed:
     """Caches of one rank whose stage holds `counts` layers of each mixer."""
     if engine.paging == "unified":
         return _unified(arch, engine, ask=ask, layout=layout, counts=counts)
@@ -64,7 +64,7 @@ def held(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Number
         share = 1.0 if engine.window_extra == "all" else engine.swa_share or 0.0
         whole = float(mixer.kind in CACHED and mixer.kind != Mix.CROSS)
         grows = grows + each * (share if mixer.kind in BOUNDED else whole) / mixer.every_tok
-    return Held(
+    return CacheNeed(
         cache_bytes=cache * ask.batch,
         states_bytes=states * ask.batch,
         unit_bytes=grows * engine.block_tok,
@@ -91,11 +91,13 @@ class _Pages:
         return max(sum(self.groups), 1)
 
 
-def _unified(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+def _unified(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> CacheNeed:
     kinds = lanes(arch)
     if not kinds:
         nothing = np.zeros_like(np.asarray(layout.tp, dtype=float))
-        return Held(cache_bytes=nothing, states_bytes=nothing, unit_bytes=nothing, unit_tok=engine.block_tok)
+        return CacheNeed(
+            cache_bytes=nothing, states_bytes=nothing, unit_bytes=nothing, unit_tok=engine.block_tok
+        )
     if len({_growth(mixer) for mixer in kinds}) == 1 and not any(_is_state(mixer) for mixer in kinds):
         return _one_table(arch, engine, ask=ask, layout=layout, counts=counts)
     pages = _pages(arch, engine, ask=ask, layout=layout)
@@ -113,7 +115,7 @@ def _unified(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Nu
         for mixer, groups, block in zip(lanes(arch), pages.groups, pages.block_tok, strict=True)
         if not _is_state(mixer)
     )
-    return Held(
+    return CacheNeed(
         cache_bytes=blocks * unit,
         states_bytes=states * unit,
         unit_bytes=unit,
@@ -134,7 +136,7 @@ def _block_tok(engine: Engine, kinds: tuple[Mixer, ...]) -> int:
     return engine.latent_block_tok if latent and engine.latent_block_tok else engine.block_tok
 
 
-def _one_table(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> Held:
+def _one_table(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: Numbers) -> CacheNeed:
     """Layers that all keep the same tokens share one block table, whatever the size of their entries."""
     kinds = tuple(lanes(arch))
     block = _block_tok(engine, kinds)
@@ -143,7 +145,7 @@ def _one_table(arch: Arch, engine: Engine, *, ask: Ask, layout: Layout, counts: 
         for place, mixer in enumerate(kinds)
     )
     blocks = _sequence_blocks(kinds[0], engine, ask=ask, block=block, cross=cross_tok(arch))
-    return Held(
+    return CacheNeed(
         cache_bytes=blocks * ask.batch * unit, states_bytes=0.0 * unit, unit_bytes=unit, unit_tok=block
     )
 

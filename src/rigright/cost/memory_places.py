@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rigright.arch.record import Arch
-from rigright.cost.memory_serving import Bound, ServingMemory, Work, layer_bytes, stage_memories, works_of
-from rigright.cost.memory_settings import Device, Start
+from rigright.cost.memory_serving import Bound, CardWork, ServingMemory, layer_bytes, stage_memories, works_of
+from rigright.cost.memory_settings import EngineCard, Start
 from rigright.cost.memory_split import split_by_free, split_layers
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout
 
 
 def dealt_bounds(
-    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, devices: Sequence[Device]
+    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, devices: Sequence[EngineCard]
 ) -> tuple[Bound, ...]:
     """First and past-last layer of each card: by free memory; where that overfills one, all filled alike.
 
@@ -30,7 +30,7 @@ def dealt_bounds(
 
 
 def dealt_memories(
-    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, devices: Sequence[Device]
+    arch: Arch, weights: WeightBytes, *, start: Start, layout: Layout, devices: Sequence[EngineCard]
 ) -> tuple[ServingMemory, ...]:
     """Memory of each card with its layers so dealt."""
     asked: dict[str, Any] = {"start": start, "layout": layout}
@@ -49,8 +49,8 @@ def _filled_alike(
     *,
     start: Start,
     layout: Layout,
-    devices: Sequence[Device],
-    works: Mapping[Device, Work],
+    devices: Sequence[EngineCard],
+    works: Mapping[EngineCard, CardWork],
 ) -> tuple[Bound, ...]:
     count = len(arch.trunk.layers)
     costs = layer_bytes(arch, weights, work=works[devices[0]])
@@ -61,7 +61,7 @@ def _filled_alike(
     return tuple((min(first, count), min(last, count)) for first, last in split_layers(costs, room))
 
 
-def usual_bounds(arch: Arch, devices: Sequence[Device]) -> tuple[Bound, ...]:
+def usual_bounds(arch: Arch, devices: Sequence[EngineCard]) -> tuple[Bound, ...]:
     """The same by free memory alone, whether they fit so or not."""
     free = [float(device.free_bytes - device.context_bytes) for device in devices]
     return split_by_free(len(arch.trunk.layers), free)

@@ -13,8 +13,8 @@ from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import MIB
 from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, OwnMemory, largest, own_memory
 from rigright.cost.memory_kv import lanes, mixers_of, rounded, unlike_layers
-from rigright.cost.memory_pages import Ask, Held, held
-from rigright.cost.memory_settings import Device, Settings, Start, settle
+from rigright.cost.memory_pages import Ask, CacheNeed, held
+from rigright.cost.memory_settings import EngineCard, Settings, Start, settle
 from rigright.cost.memory_stages import Stage, rank_stages, stages
 from rigright.cost.memory_step import (
     FP32_BYTES,
@@ -130,7 +130,7 @@ def serving_memory(
     *,
     start: Start,
     layout: Layout,
-    device: Device,
+    device: EngineCard,
     on_card: bool = False,
 ) -> ServingMemory:
     """Memory of the rank that has least to spare; whatever was asked may be an array of choices.
@@ -147,7 +147,7 @@ def rank_memories(
     *,
     start: Start,
     layout: Layout,
-    device: Device,
+    device: EngineCard,
     stages: Sequence[Stage],
 ) -> list[ServingMemory]:
     """Memory of a rank of each stage that differs: what has least to spare holds not always fewest tokens."""
@@ -161,8 +161,8 @@ def stage_memories(
     *,
     start: Start,
     layout: Layout,
-    places: Sequence[tuple[Device, Bound]],
-    works: Mapping[Device, Work] | None = None,
+    places: Sequence[tuple[EngineCard, Bound]],
+    works: Mapping[EngineCard, CardWork] | None = None,
 ) -> tuple[ServingMemory, ...]:
     """Memory of a rank of each stage: its card, and the layers it was given.
 
@@ -175,12 +175,14 @@ def stage_memories(
     return tuple(_rank(works[device], stage) for (device, _), stage in zip(places, found, strict=True))
 
 
-def works_of(arch: Arch, *, start: Start, layout: Layout, devices: Sequence[Device]) -> dict[Device, Work]:
+def works_of(
+    arch: Arch, *, start: Start, layout: Layout, devices: Sequence[EngineCard]
+) -> dict[EngineCard, CardWork]:
     """What each card has to do, whatever layers it holds."""
     return {device: _work(arch, start, layout=layout, device=device) for device in dict.fromkeys(devices)}
 
 
-def layer_bytes(arch: Arch, weights: WeightBytes, *, work: Work) -> list[float]:
+def layer_bytes(arch: Arch, weights: WeightBytes, *, work: CardWork) -> list[float]:
     """What each layer costs where layers are dealt out to cards; the head comes last, as one more."""
     kinds = list(lanes(arch))
     alone = [np.array([float(kind is one) for kind in kinds]) for one in kinds]
@@ -193,14 +195,14 @@ def layer_bytes(arch: Arch, weights: WeightBytes, *, work: Work) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class CardWork:
     """What a card has to do, whatever layers it holds."""
 
     arch: Arch
     engine: Engine
     serving: Serving
     layout: Layout
-    device: Device
+    device: EngineCard
     settings: Settings
     ask: Ask
     shares: dict[Cut, Numbers]  # of each way of cutting, one rank's
@@ -211,7 +213,7 @@ class Work:
     own: OwnMemory  # starts that the user measured
 
 
-def _work(arch: Arch, start: Start, *, layout: Layout, device: Device) -> Work:
+def _work(arch: Arch, start: Start, *, layout: Layout, device: EngineCard) -> CardWork:
     serving, engine = start.serving, start.engine
     if serving.weights == "fp32":
         engine = replace(engine, element_bytes=FP32_BYTES)
@@ -231,7 +233,7 @@ def _work(arch: Arch, start: Start, *, layout: Layout, device: Device) -> Work:
     case = _start(serving, layout, settings=settings)
     kv_heads = max((mixer.kv_heads for mixer in lanes(arch)), default=1)
     forward, sampler = _moments(arch, engine, settings=settings, serving=serving, layout=layout, ask=ask)
-    return Work(
+    return CardWork(
         arch=arch,
         engine=engine,
         serving=serving,
@@ -331,7 +333,7 @@ class _Parts:
         return self.libraries + self.graphs + self.collectives + self.context
 
 
-def _rank(work: Work, stage: Stage) -> ServingMemory:
+def _rank(work: CardWork, stage: Stage) -> ServingMemory:
     layout, device = work.layout, work.device
     cards = np.asarray(layout.tp) * np.asarray(layout.pp) * np.asarray(layout.ep) * np.asarray(layout.cp)
     together = (cards > 1) & (work.engine.split == "tensor")
@@ -379,12 +381,14 @@ def _start(serving: Serving, layout: Layout, *, settings: Settings) -> RunCase:
     )
 
 
-def case_of(arch: Arch, start: Start, *, layout: Layout, device: Device) -> RunCase:
+def case_of(arch: Arch, start: Start, *, layout: Layout, device: EngineCard) -> RunCase:
     """How an engine is started, as own starts are told apart."""
     return _work(arch, start, layout=layout, device=device).case
 
 
-def _anchored(work: Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple[Numbers, Numbers, Numbers]]:
+def _anchored(
+    work: CardWork, bare: _Parts, *, caches: CacheNeed
+) -> tuple[_Parts, tuple[Numbers, Numbers, Numbers]]:
     """Parts, and where they leave the cache, by own starts; what no part explains stands with the context."""
     own = work.own
     if not own.shift:
@@ -403,7 +407,7 @@ def _anchored(work: Work, bare: _Parts, *, caches: Held) -> tuple[_Parts, tuple[
     return replace(parts, context=parts.context + more), (pool, used, spare - more)
 
 
-def _graphs_bytes(work: Work, stage: Stage) -> Numbers:
+def _graphs_bytes(work: CardWork, stage: Stage) -> Numbers:
     """Captured graphs: each size of each layer, more where it has experts, and what all share."""
     device, routed = work.device, _routed_share(work.arch)
     sizes = np.asarray(work.settings.graph_sizes, dtype=float)
@@ -417,11 +421,11 @@ def _routed_share(arch: Arch) -> float:
     return sum(layer.ffn is not None and layer.ffn.experts > 0 for layer in layers) / max(len(layers), 1)
 
 
-def _held(work: Work, counts: Numbers) -> Held:
+def _held(work: CardWork, counts: Numbers) -> CacheNeed:
     return held(work.arch, work.engine, ask=work.ask, layout=work.layout, counts=counts)
 
 
-def _step_bytes(work: Work, stage: Stage, *, caches: Held) -> Numbers:
+def _step_bytes(work: CardWork, stage: Stage, *, caches: CacheNeed) -> Numbers:
     """Peak of one step: a forward pass, or the sampler after it on the stage that has the head."""
     engine, serving = work.engine, work.serving
     step = np.maximum(work.forward_bytes, stage.head * work.sampler_bytes) + work.unpacked_bytes
@@ -434,7 +438,7 @@ def _step_bytes(work: Work, stage: Stage, *, caches: Held) -> Numbers:
     return np.maximum(step - (caches.need_bytes - prompt.need_bytes), last)
 
 
-def _placed(work: Work, parts: _Parts, *, caches: Held) -> tuple[Numbers, Numbers, Numbers]:
+def _placed(work: CardWork, parts: _Parts, *, caches: CacheNeed) -> tuple[Numbers, Numbers, Numbers]:
     """The pool for caches, what the device shows as used, and what is left after all that was asked."""
     if work.engine.pool == "share":
         pool, used = _SHARES[work.engine.share_of](work, parts)
@@ -445,7 +449,7 @@ def _placed(work: Work, parts: _Parts, *, caches: Held) -> tuple[Numbers, Number
     return caches.need_bytes, used, work.device.free_bytes - work.engine.margin_mib * MIB - used
 
 
-def _share_of_total(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+def _share_of_total(work: CardWork, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of the whole device for everything the engine counts; the rest stands beside it."""
     # graphs are captured later: what counts is the engine's estimate
     counted = {"graphs": work.device.graph_estimate}
@@ -458,7 +462,7 @@ def _share_of_total(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     return limit - parts.tensors - inside, limit + outside
 
 
-def _share_of_free(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+def _share_of_free(work: CardWork, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of what is free at the start for weights and caches; the step takes from the rest."""
     start = work.device.free_bytes - parts.collectives - parts.context
     pool = np.minimum(
@@ -467,7 +471,7 @@ def _share_of_free(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
     return pool, parts.tensors + parts.others + np.maximum(pool, 0.0)
 
 
-def _share_of_rest(work: Work, parts: _Parts) -> tuple[Numbers, Numbers]:
+def _share_of_rest(work: CardWork, parts: _Parts) -> tuple[Numbers, Numbers]:
     """A share of what weights and step leave, for caches."""
     left = work.device.free_bytes - parts.tensors - parts.others
     pool = np.minimum(work.settings.share * left, left)

@@ -12,7 +12,7 @@ from rigright.facts.engines import Engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class EngineCard:
     """One card as an engine meets it, with the terms that were fitted for its kind."""
 
     total_bytes: Numbers  # what a program is handed
@@ -53,7 +53,7 @@ class Settings:
     graph_sizes: Numbers
 
 
-def settle(engine: Engine, serving: Serving, *, layout: Layout, device: Device) -> Settings:
+def settle(engine: Engine, serving: Serving, *, layout: Layout, device: EngineCard) -> Settings:
     """Fill what was not said with the engine's defaults on this device."""
     total = float(np.ravel(device.total_bytes)[0])  # the first's, as `chip` is: all start alike
     budget = engine.default(engine.budget_tok, total, chip=device.chip)
@@ -74,7 +74,7 @@ def settle(engine: Engine, serving: Serving, *, layout: Layout, device: Device) 
     return settings
 
 
-def _sglang_share(settings: Settings, layout: Layout, *, device: Device) -> Numbers:
+def _sglang_share(settings: Settings, layout: Layout, *, device: EngineCard) -> Numbers:
     """SGLang's own rule, in MiB: metadata, a chunk's tokens, captured sizes, ranks; large cards 10 GiB."""
     total_mib = np.asarray(device.total_bytes, dtype=float) / MIB
     ranks = np.asarray(layout.tp) * np.asarray(layout.pp)

@@ -19,7 +19,7 @@ from rigright.cost.training_saved import (
     layer_saved,
     layer_working,
 )
-from rigright.cost.training_stages import Stage, in_flight
+from rigright.cost.training_stages import TrainingStage, in_flight
 from rigright.cost.training_towers import companions, kv_heads_of, trunk_of
 from rigright.demand import Numbers
 
@@ -47,7 +47,7 @@ class _Pass:
     counts: Mapping[Layer, Numbers]
 
 
-def activations(stage: Stage) -> Acts:
+def activations(stage: TrainingStage) -> Acts:
     """What a stage holds at the start of the backward pass that hurts most."""
     trunk = _pass(stage, trunk_of(stage.arch))
     beside = sum((_kept(_pass(stage, tower)) for tower in companions(stage.arch)), start=np.zeros(()))
@@ -67,7 +67,7 @@ def activations(stage: Stage) -> Acts:
     )
 
 
-def _pass(stage: Stage, tower: Tower) -> _Pass:
+def _pass(stage: TrainingStage, tower: Tower) -> _Pass:
     """The stage's share of the trunk, or all of another tower."""
     training = stage.setup.training
     seq = np.asarray(training.seq_tok if tower.sample_tok is None else tower.sample_tok, dtype=float)
@@ -123,7 +123,7 @@ def _saved(through: _Pass, layer: Layer) -> Numbers:
     return batch.samples * (habit.compute * layer.kept_elems + scores)
 
 
-def _loss(stage: Stage, through: _Pass) -> Numbers:
+def _loss(stage: TrainingStage, through: _Pass) -> Numbers:
     """Logits as they stand at the peak, with the input of the last norm and of the head."""
     if not stage.arch.vocab or stage.arch.task not in SPEAKING:
         return np.zeros(())

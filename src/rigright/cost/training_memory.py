@@ -16,7 +16,7 @@ from rigright.cost.memory_anchors import PEAK, OwnMemory
 from rigright.cost.training_acts import Acts, activations
 from rigright.cost.training_params import adapter_states, frozen_bytes, full_states, unit_bytes
 from rigright.cost.training_setup import Setup
-from rigright.cost.training_stages import Stage, micro_batches, stage_of
+from rigright.cost.training_stages import TrainingStage, micro_batches, stage_of
 from rigright.cost.training_states import States
 from rigright.cost.training_towers import bystander_bytes, untied
 from rigright.demand import Layout, Numbers
@@ -88,9 +88,11 @@ def rank_memory(
     idle = bystander_bytes(here.arch) * here.first
     if here.setup.full:
         copies = here.setup.training.references
-        states = _Held(states=full_states(here), frozen=idle + (copies * frozen_bytes(here) if copies else 0))
+        states = _StepState(
+            states=full_states(here), frozen=idle + (copies * frozen_bytes(here) if copies else 0)
+        )
     else:
-        states = _Held(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
+        states = _StepState(states=adapter_states(here), frozen=frozen_bytes(here) + idle)
     held, host = _offloaded(setup, states)
     phases = _phases(here, held, acts=activations(here))
     phases = {name: _moved(parts, own.shift.get(PEAK, 1.0)) for name, parts in phases.items()}
@@ -122,14 +124,14 @@ def _moved(parts: Parts, shift: float) -> Parts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class _StepState:
     """What stands between steps."""
 
     states: States
     frozen: Numbers
 
 
-def _offloaded(setup: Setup, held: _Held) -> tuple[_Held, Numbers]:
+def _offloaded(setup: Setup, held: _StepState) -> tuple[_StepState, Numbers]:
     """What stays on the device, and what lies on the host or NVMe."""
     states, offload = held.states, setup.training.offload
     if offload == "none":
@@ -137,11 +139,13 @@ def _offloaded(setup: Setup, held: _Held) -> tuple[_Held, Numbers]:
     host = states.optimizer + states.master + states.paged
     kept = States(weights=states.weights, grads=states.grads)
     if offload.startswith("optimizer"):
-        return _Held(states=kept, frozen=held.frozen), host
-    return _Held(states=States(), frozen=np.zeros(())), host + states.weights + states.grads + held.frozen
+        return _StepState(states=kept, frozen=held.frozen), host
+    return _StepState(
+        states=States(), frozen=np.zeros(())
+    ), host + states.weights + states.grads + held.frozen
 
 
-def _phases(stage: Stage, held: _Held, *, acts: Acts) -> dict[str, Parts]:
+def _phases(stage: TrainingStage, held: _StepState, *, acts: Acts) -> dict[str, Parts]:
     """Parts of each phase."""
     states, setup = held.states, stage.setup
     standing = {
@@ -174,7 +178,7 @@ def _phases(stage: Stage, held: _Held, *, acts: Acts) -> dict[str, Parts]:
     }
 
 
-def _partition(stage: Stage, states: States) -> Numbers:
+def _partition(stage: TrainingStage, states: States) -> Numbers:
     """The fp32 copy of gradients that ZeRO makes of its own partition."""
     setup = stage.setup
     elems = states.grads / setup.precision.grad * setup.full
@@ -182,7 +186,7 @@ def _partition(stage: Stage, states: States) -> Numbers:
     return elems * setup.trainer.partition_grads / np.where(whole, stage.replicas, 1)
 
 
-def _gathered(stage: Stage, held: _Held) -> Numbers:
+def _gathered(stage: TrainingStage, held: _StepState) -> Numbers:
     """One layer and what stands around the layers, whole, where parameters are divided."""
     if not stage.setup.gathered:
         return np.zeros(())
@@ -192,7 +196,7 @@ def _gathered(stage: Stage, held: _Held) -> Numbers:
     return np.where((stage.replicas > 1) | away, unit_bytes(stage), 0)
 
 
-def _buckets(stage: Stage, states: States) -> Numbers:
+def _buckets(stage: TrainingStage, states: States) -> Numbers:
     """Gradients on their way to other ranks; DeepSpeed makes its two buckets however few ranks there are."""
     setup = stage.setup
     if setup.training.sharding == "none":

@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch, Cut, Layer
 from rigright.cost.shards import share
 from rigright.cost.training_adapters import halves, is_target
-from rigright.cost.training_stages import Stage
+from rigright.cost.training_stages import TrainingStage
 from rigright.cost.training_states import Group, Ranks, States, groups_of, summed, trained_states
 from rigright.cost.training_towers import PLAIN_BYTES, is_entry, kv_heads_of, learners, trunk_of
 from rigright.cost.weights import ByCut, Form, stored
@@ -38,7 +38,7 @@ def outer_groups(arch: Arch, place: str) -> tuple[Group, ...]:
     return groups_of((weight, 1) for weight in trunk.outer if is_entry(weight) == (place == "entry"))
 
 
-def full_states(stage: Stage) -> States:
+def full_states(stage: TrainingStage) -> States:
     """States of a stage where the base learns."""
     setup = stage.setup
     held = [(layer_groups(layer), times) for layer, times in stage.counts.items()]
@@ -47,13 +47,13 @@ def full_states(stage: Stage) -> States:
     return trained_states(summed(held), _ranks(stage), precision=setup.precision, optimizer=setup.optimizer)
 
 
-def _ranks(stage: Stage) -> Ranks:
+def _ranks(stage: TrainingStage) -> Ranks:
     return Ranks(
         layout=stage.layout, sharding=stage.setup.training.sharding, kv_heads=kv_heads_of(stage.arch)
     )
 
 
-def adapter_states(stage: Stage) -> States:
+def adapter_states(stage: TrainingStage) -> States:
     """States of the adapters of a stage, kept in the trainer's adapter width with gradients alike."""
     setup, training = stage.setup, stage.setup.training
     width = setup.trainer.adapter
@@ -85,7 +85,7 @@ def adapter_groups(layer: Layer, targets: str, *, scaled: bool, half: bool) -> t
     return tuple(Group(cut=cut, kind=kind, elems=elems) for (cut, kind), elems in sums.items())
 
 
-def frozen_bytes(stage: Stage) -> Numbers:
+def frozen_bytes(stage: TrainingStage) -> Numbers:
     """Bytes of a base that does not learn, in its format, divided where it is gathered."""
     weighed, ranks = stored(stage.arch, stage.setup.base), _ranks(stage)
     by_layer = _frozen_layers(stage.arch, stage.setup.base)
@@ -122,7 +122,7 @@ def _frozen_layers(arch: Arch, form: Form) -> dict[Layer, ByCut]:
     }
 
 
-def unit_bytes(stage: Stage) -> Numbers:
+def unit_bytes(stage: TrainingStage) -> Numbers:
     """The largest layer, whole, and what stays gathered around the layers."""
     setup, kv_heads = stage.setup, kv_heads_of(stage.arch)
     weighed = stored(stage.arch, setup.whole)

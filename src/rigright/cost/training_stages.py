@@ -12,7 +12,7 @@ from rigright.demand import Layout, Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class TrainingStage:
     """What every law of training memory speaks of; numbers may be arrays of stages and layouts."""
 
     arch: Arch
@@ -42,13 +42,13 @@ class Stage:
         return np.asarray(self.layout.dp) * np.asarray(self.layout.cp)
 
 
-def stage_of(arch: Arch, setup: Setup, *, layout: Layout, index: Numbers) -> Stage:
+def stage_of(arch: Arch, setup: Setup, *, layout: Layout, index: Numbers) -> TrainingStage:
     """The stage of that index, with its layers."""
     layers = trunk_of(arch).layers
     start = stage_edge(len(layers), layout.pp, stage=index)
     end = stage_edge(len(layers), layout.pp, stage=np.asarray(index) + 1)
     counts = {kind: before[end] - before[start] for kind, before in _layers_before(arch).items()}
-    return Stage(arch=arch, setup=setup, layout=layout, index=index, counts=counts)
+    return TrainingStage(arch=arch, setup=setup, layout=layout, index=index, counts=counts)
 
 
 @kept
@@ -69,13 +69,13 @@ def stage_edge(layers: int, stages: Numbers, *, stage: Numbers) -> Numbers:
     return stage * base + np.clip(stage - (stages - 1 - rest), 0, rest)
 
 
-def micro_batches(stage: Stage) -> Numbers:
+def micro_batches(stage: TrainingStage) -> Numbers:
     """Micro-batches a step gathers: as told, or as many as fill the pipeline."""
     told = stage.setup.training.accumulate
     return np.asarray(stage.layout.pp if told is None else told)
 
 
-def in_flight(stage: Stage) -> Numbers:
+def in_flight(stage: TrainingStage) -> Numbers:
     """Micro-batches whose activations a stage holds at its worst moment; parts of one where interleaved."""
     pp, training = np.asarray(stage.layout.pp), stage.setup.training
     total, ahead = micro_batches(stage), pp - np.asarray(stage.index)

@@ -14,7 +14,7 @@ from rigright.cost.training_adapters import adapted
 from rigright.cost.training_setup import Setup
 from rigright.cost.training_stages import stage_edge
 from rigright.cost.training_time_links import exposed_s, held_elems, replicas_of, traffic
-from rigright.cost.training_time_parts import Case, Ways, ways
+from rigright.cost.training_time_parts import StepCase, Ways, ways
 from rigright.cost.training_time_rates import TrainingRates
 from rigright.cost.training_time_work import effort_of, model_flops_per_tok
 from rigright.cost.training_towers import trunk_of
@@ -71,15 +71,15 @@ def training_time(arch: Arch, setup: Setup, *, layout: Layout, rates: TrainingRa
     training = setup.training
     effort = effort_of(arch, "" if setup.full else training.targets)
     tok = np.asarray(training.micro_batch, dtype=float) * training.seq_tok / np.asarray(layout.cp)
-    case = Case(arch=arch, setup=setup, effort=effort, rates=rates, layout=layout, tok=tok)
+    case = StepCase(arch=arch, setup=setup, effort=effort, rates=rates, layout=layout, tok=tok)
     through = ways(case)
-    flow = _Flow.of(case, through)
+    flow = _MicroBatch.of(case, through)
     parts = _step(case, through, flow=flow)
     return _told(case, parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Flow:
+class _MicroBatch:
     """One micro-batch: seconds of all layers, and around them."""
 
     layers_s: Numbers  # computing, of every layer
@@ -91,7 +91,7 @@ class _Flow:
     host_s: Numbers  # launches of every layer
 
     @classmethod
-    def of(cls, case: Case, through: Ways) -> _Flow:
+    def of(cls, case: StepCase, through: Ways) -> _MicroBatch:
         """Sum the passes; communication hides behind what it has beside it."""
         rates, sent = case.rates, traffic(case)
         extra = case.setup.training.references if case.setup.full else min(case.setup.training.references, 1)
@@ -123,7 +123,7 @@ class _Flow:
         )
 
 
-def _step(case: Case, through: Ways, *, flow: _Flow) -> dict[str, Numbers]:
+def _step(case: StepCase, through: Ways, *, flow: _MicroBatch) -> dict[str, Numbers]:
     """Seconds of a whole step by part."""
     training, layout, rates = case.setup.training, case.layout, case.rates
     pp = np.asarray(layout.pp, dtype=float)
@@ -171,7 +171,7 @@ def _ranks(layout: Layout) -> Numbers:
     )
 
 
-def _optimizer_s(case: Case) -> Numbers:
+def _optimizer_s(case: StepCase) -> Numbers:
     """States read and written at the speed of memory; on the host by the CPU, then over the slot."""
     setup = case.setup
     if not setup.full:
@@ -189,7 +189,7 @@ def _optimizer_s(case: Case) -> Numbers:
     return over + here * width / (NVME_BYTES_PER_S if "nvme" in setup.training.offload else HOST_BYTES_PER_S)
 
 
-def _told(case: Case, parts: dict[str, Numbers]) -> TrainingTime:
+def _told(case: StepCase, parts: dict[str, Numbers]) -> TrainingTime:
     """The record."""
     setup, training, layout = case.setup, case.setup.training, case.layout
     step = sum(parts.values())

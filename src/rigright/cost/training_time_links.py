@@ -7,7 +7,7 @@ import numpy as np
 from rigright.arch.record import Cut
 from rigright.base.record import dataclass
 from rigright.cost.links import all_gather_s, all_reduce_s, all_to_all_s, send_s
-from rigright.cost.training_time_parts import Case
+from rigright.cost.training_time_parts import StepCase
 from rigright.demand import Numbers
 
 ACT_BYTES = 2
@@ -17,7 +17,7 @@ BACK = 2.0  # ring attention returns gradients of keys and values beside them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class WireSeconds:
     """Seconds on the wires: of one micro-batch over all layers of one rank, and once a step."""
 
     tp_s: Numbers
@@ -28,10 +28,10 @@ class Traffic:
     reduce_s: Numbers  # gradients and weights of a step
 
 
-def traffic(case: Case) -> Traffic:
+def traffic(case: StepCase) -> WireSeconds:
     """What each kind of parallelism sends."""
     micro, once = _replicas(case)
-    return Traffic(
+    return WireSeconds(
         tp_s=_tensor(case), cp_s=_context(case), ep_s=_experts(case), pp_s=_stages(case),
         gather_s=micro, reduce_s=once,
     )  # fmt: skip
@@ -42,23 +42,23 @@ def exposed_s(sent_s: Numbers, *, cover_s: Numbers, bare: Numbers) -> Numbers:
     return bare * sent_s + np.maximum((1 - bare) * sent_s - cover_s, 0.0)
 
 
-def _inside(case: Case, stride: Numbers) -> Numbers:
+def _inside(case: StepCase, stride: Numbers) -> Numbers:
     """Ranks of a group that share a domain, where its members are so far apart."""
     return np.maximum(np.asarray(case.rates.wire.domain) / np.asarray(stride), 1.0)
 
 
-def _passes(case: Case) -> float:
+def _passes(case: StepCase) -> float:
     """Passes that send activations: forward, backward, and again where all is recomputed."""
     return 3.0 if case.setup.habit.recompute == "full" else 2.0
 
 
-def _tensor(case: Case) -> Numbers:
+def _tensor(case: StepCase) -> Numbers:
     size = case.tok * case.effort.hidden * ACT_BYTES
     each = all_reduce_s(size, case.layout.tp, wire=case.rates.wire)
     return _passes(case) * case.effort.reduced * each
 
 
-def _context(case: Case) -> Numbers:
+def _context(case: StepCase) -> Numbers:
     """Keys and values handed round, their gradients on the way back."""
     layout = case.layout
     cp, tp = np.asarray(layout.cp, dtype=float), np.asarray(layout.tp)
@@ -67,7 +67,7 @@ def _context(case: Case) -> Numbers:
     return (_passes(case) - 1 + BACK) * each
 
 
-def _experts(case: Case) -> Numbers:
+def _experts(case: StepCase) -> Numbers:
     """Each token to the ranks of its experts and back; to another domain once, and handed on there."""
     effort, layout, wire = case.effort, case.layout, case.rates.wire
     if not effort.moe_layers:
@@ -86,7 +86,7 @@ def _met(places: Numbers, per_tok: int) -> Numbers:
     return places * (1 - (1 - 1 / places) ** per_tok)
 
 
-def _stages(case: Case) -> Numbers:
+def _stages(case: StepCase) -> Numbers:
     layout = case.layout
     pp, tp = np.asarray(layout.pp, dtype=float), np.asarray(layout.tp)
     size = case.tok * case.effort.hidden * ACT_BYTES * case.stream_share
@@ -94,7 +94,7 @@ def _stages(case: Case) -> Numbers:
     return np.where(pp > 1, 2 * send_s(size, wire=case.rates.wire, outer=outer), 0.0)
 
 
-def held_elems(case: Case) -> tuple[Numbers, Numbers]:
+def held_elems(case: StepCase) -> tuple[Numbers, Numbers]:
     """Elements on one rank: what all replicas hold, and experts, which fewer do."""
     layout, effort = case.layout, case.effort
     tp, ep, pp = (np.asarray(one, dtype=float) for one in (layout.tp, layout.ep, layout.pp))
@@ -109,7 +109,7 @@ def held_elems(case: Case) -> tuple[Numbers, Numbers]:
     return plain, routed
 
 
-def replicas_of(case: Case) -> tuple[Numbers, Numbers]:
+def replicas_of(case: StepCase) -> tuple[Numbers, Numbers]:
     """Ranks that hold the same weights, and the same experts."""
     layout = case.layout
     tp, ep = np.asarray(layout.tp, dtype=float), np.asarray(layout.ep, dtype=float)
@@ -117,7 +117,7 @@ def replicas_of(case: Case) -> tuple[Numbers, Numbers]:
     return ranks, np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
 
 
-def _replicas(case: Case) -> tuple[Numbers, Numbers]:
+def _replicas(case: StepCase) -> tuple[Numbers, Numbers]:
     """Of a micro-batch, and once a step; adapters are too few to count."""
     setup, wire = case.setup, case.rates.wire
     training, precision = setup.training, setup.precision

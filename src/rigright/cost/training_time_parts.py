@@ -22,7 +22,7 @@ NORM_PASSES = 2  # DoRA: the sum of base and adapters is made and measured in ea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class StepCase:
     """What the laws of one step speak of."""
 
     arch: Arch
@@ -45,7 +45,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class PassSeconds:
     """Seconds of a pass over all layers, and of what stands after the last."""
 
     matmul_s: Numbers
@@ -63,12 +63,12 @@ class Way:
 class Ways:
     """Forward, backward, and what of the forward pass runs again."""
 
-    forward: Way
-    backward: Way
+    forward: PassSeconds
+    backward: PassSeconds
     again_s: Numbers
 
 
-def ways(case: Case) -> Ways:
+def ways(case: StepCase) -> Ways:
     """Both passes of one micro-batch through every layer, as if one rank held them all."""
     setup = case.setup
     bulks = [_multiply(bulk, case) for bulk in case.effort.bulks]
@@ -79,13 +79,13 @@ def ways(case: Case) -> Ways:
     loss, adapters = _loss_s(case), _adapters_s(case)
     learning = 1.0 if setup.full else 0.0
     zero = np.zeros(())
-    forward = Way(
+    forward = PassSeconds(
         matmul_s=sum((one.forward_s for one in layers), start=adapters),
         mixing_s=mixing,
         moving_s=moving,
         head_s=sum((one.forward_s for one in heads), start=zero) + loss / 2,
     )
-    backward = Way(
+    backward = PassSeconds(
         matmul_s=sum((one.inward_s + learning * one.learn_s for one in layers), start=2 * adapters),
         mixing_s=mixing_back,
         moving_s=moving * BACKWARD_MOVES,
@@ -113,7 +113,7 @@ class _Product:
     learn_s: Numbers
 
 
-def _multiply(bulk: Bulk, case: Case) -> _Product:
+def _multiply(bulk: Bulk, case: StepCase) -> _Product:
     rates, tp = case.rates, np.asarray(case.layout.tp, dtype=float)
     kv_heads = max((mixer.kv_heads for mixer, _ in case.effort.mixers), default=1)
     part = _share(bulk.cut, tp, kv_heads=max(kv_heads, 1))
@@ -143,14 +143,14 @@ def _share(cut: Cut, tp: Numbers, *, kv_heads: int) -> Numbers:
     return 1 / (np.minimum(tp, kv_heads) if cut == Cut.KV else tp)
 
 
-def _held_share(bulk: Bulk, case: Case) -> Numbers:
+def _held_share(bulk: Bulk, case: StepCase) -> Numbers:
     tp, ep = np.asarray(case.layout.tp, dtype=float), np.asarray(case.layout.ep)
     if bulk.cut == Cut.WHOLE:
         return np.ones_like(tp)
     return 1 / (np.where(ep > 1, np.maximum(ep, tp), tp) if bulk.experts else tp)
 
 
-def _rows(bulk: Bulk, case: Case) -> tuple[Numbers, Numbers]:
+def _rows(bulk: Bulk, case: StepCase) -> tuple[Numbers, Numbers]:
     """Rows of one multiplication, and how many of them reach half the rate."""
     if not bulk.experts:
         return case.tok, case.rates.half_tok
@@ -159,7 +159,7 @@ def _rows(bulk: Bulk, case: Case) -> tuple[Numbers, Numbers]:
     return sent * np.where(ep > 1, ep / tp, 1.0), case.rates.half_group
 
 
-def _mix(case: Case) -> tuple[Numbers, Numbers]:
+def _mix(case: StepCase) -> tuple[Numbers, Numbers]:
     """Attention and the like, each way."""
     rates, setup = case.rates, case.setup
     seq, heads = np.asarray(setup.training.seq_tok, dtype=float), attention_share(case.layout)
@@ -182,7 +182,7 @@ def _mix(case: Case) -> tuple[Numbers, Numbers]:
     return forward, 2 * core_s + SCORE_MOVES_BACK * moved + 2 * scan_s
 
 
-def _move(case: Case) -> Numbers:
+def _move(case: StepCase) -> Numbers:
     """Cheap operations of the layers forward, with what adapters and 4-bit weights add."""
     effort, rates, setup = case.effort, case.rates, case.setup
     tp = np.asarray(case.layout.tp, dtype=float)
@@ -196,7 +196,7 @@ def _move(case: Case) -> Numbers:
     return (case.tok * a_token + _standing(case)) / rates.mem_bytes_per_s
 
 
-def _adapters_s(case: Case) -> Numbers:
+def _adapters_s(case: StepCase) -> Numbers:
     """Products with adapters: so narrow that they cost as if they were wider."""
     inputs, outputs, _ = case.effort.adapted
     width = np.asarray(case.setup.training.rank) + case.rates.half_width
@@ -204,7 +204,7 @@ def _adapters_s(case: Case) -> Numbers:
     return flops / case.rates.plain_flops_per_s
 
 
-def _standing(case: Case) -> Numbers:
+def _standing(case: StepCase) -> Numbers:
     """Bytes moved for the weights themselves in each pass, however few the tokens."""
     setup, rates = case.setup, case.rates
     held = [bulk.held * _held_share(bulk, case) for bulk in case.effort.bulks if not bulk.head]
@@ -220,7 +220,7 @@ def _standing(case: Case) -> Numbers:
     return total
 
 
-def _loss_s(case: Case) -> Numbers:
+def _loss_s(case: StepCase) -> Numbers:
     """Logits written, read by softmax, and their gradients."""
     if not case.effort.vocab:
         return np.zeros(())

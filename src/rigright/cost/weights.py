@@ -11,7 +11,7 @@ from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
-from rigright.cost.gguf_mix import Place, alike, least_bits, place, place_of, tensor_type
+from rigright.cost.gguf_mix import TensorPlace, alike, least_bits, place, place_of, tensor_type
 from rigright.demand import Offload
 from rigright.facts.formats import BITS, Format, GgufMix
 
@@ -187,7 +187,7 @@ def _uniform_weights(form: Format, weights: tuple[Weight, ...], *, around: _Arou
 
 
 @cache
-def _mix_weights(mix: GgufMix, weights: tuple[Weight, ...], *, where: Place) -> ByCut:
+def _mix_weights(mix: GgufMix, weights: tuple[Weight, ...], *, where: TensorPlace) -> ByCut:
     return _merged({weight.cut: _ggml_bytes(weight, mix, where=where)} for weight in weights)
 
 
@@ -237,6 +237,6 @@ def _scale_bytes(form: Format, shape: tuple[int, ...]) -> float:
     )
 
 
-def _ggml_bytes(weight: Weight, mix: GgufMix, *, where: Place) -> float:
+def _ggml_bytes(weight: Weight, mix: GgufMix, *, where: TensorPlace) -> float:
     kind = mix.types[tensor_type(weight, mix, where=where)]
     return count.elems(weight) / kind.block_elems * kind.block_bytes * weight.copies

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.doctor.happened import when
 from rigright.doctor.log_lines import LINE_CHARS
-from rigright.doctor.record import Case, Checked, Evidence, Finding, Verdict
+from rigright.doctor.record import Checked, CheckInput, Evidence, Finding, Verdict
 from rigright.doctor.xid_asked import AFTER
 from rigright.facts.faults import xids
 from rigright.machine.pci.link import pci_key
@@ -34,7 +34,7 @@ class _Chain:
     places: tuple[int, ...]
 
 
-def joined(case: Case, checked: tuple[Checked, ...]) -> tuple[Checked, ...]:
+def joined(case: CheckInput, checked: tuple[Checked, ...]) -> tuple[Checked, ...]:
     """The same, where each chain is one finding."""
     events = case.machine.events or ()
     for chain in _chains(case, events):
@@ -42,7 +42,7 @@ def joined(case: Case, checked: tuple[Checked, ...]) -> tuple[Checked, ...]:
     return checked
 
 
-def _chains(case: Case, events: tuple[Event, ...]) -> Iterator[_Chain]:
+def _chains(case: CheckInput, events: tuple[Event, ...]) -> Iterator[_Chain]:
     """Of each card the chain around its worst Xid: the first that asks for the hardest action."""
     hard = [place for place, event in enumerate(events) if _is_hard(event) and not event.earlier]
     cards = dict.fromkeys(pci_key(events[place].pci) for place in hard)
@@ -62,7 +62,7 @@ def _is_hard(event: Event) -> bool:
     return xid is not None and xid.action in _HARD and xid.code not in AFTER
 
 
-def _belongs(case: Case, events: tuple[Event, ...], *, place: int, anchor: int) -> bool:
+def _belongs(case: CheckInput, events: tuple[Event, ...], *, place: int, anchor: int) -> bool:
     """Whether an event led to the Xid, or came of it."""
     event, xid = events[place], events[anchor]
     if place == anchor:
@@ -85,7 +85,7 @@ def _gap_s(event: Event, xid: Event) -> float | None:
     return event.up_s - xid.up_s if event.up_s is not None and xid.up_s is not None else None
 
 
-def _is_above(case: Case, port: str, *, card: str | None) -> bool:
+def _is_above(case: CheckInput, port: str, *, card: str | None) -> bool:
     """Whether a port leads to the card; unknown without the bus, so a neighbour of its domain is believed."""
     bus = {pci_key(one.address): one for one in case.machine.pci or ()}
     function = bus.get(pci_key(card))

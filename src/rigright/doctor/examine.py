@@ -26,11 +26,11 @@ from rigright.doctor.chains import joined
 from rigright.doctor.elsewhere import for_machine
 from rigright.doctor.recognise import chip_of
 from rigright.doctor.record import (
-    Case,
     Check,
     Checked,
     CheckFinding,
     CheckFine,
+    CheckInput,
     CheckNotSeen,
     Finding,
     Fine,
@@ -60,7 +60,7 @@ V = TypeVar("V", Finding, Fine, NotSeen)
 class Examined:
     """A machine and what every check said of it."""
 
-    case: Inner[Case]
+    case: Inner[CheckInput]
     checks: tuple[Checked, ...]
     seconds: float = 0.0  # with the probe
 
@@ -174,15 +174,15 @@ def case_of(
     wanted: Wanted | None = None,
     baseline: Baseline | None = None,
     before: Machine | None = None,
-) -> Case:
+) -> CheckInput:
     """All that checks may look at, each device with the chip it is."""
     chips = tuple(chip_of(device) for device in machine.devices)
-    return Case(
+    return CheckInput(
         machine=machine, chips=chips, results=results, wanted=wanted, baseline=baseline, before=before
     )
 
 
-def examine(case: Case, only: tuple[str, ...] = ()) -> Examined:
+def examine(case: CheckInput, only: tuple[str, ...] = ()) -> Examined:
     """Every check, or those asked for."""
     start = time.perf_counter()
     checked = joined(case, tuple(_one(checks()[name], case) for name in chosen(only)))
@@ -221,7 +221,7 @@ def _unknown(word: str, known: tuple[str, ...]) -> AskError:
     )
 
 
-def _one(check: Check, case: Case) -> Checked:
+def _one(check: Check, case: CheckInput) -> Checked:
     """What one check says, and how long it thought."""
     start = time.perf_counter()
     verdicts: list[Verdict] = []
@@ -236,7 +236,7 @@ def _one(check: Check, case: Case) -> Checked:
     return Checked(check=check.name, title=check.title, verdicts=tuple(verdicts), seconds=seconds)
 
 
-def _said_by(check: Check, case: Case) -> tuple[Verdict, ...]:
+def _said_by(check: Check, case: CheckInput) -> tuple[Verdict, ...]:
     """What a plugin's check says: all of it sound, and each finding says whose it is."""
 
     def sound() -> tuple[Verdict, ...]:

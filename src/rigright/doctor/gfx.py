@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.doctor.stack import variable
 
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 _VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{1,2})")
 
 
-def override_of(case: Case) -> str | None:
+def override_of(case: CheckInput) -> str | None:
     """The instruction set that the variable claims for every card; None where it claims none."""
     match = _VERSION.fullmatch((variable(case, OVERRIDE) or "").strip())
     if match is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advised_step, label, number
-from rigright.doctor.record import Case, NotSeen, Step
+from rigright.doctor.record import CheckInput, NotSeen, Step
 from rigright.facts.chips import Chip
 from rigright.machine.device import Device
 from rigright.machine.pci.link import pci_key
@@ -17,7 +17,7 @@ BUSY_POWER_SHARE = 0.6  # of its limit, where no share of time is told (MIG)
 RACK_CHIPS = 16  # more in one NVLink domain: a rack, its switches outside of the machine
 
 
-def answering(case: Case, *, vendor: str | None = None) -> list[tuple[Device, Chip | None]]:
+def answering(case: CheckInput, *, vendor: str | None = None) -> list[tuple[Device, Chip | None]]:
     """Devices that answer, each with its chip; the others have a check of their own."""
     return [
         (device, chip)
@@ -26,7 +26,7 @@ def answering(case: Case, *, vendor: str | None = None) -> list[tuple[Device, Ch
     ]
 
 
-def kinds(case: Case) -> Iterator[list[Device]]:
+def kinds(case: CheckInput) -> Iterator[list[Device]]:
     """Answering devices by what they call themselves: cards that should behave alike."""
     found: dict[tuple[str, str | None], list[Device]] = {}
     for device, _ in answering(case):
@@ -78,7 +78,7 @@ def reset(device: Device) -> Step:
     return advised_step("reset", device=device)
 
 
-def reset_at(case: Case, pci: str | None) -> Step:
+def reset_at(case: CheckInput, pci: str | None) -> Step:
     """A step that resets the NVIDIA card at an address; a card that is there no more needs a reboot.
 
     A log alone lists no cards: what is not listed there is not gone.
@@ -92,7 +92,7 @@ def reset_at(case: Case, pci: str | None) -> Step:
     return advised_step("reset", vendor="nvidia", gpu=pci) if pci else advised_step("reset_all")
 
 
-def device_at(case: Case, pci: str | None) -> Device | None:
+def device_at(case: CheckInput, pci: str | None) -> Device | None:
     """The card at an address."""
     wanted = pci_key(pci)
     return next((one for one in case.machine.devices if one.pci and pci_key(one.pci) == wanted), None)

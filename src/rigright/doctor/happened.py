@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
-from rigright.doctor.record import Case, Severity, Step
+from rigright.doctor.record import CheckInput, Severity, Step
 from rigright.machine.system import Event
 
 OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
@@ -17,14 +17,14 @@ _STARTED = Step(says=say("the machine has rebooted since: act only if it recurs"
 _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}
 
 
-def events(case: Case, *kinds: str) -> list[Event] | None:
+def events(case: CheckInput, *kinds: str) -> list[Event] | None:
     """Events of these kinds, oldest first; None where the log could not be read."""
     if case.machine.events is None:
         return None
     return [event for event in case.machine.events if event.kind in kinds]
 
 
-def age_s(case: Case, event: Event) -> float | None:
+def age_s(case: CheckInput, event: Event) -> float | None:
     """Seconds since it happened, where clocks tell."""
     system = case.machine.system
     if event.at_s is not None and system.now_s is not None:
@@ -34,7 +34,7 @@ def age_s(case: Case, event: Event) -> float | None:
     return None
 
 
-def is_before_boot(case: Case, event: Event) -> bool:
+def is_before_boot(case: CheckInput, event: Event) -> bool:
     """Whether the machine has been started anew since."""
     if event.earlier:
         return True
@@ -42,7 +42,7 @@ def is_before_boot(case: Case, event: Event) -> bool:
     return age is not None and up is not None and age > up
 
 
-def done_by_boot(case: Case, same: list[Event], *, fix: tuple[Step, ...]) -> tuple[Step, ...]:
+def done_by_boot(case: CheckInput, same: list[Event], *, fix: tuple[Step, ...]) -> tuple[Step, ...]:
     """A fix for events of before the last boot alone: a reset or a reboot has been had since."""
     if not all(is_before_boot(case, event) for event in same):
         return fix
@@ -59,7 +59,7 @@ def most_within(same: list[Event], span_s: float) -> int:
     return max(bisect_right(at_s, start + span_s) - place for place, start in enumerate(at_s))
 
 
-def quieter(severity: Severity, *, case: Case, event: Event) -> Severity:
+def quieter(severity: Severity, *, case: CheckInput, event: Event) -> Severity:
     """An event of long ago, or of before the last boot, weighs one step less."""
     age = age_s(case, event)
     is_past = is_before_boot(case, event) or (age is not None and age > OLD_S)

@@ -16,7 +16,7 @@ from typing import Literal
 from rigright.base.record import Flat
 from rigright.base.words import Sentence, say
 from rigright.doctor.laws import cards_of, disk_of, stated
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.facts.bench import Expectation, Reference, expected, references, size_mib_of
 from rigright.machine.bench.record import Result
 
@@ -29,7 +29,7 @@ SMALLER_IS_BETTER = {"s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class BaselineFigure:
     """One figure and what it should be."""
 
     result: Flat[Result]
@@ -48,25 +48,25 @@ class Held:
 class _Beside:
     """All figures of one machine, by what each is held against."""
 
-    case: Case
+    case: CheckInput
     ways: dict[tuple[int, ...], str]  # pair of cards -> how they reach each other
     alike: dict[object, list[Result]] = field(default_factory=dict)  # on cards of the same kind
     sockets: dict[object, dict[str, float]] = field(default_factory=dict)  # the best of each
     sizes: dict[object, float] = field(default_factory=dict)  # the largest message in MiB
 
 
-def held_all(results: Sequence[Result], case: Case) -> tuple[Held, ...]:
+def held_all(results: Sequence[Result], case: CheckInput) -> tuple[BaselineFigure, ...]:
     """Every figure of one machine."""
     beside = _beside(results, case)
     return tuple(_held(one, case, beside=beside) for one in results)
 
 
-def held(result: Result, case: Case, *, beside: Sequence[Result] = ()) -> Held:
+def held(result: Result, case: CheckInput, *, beside: Sequence[Result] = ()) -> BaselineFigure:
     """One figure; `beside` holds those of the other cards."""
     return _held(result, case, beside=_beside(beside, case))
 
 
-def _beside(results: Sequence[Result], case: Case) -> _Beside:
+def _beside(results: Sequence[Result], case: CheckInput) -> _Beside:
     ways = {tuple(sorted((one.a, one.b))): one.kind for one in reversed(case.machine.paths or ())}
     beside = _Beside(case, ways)
     for one in results:
@@ -78,7 +78,7 @@ def _beside(results: Sequence[Result], case: Case) -> _Beside:
     return beside
 
 
-def _held(result: Result, case: Case, *, beside: _Beside) -> Held:
+def _held(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineFigure:
     """However fast: what gives wrong values is wrong."""
     one = _compared(result, case, beside=beside)
     return replace(one, verdict="wrong") if wrong_values(result) else one
@@ -92,12 +92,12 @@ def wrong_values(result: Result) -> float:
         return 0.0
 
 
-def _compared(result: Result, case: Case, *, beside: _Beside) -> Held:
+def _compared(result: Result, case: CheckInput, *, beside: _Beside) -> BaselineFigure:
     disk = disk_of(result, case) if result.part == "disk" else None
     row = expected(result.part, result.what, kind=None if disk is None else disk.kind)
     is_smaller = row is not None and row.from_mib is not None and _is_smaller(result, beside)
     if is_smaller or _is_far(result, beside):
-        return Held(result=result, verdict="unknown", notes=_notes(result, case))
+        return BaselineFigure(result=result, verdict="unknown", notes=_notes(result, case))
     alone = _by_facts(result, case, row=row)
     others = _others(result, beside) if row is not None and row.law is not None else None
     notes = _notes(result, case)
@@ -114,7 +114,7 @@ def _compared(result: Result, case: Case, *, beside: _Beside) -> Held:
             told += (say("{share} of the other GPUs' median", share=f"{share:.0%}"),)
         fine = alone.verdict == "unknown"
         return _with(alone, notes=told, verdict="expected" if fine else alone.verdict, fine=fine)
-    return Held(
+    return BaselineFigure(
         result=result,
         verdict="slow" if is_slow else "behind",
         basis="other cards",
@@ -150,16 +150,16 @@ def _collective(result: Result) -> tuple[str, str, str]:
 
 
 def _with(
-    one: Held, *, notes: tuple[Sentence, ...], verdict: Verdict | None = None, fine: bool = False
-) -> Held:
+    one: BaselineFigure, *, notes: tuple[Sentence, ...], verdict: Verdict | None = None, fine: bool = False
+) -> BaselineFigure:
     basis: Basis | None = "other cards" if fine else one.basis
     return replace(one, notes=notes, verdict=verdict or one.verdict, basis=basis)
 
 
-def _by_facts(result: Result, case: Case, *, row: Expectation | None) -> Held:
+def _by_facts(result: Result, case: CheckInput, *, row: Expectation | None) -> BaselineFigure:
     """Against operators' minima, what healthy ones measured, what the hardware states, or a floor."""
     if row is None:
-        return Held(result=result, verdict="unknown")
+        return BaselineFigure(result=result, verdict="unknown")
     full = None if row.law is None else stated(row.law, result, case=case)
     found = _known(result, case, row=row) if full is None or row.law not in {"pcie", "pcie_both"} else None
     if found is not None:
@@ -171,14 +171,14 @@ def _by_facts(result: Result, case: Case, *, row: Expectation | None) -> Held:
         return _judged(result, row, basis="stated", full=full, least=least, source=row.source)
     if row.floor is not None:
         return _judged(result, row, basis="floor", full=row.floor, least=row.floor, source=row.source)
-    return Held(result=result, verdict="unknown", checks=row.checks)
+    return BaselineFigure(result=result, verdict="unknown", checks=row.checks)
 
 
 def _judged(
     result: Result, row: Expectation, *, basis: Basis, full: float, least: float, source: str
-) -> Held:
+) -> BaselineFigure:
     slow = result.value > least if result.unit in SMALLER_IS_BETTER else result.value < least
-    return Held(
+    return BaselineFigure(
         result=result,
         verdict="slow" if slow else "expected",
         basis=basis,
@@ -191,7 +191,7 @@ def _judged(
     )
 
 
-def _known(result: Result, case: Case, *, row: Expectation) -> Reference | None:
+def _known(result: Result, case: CheckInput, *, row: Expectation) -> Reference | None:
     """A row about this chip and this number of them: an operator's minimum first, else the least measured."""
     cards = cards_of(result, case)
     ids = {chip.id for _, chip in cards if chip is not None}
@@ -226,7 +226,7 @@ def _kind(result: Result, beside: _Beside) -> object:
     return (result.part, result.what, result.chip, tuple(device.name for device, _ in cards), path)
 
 
-def _notes(result: Result, case: Case) -> tuple[Sentence, ...]:
+def _notes(result: Result, case: CheckInput) -> tuple[Sentence, ...]:
     """What one must know before one believes it."""
     notes = list(result.notes)
     cards = cards_of(result, case)

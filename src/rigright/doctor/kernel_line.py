@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rigright.doctor.advice import advised_step
-from rigright.doctor.record import Case, Step
+from rigright.doctor.record import CheckInput, Step
 
 SHOW = "cat /proc/cmdline"
 _BY = dict.fromkeys(("ubuntu", "debian", "linuxmint", "pop"), "grub") | dict.fromkeys(
@@ -11,13 +11,13 @@ _BY = dict.fromkeys(("ubuntu", "debian", "linuxmint", "pop"), "grub") | dict.fro
 )
 
 
-def with_option(case: Case, option: str) -> Step:
+def with_option(case: CheckInput, option: str) -> Step:
     """Start the kernel with an option from the next boot on."""
     way = _BY.get(case.machine.system.os_id or "")
     return advised_step("option_by_grub" if way == "grub" else "option", option=option, vendor=way)
 
 
-def without_option(case: Case, option: str) -> Step:
+def without_option(case: CheckInput, option: str) -> Step:
     """Start the kernel without an option from the next boot on."""
     way = _BY.get(case.machine.system.os_id or "")
     return advised_step("no_option_by_grub" if way == "grub" else "no_option", option=option, vendor=way)

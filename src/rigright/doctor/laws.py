@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from rigright.base.errors import RigError
 from rigright.base.units import GIGA, MEGA
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.facts.chips import Chip
 from rigright.facts.cpus import CHANNEL_BYTES, cpu_named, find_cpu
 from rigright.facts.fabrics import fabric_of, pcie_bytes_per_s
@@ -19,7 +19,7 @@ _CARD = re.compile(r"gpu (\d{1,18})")
 FILLED_BY_TCP_BYTES_PER_S = 25 * GIGA / 8  # ports up to 25 Gb/s
 
 
-def stated(law: str, result: Result, *, case: Case) -> float | None:
+def stated(law: str, result: Result, *, case: CheckInput) -> float | None:
     """The full figure, or None where it is not known."""
     try:
         found = _LAWS[law](result, case)
@@ -28,7 +28,7 @@ def stated(law: str, result: Result, *, case: Case) -> float | None:
     return found if found is not None and 0 < found < float("inf") else None
 
 
-def cards_of(result: Result, case: Case) -> list[tuple[Device, Chip | None]]:
+def cards_of(result: Result, case: CheckInput) -> list[tuple[Device, Chip | None]]:
     """The devices a result is about, as its `on` names them; all of them for "gpu all"."""
     if result.on == "gpu all":
         return list(case.whole.values())
@@ -36,7 +36,7 @@ def cards_of(result: Result, case: Case) -> list[tuple[Device, Chip | None]]:
     return [case.whole[number] for number in numbers if number in case.whole]
 
 
-def disk_of(result: Result, case: Case) -> Disk | None:
+def disk_of(result: Result, case: CheckInput) -> Disk | None:
     """The disk below the folder of a result: by the longest mount above it."""
     mounts = [one for one in case.machine.mounts or () if _is_above(one.path, result.on)]
     if not mounts:
@@ -49,10 +49,10 @@ def _is_above(mount: str, path: str) -> bool:
     return path == mount or path.startswith(mount.rstrip("/") + "/")
 
 
-def _of_chip(rate: Callable[[Chip], float | None]) -> Callable[[Result, Case], float | None]:
+def _of_chip(rate: Callable[[Chip], float | None]) -> Callable[[Result, CheckInput], float | None]:
     """A figure of the chip, as one device of it has it."""
 
-    def law(result: Result, case: Case) -> float | None:
+    def law(result: Result, case: CheckInput) -> float | None:
         cards = cards_of(result, case)
         chip = cards[0][1] if len(cards) == 1 else None
         found = None if chip is None else rate(chip)
@@ -61,7 +61,7 @@ def _of_chip(rate: Callable[[Chip], float | None]) -> Callable[[Result, Case], f
     return law
 
 
-def _pcie(result: Result, case: Case) -> float | None:
+def _pcie(result: Result, case: CheckInput) -> float | None:
     """The link as it was during the copy; else the most that card and slot can, at the lanes of now."""
     settings = dict(result.settings)
     if "pcie_gen" in settings:
@@ -76,7 +76,7 @@ def _slot(device: Device) -> float | None:
     return pcie_bytes_per_s(gen, link.lanes) if gen and link.lanes and not device.unified_memory else None
 
 
-def _peer(result: Result, case: Case) -> float | None:
+def _peer(result: Result, case: CheckInput) -> float | None:
     """Direct links where the two have them, else the narrower slot; through main memory: no promise."""
     cards = cards_of(result, case)
     if len(cards) != 2:
@@ -95,7 +95,7 @@ def _peer(result: Result, case: Case) -> float | None:
     return min((one for one in slots if one), default=None) if all(slots) else None
 
 
-def _bus(result: Result, case: Case) -> float | None:
+def _bus(result: Result, case: CheckInput) -> float | None:
     """One direction of all links of a card, where every pair has them; else its slot."""
     cards = cards_of(result, case)
     paths = case.machine.paths or ()
@@ -127,7 +127,7 @@ def _some_links(device: Device, chip: Chip | None, *, count: int) -> float | Non
     return whole if whole is None or not there else whole * min(count / there, 1.0)
 
 
-def _ram(_result: Result, case: Case) -> float | None:
+def _ram(_result: Result, case: CheckInput) -> float | None:
     """Channels that are filled, at the speed that is set; modules unseen, the most of the processor."""
     modules = [one for one in case.machine.memory.modules or () if one.size_bytes]
     speeds = [one.set_mt_s or one.rated_mt_s for one in modules]
@@ -141,8 +141,8 @@ def _ram(_result: Result, case: Case) -> float | None:
     return None if most is None else most * (cpu.sockets or 1)
 
 
-def _cpu(double: bool) -> Callable[[Result, Case], float | None]:  # noqa: FBT001 - one choice, made below
-    def law(_result: Result, case: Case) -> float | None:
+def _cpu(double: bool) -> Callable[[Result, CheckInput], float | None]:  # noqa: FBT001 - one choice, made below
+    def law(_result: Result, case: CheckInput) -> float | None:
         cpu = case.machine.cpu
         known = cpu_named(cpu.name)
         if known is None or not cpu.threads:
@@ -153,7 +153,7 @@ def _cpu(double: bool) -> Callable[[Result, Case], float | None]:  # noqa: FBT00
     return law
 
 
-def _disk_link(result: Result, case: Case) -> float | None:
+def _disk_link(result: Result, case: CheckInput) -> float | None:
     """What the disk's own link carries."""
     disk = disk_of(result, case)
     if disk is None:
@@ -163,7 +163,7 @@ def _disk_link(result: Result, case: Case) -> float | None:
     return disk.sata_bytes_per_s
 
 
-def _port(result: Result, case: Case) -> float | None:
+def _port(result: Result, case: CheckInput) -> float | None:
     """The port that the way goes through, one way; a fast one is not filled by a few connections of TCP."""
     name = dict(result.settings).get("port")
     port = next((one for one in case.machine.ports or () if one.name == name), None)
@@ -172,15 +172,15 @@ def _port(result: Result, case: Case) -> float | None:
     return port.bytes_per_s if port.bytes_per_s <= FILLED_BY_TCP_BYTES_PER_S else None
 
 
-def _twice(law: Callable[[Result, Case], float | None]) -> Callable[[Result, Case], float | None]:
-    def both(result: Result, case: Case) -> float | None:
+def _twice(law: Callable[[Result, CheckInput], float | None]) -> Callable[[Result, CheckInput], float | None]:
+    def both(result: Result, case: CheckInput) -> float | None:
         one_way = law(result, case)
         return None if one_way is None else 2 * one_way
 
     return both
 
 
-_LAWS: Mapping[str, Callable[[Result, Case], float | None]] = {
+_LAWS: Mapping[str, Callable[[Result, CheckInput], float | None]] = {
     "gemm_bf16": _of_chip(lambda chip: chip.bf16_flops_per_s),
     "gemm_fp16": _of_chip(lambda chip: chip.fp16_acc32_flops_per_s or chip.fp16_flops_per_s),
     "gemm_tf32": _of_chip(lambda chip: chip.tf32_flops_per_s),

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from rigright.base.words import say
 from rigright.doctor.happened import done_by_boot, events, quieter, when
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict
+from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict
 from rigright.machine.system import Event
 
 LINE_CHARS = 160
 
 
-def unseen(case: Case, words: str) -> NotSeen | None:
+def unseen(case: CheckInput, words: str) -> NotSeen | None:
     """Where the log is closed to us: what would show it."""
     if case.machine.events is not None:
         return None
@@ -29,7 +29,7 @@ def by_place(found: Iterable[Event]) -> dict[str | None, list[Event]]:
     return groups
 
 
-def logged(case: Case, advised: Finding, *, of: list[Event]) -> Finding:
+def logged(case: CheckInput, advised: Finding, *, of: list[Event]) -> Finding:
     """A finding of events: how often and when they were seen; long past ones weigh less."""
     last = of[-1]
     show = "journalctl -k --no-pager | grep -F " + shlex.quote(last.text[:40])
@@ -53,6 +53,6 @@ def told(same: list[Event], command: str) -> tuple[Evidence, ...]:
     )
 
 
-def none_told(case: Case, kind: str) -> Verdict | None:
+def none_told(case: CheckInput, kind: str) -> Verdict | None:
     """A good word where the log was read and holds none of a kind."""
     return Fine(says=say("none in the kernel log")) if events(case, kind) == [] else None

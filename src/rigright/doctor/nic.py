@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.facts.nics import NicModel, nic_of
 from rigright.machine.host import Port
 
 RDMA = frozenset({"infiniband", "roce"})  # what collectives go over; iWARP and others carry storage
 
 
-def rdma_ports(case: Case) -> list[Port]:
+def rdma_ports(case: CheckInput) -> list[Port]:
     """Ports of InfiniBand and RoCE."""
     return [one for one in case.machine.ports or () if one.kind in RDMA]
 
 
-def nic_at(case: Case, port: Port) -> NicModel | None:
+def nic_at(case: CheckInput, port: Port) -> NicModel | None:
     """The card of a port, as far as the table knows it."""
     return nic_of(model=port.model, board=port.board, pci=bus_id(case, port))
 
 
-def bus_id(case: Case, port: Port) -> str | None:
+def bus_id(case: CheckInput, port: Port) -> str | None:
     """Maker and kind of the function of a port: "15b3:1021"."""
     return next((one.id for one in case.machine.pci or () if one.address == port.pci), None)
 
 
-def alike(case: Case) -> list[list[Port]]:
+def alike(case: CheckInput) -> list[list[Port]]:
     """Ports of the same board, at the same place of it: only they are held against each other.
 
     Cards of storage, of management and of the fabric are of other boards, or of another link layer; the

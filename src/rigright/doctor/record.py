@@ -124,7 +124,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class CheckInput:
     """All a check may look at. It yields no verdict where the check does not concern the machine."""
 
     machine: Machine
@@ -146,7 +146,7 @@ class Case:
         return tuple(zip(self.machine.devices, self.chips, strict=True))
 
 
-Look = Callable[[Case], Iterator[Verdict]]
+Look = Callable[[CheckInput], Iterator[Verdict]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ class Check:
     look: Look
     plugin: Plugin | None = None  # that brings it
 
-    def __call__(self, case: Case) -> Iterator[Verdict]:
+    def __call__(self, case: CheckInput) -> Iterator[Verdict]:
         """What it says of a case."""
         return self.look(case)
 

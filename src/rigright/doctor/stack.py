@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from rigright.base.words import say
-from rigright.doctor.record import Case, NotSeen
+from rigright.doctor.record import CheckInput, NotSeen
 from rigright.facts.chips import chips
 from rigright.facts.software import Capability, Version, version_of
 from rigright.machine.host import PciDevice
@@ -22,7 +22,7 @@ _NUMBERS = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,3}")
 _TABLES_DAY = "2026-11-22"  # of a machine that does not tell its clock
 
 
-def cards_on_bus(case: Case) -> list[PciDevice]:
+def cards_on_bus(case: CheckInput) -> list[PciDevice]:
     """NVIDIA's cards that the bus shows, whatever the driver does."""
     return [
         one
@@ -31,7 +31,7 @@ def cards_on_bus(case: Case) -> list[PciDevice]:
     ]
 
 
-def has_nvidia(case: Case) -> bool:
+def has_nvidia(case: CheckInput) -> bool:
     """Whether NVIDIA's software concerns the machine."""
     software = case.machine.software
     return bool(
@@ -42,7 +42,7 @@ def has_nvidia(case: Case) -> bool:
     )
 
 
-def driver(case: Case) -> str | None:
+def driver(case: CheckInput) -> str | None:
     """The driver that programs speak to: the library's word, or its file's, else the module's."""
     software = case.machine.software
     on_disk = software.library_drivers if refuses_mismatch(software) else ()
@@ -55,7 +55,7 @@ def numbers(said: str | None) -> Version | None:
     return version_of(match[0]) if match else None
 
 
-def capabilities(case: Case) -> dict[Capability, str]:
+def capabilities(case: CheckInput) -> dict[Capability, str]:
     """Compute capabilities of the machine's NVIDIA cards -> what such a card is called."""
     found: dict[Capability, str] = {}
     for device, chip in case.pairs:
@@ -67,7 +67,7 @@ def capabilities(case: Case) -> dict[Capability, str]:
     return found
 
 
-def capabilities_on_bus(case: Case) -> dict[Capability, str]:
+def capabilities_on_bus(case: CheckInput) -> dict[Capability, str]:
     """The same of chips that only the bus shows, by their PCI ids: without a module the driver shows none."""
     shown = {card.id for card in cards_on_bus(case)}
     return {
@@ -77,19 +77,19 @@ def capabilities_on_bus(case: Case) -> dict[Capability, str]:
     }
 
 
-def installed(case: Case, pattern: str) -> list[Package]:
+def installed(case: CheckInput, pattern: str) -> list[Package]:
     """Installed packages of the system whose names fit."""
     fits = re.compile(pattern)
     packages = case.machine.software.packages
     return [one for one in packages if fits.fullmatch(one.name) and one.state in INSTALLED]
 
 
-def module(case: Case, name: str) -> Module | None:
+def module(case: CheckInput, name: str) -> Module | None:
     """A loaded kernel module."""
     return next((one for one in case.machine.system.modules or () if one.name == name), None)
 
 
-def frameworks(case: Case, name: str) -> Iterator[tuple[Python, Framework]]:
+def frameworks(case: CheckInput, name: str) -> Iterator[tuple[Python, Framework]]:
     """A framework in each Python that has it."""
     for python in case.machine.software.pythons:
         for framework in python.frameworks:
@@ -97,7 +97,7 @@ def frameworks(case: Case, name: str) -> Iterator[tuple[Python, Framework]]:
                 yield python, framework
 
 
-def setting(case: Case, name: str) -> str | None:
+def setting(case: CheckInput, name: str) -> str | None:
     """A sysctl."""
     return dict(case.machine.system.settings).get(name)
 
@@ -113,18 +113,18 @@ def has_no_driver(software: Software) -> bool:
     return software.driver_error in {str(why(NOT_LOADED)), str(why(NO_LIBRARY))}
 
 
-def variable(case: Case, name: str) -> str | None:
+def variable(case: CheckInput, name: str) -> str | None:
     """An environment variable."""
     return dict(case.machine.environment).get(name)
 
 
-def service(case: Case, *names: str) -> str | None:
+def service(case: CheckInput, *names: str) -> str | None:
     """The state of the first of these services that is installed."""
     found = dict(case.machine.system.services)
     return next((found[name] for name in names if name in found), None)
 
 
-def today(case: Case) -> str:
+def today(case: CheckInput) -> str:
     """The machine's day, as branches' ends are written."""
     now_s = case.machine.system.now_s
     try:
@@ -133,7 +133,7 @@ def today(case: Case) -> str:
         return _TABLES_DAY
 
 
-def is_contained(case: Case) -> bool:
+def is_contained(case: CheckInput) -> bool:
     """Whether we look from inside a container."""
     return case.machine.system.is_contained
 

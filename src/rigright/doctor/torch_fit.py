@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rigright.doctor.advice import advised_step
-from rigright.doctor.record import Case, Step
+from rigright.doctor.record import CheckInput, Step
 from rigright.doctor.stack import capabilities, driver, numbers
 from rigright.facts.software import Capability, TorchBuild, torch_builds, torch_for, torch_indexes, written
 from rigright.machine.system import Framework, Python
@@ -13,7 +13,7 @@ from rigright.machine.system import Framework, Python
 _ARCH = re.compile(r"(sm|compute)_(\d{1,2})(\d)[af]?")
 
 
-def best_build(case: Case) -> TorchBuild | None:
+def best_build(case: CheckInput) -> TorchBuild | None:
     """The newest build of the table that runs on every NVIDIA card here, with the driver that is here."""
     have = numbers(driver(case))
     known = [
@@ -32,7 +32,7 @@ def index_of(build: TorchBuild | None) -> str | None:
     return found.url if found else None
 
 
-def reinstall(case: Case, python: Python) -> Step:
+def reinstall(case: CheckInput, python: Python) -> Step:
     """A step that brings the build that fits, or the way to find it."""
     build = best_build(case)
     url = index_of(build)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.facts.chips import Chip, chips
 from rigright.machine.device import Device
 from rigright.machine.host import PciDevice
@@ -46,22 +46,22 @@ class PcieWire:
         return (self.below,) if self.above is None else (self.below, self.above)
 
 
-def is_real(case: Case) -> bool:
+def is_real(case: CheckInput) -> bool:
     """Whether this is a machine of metal: the bus of a virtual one tells what its host makes up."""
     return not case.machine.system.is_virtual
 
 
-def functions(case: Case) -> Mapping[str, PciDevice]:
+def functions(case: CheckInput) -> Mapping[str, PciDevice]:
     """Everything read of the bus, by address."""
     return {one.address: one for one in case.machine.pci or ()}
 
 
-def function_of(case: Case, device: Device) -> PciDevice | None:
+def function_of(case: CheckInput, device: Device) -> PciDevice | None:
     """A device's function on the bus."""
     return functions(case).get((device.pci or "").lower())
 
 
-def wires_up(case: Case, one: PciDevice) -> tuple[PcieWire, ...]:
+def wires_up(case: CheckInput, one: PciDevice) -> tuple[PcieWire, ...]:
     """The links from the root down to a function; every second step lies inside a switch and is none."""
     known = functions(case)
     if not all(address in known for address in one.parents):
@@ -81,7 +81,7 @@ def has_slot(device: Device, chip: Chip | None) -> bool:
     return not any(name in known for name in _NO_SLOT)
 
 
-def accelerators(case: Case) -> list[PciDevice]:
+def accelerators(case: CheckInput) -> list[PciDevice]:
     """Functions that compute: by their maker, or because the facts know them."""
     known = {number for chip in chips() for number in chip.pci_ids}
     return [
@@ -118,13 +118,13 @@ def counted(kinds: Mapping[str, int], between: str) -> str:
     return between.join(f"{count}x {name}" for name, count in kinds.items())
 
 
-def left_out(case: Case) -> list[PciDevice]:
+def left_out(case: CheckInput) -> list[PciDevice]:
     """Accelerators at addresses that no driver tells."""
     offered = {(device.pci or "").lower() for device in case.machine.devices if device.state != "no driver"}
     return [one for one in accelerators(case) if one.address not in offered]
 
 
-def silent_places(case: Case) -> tuple[tuple[Device, PciDevice], ...]:
+def silent_places(case: CheckInput) -> tuple[tuple[Device, PciDevice], ...]:
     """Cards that do not even tell their address, each with the place it must have.
 
     Drivers count cards by the bus. Where more are left out than are silent, nobody knows which is which.
@@ -140,7 +140,7 @@ def silent_places(case: Case) -> tuple[tuple[Device, PciDevice], ...]:
     return tuple(zip(*in_order, strict=False))
 
 
-def slotted(case: Case) -> Iterator[Device]:
+def slotted(case: CheckInput) -> Iterator[Device]:
     """Cards in slots of a machine of metal."""
     if is_real(case):
         yield from (device for device, chip in answering(case) if has_slot(device, chip))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from rigright.doctor.advice import SHARED, advised_step, subject_of
 from rigright.doctor.gpus import device_at, reset_at
 from rigright.doctor.happened import done_by_boot, is_before_boot
-from rigright.doctor.record import Case, Step
+from rigright.doctor.record import CheckInput, Step
 from rigright.facts.faults import Xid
 from rigright.machine.device import Device
 from rigright.machine.system import Event
 
 
-def steps_of(xid: Xid, case: Case, *, same: list[Event], action: str | None = None) -> tuple[Step, ...]:
+def steps_of(xid: Xid, case: CheckInput, *, same: list[Event], action: str | None = None) -> tuple[Step, ...]:
     """What to do about the events of one code and card; `action`: another than the catalog's."""
     action = action or xid.action
     place = same[-1].pci

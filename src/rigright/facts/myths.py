@@ -11,7 +11,7 @@ from rigright.base.words import Sentence, say
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MythValue:
     """A value with its unit; a value that is a word has none."""
 
     value: float | Sentence | None
@@ -36,7 +36,7 @@ class Myth:
     claim: str
     right: str
     source: str
-    figures: dict[str, Figure]
+    figures: dict[str, MythValue]
 
 
 @cache
@@ -49,11 +49,11 @@ def myths() -> tuple[Myth, ...]:
     )
 
 
-def _figure(cell: float | str | list[float | str]) -> Figure:
+def _figure(cell: float | str | list[float | str]) -> MythValue:
     """A cell of the table: a value, or a pair of a value and its unit."""
     if isinstance(cell, list):
-        return Figure(float(cell[0]), str(cell[1]))
-    return Figure((Sentence(cell) if cell else None) if isinstance(cell, str) else float(cell))
+        return MythValue(float(cell[0]), str(cell[1]))
+    return MythValue((Sentence(cell) if cell else None) if isinstance(cell, str) else float(cell))
 
 
 def find_myth(asked: str) -> Myth:

@@ -19,7 +19,7 @@ from rigright.cost.memory_serving import (
     rank_memories,
     stage_memories,
 )
-from rigright.cost.memory_settings import Device
+from rigright.cost.memory_settings import EngineCard
 from rigright.cost.memory_stages import rank_stages
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
@@ -77,7 +77,7 @@ class Asked:
 
 
 def room_of(
-    arch: Arch, serving: Serving, *, device: Device, layout: Layout, asked: Asked, shape: tuple[int, ...]
+    arch: Arch, serving: Serving, *, device: EngineCard, layout: Layout, asked: Asked, shape: tuple[int, ...]
 ) -> Room:
     """Memory of replicas of one engine's settings: on devices alike or not, of any layouts, as arrays."""
     weights, plain = weigh(arch, serving.weights), started(serving)
@@ -148,7 +148,7 @@ def stage_rooms(
 
 def _places(
     arch: Arch, cards: Sequence[Card], *, serving: Serving, layout: Layout
-) -> list[tuple[Device, Bound]]:
+) -> list[tuple[EngineCard, Bound]]:
     from rigright.cost.memory_places import dealt_bounds
 
     start, weights = started(serving), weigh(arch, serving.weights)

@@ -19,7 +19,7 @@ from rigright.choice.case import Case
 from rigright.cost.memory_anchors import ALL, BESIDE, GRAPHS, STEP, own_memory
 from rigright.cost.memory_bands import SIZES, Parts, parts_of
 from rigright.cost.memory_serving import ServingMemory, case_of
-from rigright.cost.memory_settings import Device
+from rigright.cost.memory_settings import EngineCard
 from rigright.demand import Numbers
 from rigright.facts.anchors import RunCase
 from rigright.facts.formats import GgufMix, find_format
@@ -68,7 +68,7 @@ class _Start:
 
     case: Case
     ranks: tuple[ServingMemory, ...]
-    device: Device
+    device: EngineCard
     on_device: bool  # the memory is as the driver shows it, not the framework
     mixed: float  # by how much files of the format differ
     narrow: Mapping[str, float]  # of bands, what own starts leave

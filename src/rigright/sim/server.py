@@ -47,7 +47,7 @@ class Shop:
         return fits if self.most_context_tok is None else fits & (tok <= self.most_context_tok)
 
 
-class Pass(NamedTuple):
+class SimPass(NamedTuple):
     """One pass, settled."""
 
     tok: int  # of prompts
@@ -78,7 +78,7 @@ class Server:
         self._decodes = Decodes(shop.block_tok)
         self._beat = 0
         self._blocked = False  # the first that waits cannot be let in before something changes
-        self._now: Pass | None = None
+        self._now: SimPass | None = None
         self._opened = -1  # the beat at which a batch was let in, where the next waits for its end
 
     @property
@@ -130,7 +130,7 @@ class Server:
                 self._blocked = False
             self._waiting.append(heappop(inbox)[1])
 
-    def _leap(self, now: Pass, until_s: float) -> bool:
+    def _leap(self, now: SimPass, until_s: float) -> bool:
         """Run passes alike up to the next event; False where the next pass is not like this one."""
         block, decodes = self.shop.block_tok, self._decodes
         beats = decodes.next_end() - self._beat
@@ -146,7 +146,7 @@ class Server:
         self._pass_time(took, done, now=now)
         return True
 
-    def _work(self, now: Pass) -> None:
+    def _work(self, now: SimPass) -> None:
         """Run one pass."""
         pace, book = self.shop.pace, self.book
         if now.tok:
@@ -173,12 +173,12 @@ class Server:
         if self._on_end is not None:
             self._on_end(request, self.clock)
 
-    def _pass_time(self, took_s: float, passes: int, *, now: Pass) -> None:
+    def _pass_time(self, took_s: float, passes: int, *, now: SimPass) -> None:
         self.clock += took_s
         used = self.shop.blocks - self.free
         self.log.add((self.clock, took_s, passes, now.seqs, used, now.tok, now.standing))
 
-    def _plan(self) -> Pass | None:
+    def _plan(self) -> SimPass | None:
         """Settle the next pass, from what is known now."""
         decodes, manner = self._decodes, self.shop.manner
         beat = self._beat + 1
@@ -197,7 +197,7 @@ class Server:
             self._beat = beat
             ending = decodes.ending(beat)
         tok, pairs, firsts = self._take(picks, ending) if picks else (0, 0.0, _NOBODY)
-        return Pass(tok, pairs, len(picks), seqs, standing, context if seqs else 0, firsts, ending)
+        return SimPass(tok, pairs, len(picks), seqs, standing, context if seqs else 0, firsts, ending)
 
     def _make_room(self, beat: int) -> int:
         """The newest give their cache back until next tokens have theirs: what these take."""

@@ -12,7 +12,7 @@ from rigright.base.units import KIB, MIB
 from rigright.cost.memory_anchors import SERVING
 from rigright.cost.memory_bands import Parts, parts_of, summed_band
 from rigright.cost.memory_serving import ServingMemory
-from rigright.cost.memory_settings import Device, Start
+from rigright.cost.memory_settings import EngineCard, Start
 from rigright.cost.weights import WeightBytes, least_bytes, stored
 from rigright.demand import Numbers, Serving
 from rigright.facts.chips import Chip
@@ -70,7 +70,7 @@ def started(serving: Serving) -> Start:
     )
 
 
-def device_of(card: Card, engine: Engine) -> Device:
+def device_of(card: Card, engine: Engine) -> EngineCard:
     """What one engine finds on a card."""
     found = _device_of(card, engine)
     runs = own_runs(SERVING, engines={engine.id})
@@ -78,13 +78,13 @@ def device_of(card: Card, engine: Engine) -> Device:
 
 
 @lru_cache(maxsize=MANY)
-def _device_of(card: Card, engine: Engine) -> Device:
+def _device_of(card: Card, engine: Engine) -> EngineCard:
     terms = fitted(SERVING)
     chip = card.chip
     own = engine_terms(engine)
     alone, joined = engine.libraries_mib
     collectives = terms["collectives_mib"][link_kind(chip)]
-    return Device(
+    return EngineCard(
         total_bytes=card.program_bytes,
         free_bytes=card.room_bytes,
         context_bytes=terms["context_mib"][context_kind(chip)] * MIB,

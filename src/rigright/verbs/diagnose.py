@@ -14,7 +14,7 @@ from rigright.doctor.binding.judge import judge
 from rigright.doctor.binding.judgement import conclude, tick_of, watched
 from rigright.doctor.binding.record import WORKING
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.machine.bench.record import Result, same_job
 from rigright.machine.history.store import open_history
 from rigright.machine.parts.node_power import node_power
@@ -73,7 +73,7 @@ def diagnose(
     )
 
 
-def in_file(case: Case) -> BottleneckReport:
+def in_file(case: CheckInput) -> BottleneckReport:
     """What binds in the one moment that a file shows: cards at work, and nothing of what they wait for."""
     ticks = (tick_of(case),)
     found = judge(ticks, case)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from refusals import refused
 from rigright.base.errors import AskError, DataError, MissingError
-from rigright.doctor.held import Held
+from rigright.doctor.held import BaselineFigure
 from rigright.machine.bench import speaking
 from rigright.machine.bench.ask import BenchRequest, SentLoad
 from rigright.machine.bench.parts import endpoint
@@ -165,7 +165,7 @@ def test_figures_are_held_against_the_plans_band():
         wish={},
         plan={"figures": {"ttft_s": {"value": 0.2, "low": 0.1, "high": 0.4}}},
     )
-    one = Held(
+    one = BaselineFigure(
         result=Result(
             part="endpoint", what="first token, 2 at once", on="u", value=0.3, low=0.3, high=0.3, unit="s",
             repeats=1,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rigright.base.errors import AskError
-from rigright.doctor.held import Held
+from rigright.doctor.held import BaselineFigure
 from rigright.machine.bench.record import Result
 from rigright.machine.device import Device
 from rigright.machine.far.envelope import lines
@@ -80,7 +80,7 @@ def test_what_bench_saves_on_each_node_is_compared(tmp_path):
             high=1.0,
             repeats=3,
         )
-        held = Held(result=figure, verdict="unknown")
+        held = BaselineFigure(result=figure, verdict="unknown")
         made = BenchRun(machine=MACHINE, results=(held,), skipped=(), titles=(), quick=True, seconds=1.0)
         save_results(made, str(tmp_path / f"n{number}.json"))
     found = read(tmp_path, "bench")

@@ -8,7 +8,7 @@ from slurm_cluster import two_nodes
 from rigright.base.errors import AskError, MissingError
 from rigright.machine.bench.session import BenchWish
 from rigright.machine.far.parcel import Bench, RemoteRequest
-from rigright.verbs.fleet.came import Errand, Way
+from rigright.verbs.fleet.came import Errand, Remote
 from rigright.verbs.fleet.frame import FleetWish, fleet
 from rigright.verbs.fleet.hosts import expand, folded
 from rigright.verbs.fleet.runners import slurm as runner
@@ -59,7 +59,7 @@ def test_nodes_without_python_are_read_by_their_shells_in_one_more_srun(slurm):
 @pytest.mark.usefixtures("slurm")
 def test_jobs_that_are_asked_together_all_answer():
     """One that is done stops no other, however long that takes."""
-    way = Way(ask=RemoteRequest(patience_s=60.0))
+    way = Remote(ask=RemoteRequest(patience_s=60.0))
     long = RemoteRequest(patience_s=60.0, bench=Bench(wish=BenchWish(quick=True), parts=("ram",)))
     jobs = [Errand(nodes=("n1",), ask=way.ask), Errand(nodes=("n2",), ask=long)]
     told = {came.node: came for _, came in runner.ask(way, jobs)}

@@ -51,7 +51,7 @@ class ImageRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ChipRates:
     """Where it runs: stated rates in one precision, and the terms of such chips."""
 
     flops_per_s: float
@@ -60,7 +60,7 @@ class Place:
 
 
 def image_rates(
-    places: Sequence[Place],
+    places: Sequence[ChipRates],
     *,
     kinds: Sequence[ImageKind],
     runs: Sequence[ImageRun],
@@ -99,18 +99,18 @@ def image_rates(
     )
 
 
-def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any]) -> Place:
+def place_of(chip: Chip, precision: str, *, tables: Mapping[str, Any]) -> ChipRates:
     """A chip, with its dense rate in a precision."""
-    return Place(
+    return ChipRates(
         flops_per_s=_flops_per_s(chip, precision),
         mem_bytes_per_s=chip.mem_bytes_per_s,
         terms=chip.terms_in(tables["chips"]),
     )
 
 
-def cpu_place(cpu: CpuRate, precision: str = "fp32", *, tables: Mapping[str, Any]) -> Place:
+def cpu_place(cpu: CpuRate, precision: str = "fp32", *, tables: Mapping[str, Any]) -> ChipRates:
     """A processor: it computes in 32 bit whatever it is told, but for integers of engines made for them."""
-    return Place(
+    return ChipRates(
         flops_per_s=cpu.flops_per_s * (CPU_INT8 if precision == "int8" else 1.0),
         mem_bytes_per_s=cpu.mem_bytes_per_s,
         terms={**tables["chips"]["all"], **tables["chips"].get("cpu", {})},
@@ -140,5 +140,5 @@ def _column(terms: Sequence[Terms], name: str) -> np.ndarray:
     return np.array([term[name] for term in terms], dtype=float)
 
 
-def _rate(places: Sequence[Place], name: str) -> np.ndarray:
+def _rate(places: Sequence[ChipRates], name: str) -> np.ndarray:
     return np.array([getattr(place, name) for place in places], dtype=float)

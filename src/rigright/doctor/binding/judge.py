@@ -17,7 +17,7 @@ from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.lockstep import behind, working_share
 from rigright.doctor.binding.means import mean, slowed_share
 from rigright.doctor.binding.record import FULL, LINKS, WAITING, WORKING, Bound, Diagnosis, LimitedMoment
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.facts.fabrics import pcie_bytes_per_s
 from rigright.facts.faults import words_of
 from rigright.machine.tick import DeviceTick, Tick
@@ -30,7 +30,7 @@ FULL_MEMORY = 0.95
 NOTHING_LEFT = 0.9  # of what a thing can do: nobody is told to take more of it
 
 
-def judge(ticks: Sequence[Tick], case: Case) -> Diagnosis:
+def judge(ticks: Sequence[Tick], case: CheckInput) -> Diagnosis:
     """What bound the machine over these ticks."""
     # devices that had programs or work at any moment
     used = tuple(sorted({one.index for tick in ticks for one in tick.devices if _works(one)}))
@@ -128,7 +128,7 @@ def _runs(tick: Tick, used: tuple[int, ...]) -> bool:
     return any(one.index in used and _works(one) for one in tick.devices)
 
 
-def _moment(tick: Tick, used: tuple[int, ...], *, case: Case) -> LimitedMoment:
+def _moment(tick: Tick, used: tuple[int, ...], *, case: CheckInput) -> LimitedMoment:
     # what the history did not keep, the driver may tell now
     told = {one.index: one.slowed_by for one in case.machine.devices}
     devices = tuple(

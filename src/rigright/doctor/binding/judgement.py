@@ -21,7 +21,7 @@ from rigright.doctor.advice import label
 from rigright.doctor.binding.record import Bound, Diagnosis
 from rigright.doctor.examine import RANKS, Examined
 from rigright.doctor.gpus import BUSY_SHARE, device_at, is_busy
-from rigright.doctor.record import Case, Evidence, Finding, Severity, Step
+from rigright.doctor.record import CheckInput, Evidence, Finding, Severity, Step
 from rigright.machine.device import Device
 from rigright.machine.tick import DeviceTick, Tick
 
@@ -166,7 +166,7 @@ def conclude(examined: Examined, diagnosis: Diagnosis | None = None) -> Judgemen
     return Judgement(causes=tuple(causes), diagnosis=diagnosis, used=used)
 
 
-def _judged(check: str, finding: Finding, *, case: Case) -> JudgedCause:
+def _judged(check: str, finding: Finding, *, case: CheckInput) -> JudgedCause:
     starts = [
         (place, turn, row)
         for place, row in enumerate(rows())
@@ -185,7 +185,7 @@ def _judged(check: str, finding: Finding, *, case: Case) -> JudgedCause:
     return JudgedCause(check=check, finding=finding, row=row, order=(place, turn), about=frozenset(on))
 
 
-def watched(case: Case, ticks: Sequence[Tick]) -> Case:
+def watched(case: CheckInput, ticks: Sequence[Tick]) -> CheckInput:
     """The case with what was seen of its cards while they worked, in the place of one moment's readings."""
     seen: dict[int, list[DeviceTick]] = {}
     for tick in ticks:
@@ -213,7 +213,7 @@ def _seen(device: Device, ticks: Sequence[DeviceTick]) -> Device:
     )
 
 
-def tick_of(case: Case) -> Tick:
+def tick_of(case: CheckInput) -> Tick:
     """What a record of a machine shows of one moment, for those who watch: nothing of rates."""
     devices = tuple(
         DeviceTick(

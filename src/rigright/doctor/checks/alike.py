@@ -9,7 +9,7 @@ from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import answering, by_value, kinds, listed, odd_ones
-from rigright.doctor.record import Case, Evidence, Fine, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Fine, Verdict, check
 from rigright.machine.device import Device
 
 ROUND_BYTES = 512 * MIB
@@ -21,7 +21,7 @@ FIRMWARE = "nvidia-smi --query-gpu=index,name,vbios_version --format=csv"
 
 
 @check(say("one GPU model per node"))
-def alike_names(case: Case) -> Iterator[Verdict]:
+def alike_names(case: CheckInput) -> Iterator[Verdict]:
     """Whether all GPUs of the node are the same model.
 
     A model split across GPUs runs at the speed of the slowest and fits the memory of the smallest. CUDA
@@ -83,7 +83,7 @@ def shown(values: dict[str, list[Device]], command: str) -> tuple[Evidence, ...]
 
 
 @check(say("identical settings on identical GPUs"))
-def alike_settings(case: Case) -> Iterator[Verdict]:
+def alike_settings(case: CheckInput) -> Iterator[Verdict]:
     """Whether identical GPUs have identical settings: power limit, memory, ECC, MIG, compute mode, PCIe link.
 
     Multi-GPU jobs wait for the slowest GPU. One with a lower power limit, fewer lanes, less memory or another
@@ -108,7 +108,7 @@ def alike_settings(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("identical VBIOS on identical GPUs"))
-def alike_vbios(case: Case) -> Iterator[Verdict]:
+def alike_vbios(case: CheckInput) -> Iterator[Verdict]:
     """Whether identical GPUs have the same VBIOS.
 
     The VBIOS sets clocks, limits and link training. Versions differ after a GPU was replaced or an update was

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import installed, is_contained
 
 LINUX_DRIVERS = (
@@ -16,7 +16,7 @@ LINUX_DRIVERS = (
 
 
 @check(say("GPU support in containers"))
-def container_cards(case: Case) -> Iterator[Verdict]:
+def container_cards(case: CheckInput) -> Iterator[Verdict]:
     """Whether containers can use the GPUs.
 
     Docker needs NVIDIA Container Toolkit and a runtime called nvidia (or, since Docker 25, CDI files that
@@ -46,7 +46,7 @@ def container_cards(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU access in WSL"))
-def wsl_driver(case: Case) -> Iterator[Verdict]:
+def wsl_driver(case: CheckInput) -> Iterator[Verdict]:
     """Whether WSL2 uses the Windows GPU driver, with no Linux driver in its way.
 
     WSL2 uses the Windows driver: its libraries are in /usr/lib/wsl/lib, its device is /dev/dxg. A Linux

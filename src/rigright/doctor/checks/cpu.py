@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 
 CHOOSES_ITSELF = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
@@ -19,7 +19,7 @@ FEW, LEAST = 4, 2
 
 
 @check(say("CPU frequency governor"))
-def cpu_governor(case: Case) -> Iterator[Verdict]:
+def cpu_governor(case: CheckInput) -> Iterator[Verdict]:
     """CPU frequency governor and boost.
 
     Slow cores delay the threads that feed a GPU: kernel launches, tokenising, data loading. `powersave` means
@@ -52,7 +52,7 @@ def cpu_governor(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("CPU thermal throttling"))
-def cpu_heat(case: Case) -> Iterator[Verdict]:
+def cpu_heat(case: CheckInput) -> Iterator[Verdict]:
     """Whether the CPU was thermally throttled since boot.
 
     The kernel counts each time a core or package hits its thermal limit. A few at boot mean little; many mean
@@ -72,7 +72,7 @@ def cpu_heat(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("CPU threads per GPU"))
-def cpu_limit(case: Case) -> Iterator[Verdict]:
+def cpu_limit(case: CheckInput) -> Iterator[Verdict]:
     """How many CPU threads this process can use per GPU.
 
     A container quota or CPU affinity can leave a few threads on a large machine. Each GPU needs its own

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rigright.base.units import GIB, MEGA, show_bytes
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.wires import PcieWire, functions, is_real, wires_up
 from rigright.machine.host import Disk, Mount
 
@@ -25,7 +25,7 @@ WRITTEN = ("/home", "/data", "/var", "/srv", "/scratch", "/mnt", "/opt")
 
 
 @check(say("free disk space"))
-def disk_space(case: Case) -> Iterator[Verdict]:
+def disk_space(case: CheckInput) -> Iterator[Verdict]:
     """Free space on file systems.
 
     A full file system ends a job at its next checkpoint, and a full root blocks services and logins. Models
@@ -57,7 +57,7 @@ def disk_space(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("free inodes"))
-def disk_files(case: Case) -> Iterator[Verdict]:
+def disk_files(case: CheckInput) -> Iterator[Verdict]:
     """Free inodes on file systems.
 
     Data sets of millions of small images use up inodes while space is left. Writes then fail with "No space
@@ -81,7 +81,7 @@ def disk_files(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("disk health (SMART, RAID)"))
-def disk_health(case: Case) -> Iterator[Verdict]:
+def disk_health(case: CheckInput) -> Iterator[Verdict]:
     """Disk health (SMART) and RAID state.
 
     A disk that reports errors is about to fail, with the checkpoints on it. Worn-out flash becomes read-only.
@@ -130,7 +130,7 @@ def _failing(disk: Disk) -> Finding | None:
 
 
 @check(say("storage type of data and models"))
-def disk_kind(case: Case) -> Iterator[Verdict]:
+def disk_kind(case: CheckInput) -> Iterator[Verdict]:
     """Whether data and models are on a hard disk.
 
     A hard disk reads about 200 MB/s sequentially and a hundred random blocks a second: shuffled training data
@@ -156,7 +156,7 @@ def disk_kind(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("disk link speed"))
-def disk_link(case: Case) -> Iterator[Verdict]:
+def disk_link(case: CheckInput) -> Iterator[Verdict]:
     """Disk links: PCIe width and generation of NVMe, SATA speed.
 
     An NVMe drive in a slot with fewer lanes or an older generation loses that share of its rate; so does one
@@ -201,7 +201,7 @@ def _link_of(disk: Disk, wire: PcieWire | None) -> Verdict:
 
 
 @check(say("mount options"))
-def disk_mount(case: Case) -> Iterator[Verdict]:
+def disk_mount(case: CheckInput) -> Iterator[Verdict]:
     """Mount options of file systems.
 
     The kernel remounts a file system read-only after errors, to protect what is left. `sync` makes every

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import (
     capabilities,
     capabilities_on_bus,
@@ -34,7 +34,7 @@ CARD = re.compile(r"nvidia\d+")
 
 
 @check(say("driver supports every GPU"))
-def driver_chip(case: Case) -> Iterator[Verdict]:
+def driver_chip(case: CheckInput) -> Iterator[Verdict]:
     """Whether the driver supports every GPU: new enough for the newest, not too new for the oldest.
 
     Each chip has a first driver that supports it, and old ones a last branch: 580 is the last for Maxwell,
@@ -61,7 +61,7 @@ def driver_chip(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("driver branch is maintained"))
-def driver_ended(case: Case) -> Iterator[Verdict]:
+def driver_ended(case: CheckInput) -> Iterator[Verdict]:
     """Whether the driver branch is still maintained.
 
     NVIDIA maintains a long-term branch for three years, a production branch for one, a new-feature branch
@@ -92,7 +92,7 @@ def driver_ended(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("NVIDIA device files"))
-def driver_files(case: Case) -> Iterator[Verdict]:
+def driver_files(case: CheckInput) -> Iterator[Verdict]:
     """Whether the NVIDIA device files exist in /dev.
 
     CUDA opens /dev/nvidiactl, /dev/nvidia-uvm and one file per GPU. udev rules or the driver's setuid helper
@@ -116,7 +116,7 @@ def driver_files(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("NVIDIA driver is loaded"))
-def driver_loaded(case: Case) -> Iterator[Verdict]:
+def driver_loaded(case: CheckInput) -> Iterator[Verdict]:
     """Whether the NVIDIA driver is installed and loaded, where the PCI bus cannot be read.
 
     `NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver` and `Found no NVIDIA
@@ -140,7 +140,7 @@ def driver_loaded(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("driver library and kernel module versions match"))
-def driver_mismatch(case: Case) -> Iterator[Verdict]:
+def driver_mismatch(case: CheckInput) -> Iterator[Verdict]:
     """Whether the driver's library, loaded kernel module and module on disk have the same version.
 
     A driver update replaces the library and the module on disk; the loaded module stays until a reboot. From
@@ -179,7 +179,7 @@ def driver_mismatch(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("kernel module flavor (open or proprietary)"))
-def driver_open(case: Case) -> Iterator[Verdict]:
+def driver_open(case: CheckInput) -> Iterator[Verdict]:
     """Whether the kernel module flavor fits the GPUs: open or proprietary.
 
     NVIDIA ships two flavors. Blackwell and Grace need the open modules; Maxwell, Pascal and Volta the

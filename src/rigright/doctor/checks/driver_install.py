@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.happened import events
-from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import (
     capabilities,
     capabilities_on_bus,
@@ -34,7 +34,7 @@ REFUSED = ("rejected", "required key", "unsigned module")
 
 
 @check(say("NVIDIA module built for every kernel"))
-def driver_dkms(case: Case) -> Iterator[Verdict]:
+def driver_dkms(case: CheckInput) -> Iterator[Verdict]:
     """Whether the NVIDIA module is built for the running kernel and for the newest one installed.
 
     DKMS builds the module for each kernel whose headers are installed. A kernel update without a built module
@@ -70,7 +70,7 @@ def driver_dkms(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("nouveau does not block the driver"))
-def driver_nouveau(case: Case) -> Iterator[Verdict]:
+def driver_nouveau(case: CheckInput) -> Iterator[Verdict]:
     """Whether nouveau, the kernel's own driver for NVIDIA GPUs, blocks the NVIDIA driver.
 
     nouveau has no CUDA. If it loads first, it owns the GPU and the NVIDIA module fails. It takes a blacklist
@@ -98,7 +98,7 @@ def driver_nouveau(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("driver packages are complete and of one branch"))
-def driver_packages(case: Case) -> Iterator[Verdict]:
+def driver_packages(case: CheckInput) -> Iterator[Verdict]:
     """Whether the driver packages are complete and of one branch.
 
     Two branches installed together overwrite each other's libraries. So does the .run installer over
@@ -150,7 +150,7 @@ def _branches(packages: list[Package], *, states: set[str | None]) -> dict[int, 
 
 
 @check(say("Secure Boot accepts the driver"))
-def driver_signing(case: Case) -> Iterator[Verdict]:
+def driver_signing(case: CheckInput) -> Iterator[Verdict]:
     """Whether Secure Boot accepts the driver's module.
 
     With Secure Boot on, the kernel loads only modules signed by a key that the firmware or the machine's
@@ -183,7 +183,7 @@ def driver_signing(case: Case) -> Iterator[Verdict]:
         )
 
 
-def _signed(case: Case) -> str | None:
+def _signed(case: CheckInput) -> str | None:
     """Ubuntu's package of signed modules, of the kind that the oldest card here runs on."""
     system = case.machine.system
     ways = packages_for("ubuntu", system.os_version, arch=system.arch) if system.os_id == "ubuntu" else ()
@@ -194,7 +194,7 @@ def _signed(case: Case) -> str | None:
 
 
 @check(say("driver supports the CUDA toolkit"))
-def cuda_toolkit(case: Case) -> Iterator[Verdict]:
+def cuda_toolkit(case: CheckInput) -> Iterator[Verdict]:
     """Whether the driver can run what the installed CUDA toolkit builds.
 
     A driver runs programs of its own CUDA version and older; since CUDA 11 also newer ones of the same major

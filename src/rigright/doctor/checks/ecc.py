@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, details, kinds, unread
-from rigright.doctor.record import Case, Fine, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, Severity, Verdict, check
 from rigright.facts.faults import corrected_errors
 
 LEAST_ODD, ODD_TIMES = 1_000, 100
 
 
 @check(say("corrected ECC errors"))
-def ecc_corrected(case: Case) -> Iterator[Verdict]:
+def ecc_corrected(case: CheckInput) -> Iterator[Verdict]:
     """Corrected ECC errors, where the count is very high.
 
     Single errors are normal: operators tolerate millions (Azure's health checks 20,000,000 in DRAM and 10,000
@@ -42,7 +42,7 @@ def ecc_corrected(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("ECC mode"))
-def ecc_mode(case: Case) -> Iterator[Verdict]:
+def ecc_mode(case: CheckInput) -> Iterator[Verdict]:
     """Whether ECC is on where it should be, and whether a change is pending.
 
     Data-center GPUs ship with ECC on: without it a bit flip silently corrupts a model. With HBM it costs no
@@ -65,7 +65,7 @@ def ecc_mode(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("SRAM ECC errors"))
-def ecc_sram(case: Case) -> Iterator[Verdict]:
+def ecc_sram(case: CheckInput) -> Iterator[Verdict]:
     """SRAM ECC errors: in caches and registers, which have no spare rows.
 
     GPUs since Ampere count uncorrectable SRAM errors separately, and the driver raises a flag at NVIDIA's RMA
@@ -86,7 +86,7 @@ def ecc_sram(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("uncorrectable ECC errors"))
-def ecc_uncorrected(case: Case) -> Iterator[Verdict]:
+def ecc_uncorrected(case: CheckInput) -> Iterator[Verdict]:
     """Uncorrectable ECC errors.
 
     An uncorrectable error means that a program read corrupt data: the driver kills it (XID 48, 94, 95).

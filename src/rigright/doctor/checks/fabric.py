@@ -9,7 +9,7 @@ from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import RACK_CHIPS, answering
 from rigright.doctor.happened import events, quieter
 from rigright.doctor.log_lines import told
-from rigright.doctor.record import Case, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import driver, is_contained, numbers, service
 from rigright.facts.fabrics import fabric_of
 from rigright.machine.device import Fabric
@@ -28,7 +28,7 @@ MANY_SXIDS = 10
 
 
 @check(say("IMEX on NVLink racks"))
-def fabric_imex(case: Case) -> Iterator[Verdict]:
+def fabric_imex(case: CheckInput) -> Iterator[Verdict]:
     """Whether IMEX runs on a node of an NVLink rack (GB200, GB300 NVL72).
 
     GPUs of different nodes in a rack share memory over NVLink only if nvidia-imex runs on every node and
@@ -53,7 +53,7 @@ def fabric_imex(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("Fabric Manager runs and matches the driver"))
-def fabric_service(case: Case) -> Iterator[Verdict]:
+def fabric_service(case: CheckInput) -> Iterator[Verdict]:
     """Whether Fabric Manager runs and matches the driver version.
 
     On boards with NVSwitches (HGX, DGX) GPUs work together only after nvidia-fabricmanager has set up the
@@ -88,7 +88,7 @@ def fabric_service(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("NVLink fabric state"))
-def fabric_state(case: Case) -> Iterator[Verdict]:
+def fabric_state(case: CheckInput) -> Iterator[Verdict]:
     """NVLink fabric state of each GPU, and the health of the fabric.
 
     Since Hopper, a GPU on a board with NVSwitches joins the fabric once Fabric Manager has set it up; until
@@ -144,7 +144,7 @@ def _wrong(fabric: Fabric, state: str) -> str | None:
 
 
 @check(say("NVSwitch errors (SXid)"))
-def sxid_events(case: Case) -> Iterator[Verdict]:
+def sxid_events(case: CheckInput) -> Iterator[Verdict]:
     """NVSwitch errors in the kernel log (SXid).
 
     The line itself says whether an error is fatal. A fatal one takes down links or the whole switch:

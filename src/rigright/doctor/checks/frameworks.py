@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gfx import override_of
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import capabilities, driver, frameworks, is_contained, numbers, program, variable
 from rigright.doctor.torch_fit import has_kernels, reinstall, row_of
 from rigright.facts.software import (
@@ -30,7 +30,7 @@ NO_CARDS = {"", "-1", "NoDevFiles"}  # of CUDA_VISIBLE_DEVICES
 
 
 @check(say("PyTorch sees the GPUs"))
-def torch_blind(case: Case) -> Iterator[Verdict]:
+def torch_blind(case: CheckInput) -> Iterator[Verdict]:
     """Whether a CUDA build of PyTorch finds the GPUs that the driver lists.
 
     `torch.cuda.is_available()` can return False although the driver works and the wheel fits:
@@ -73,7 +73,7 @@ def torch_blind(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("PyTorch build supports these GPUs"))
-def torch_chip(case: Case) -> Iterator[Verdict]:
+def torch_chip(case: CheckInput) -> Iterator[Verdict]:
     """Whether the installed PyTorch wheel has kernels for these GPUs.
 
     A wheel contains kernels for a list of compute capabilities. A kernel for X.y runs on X.z if z >= y, and
@@ -114,7 +114,7 @@ def torch_chip(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("PyTorch ROCm build supports these GPUs"))
-def torch_rocm(case: Case) -> Iterator[Verdict]:
+def torch_rocm(case: CheckInput) -> Iterator[Verdict]:
     """Whether the installed PyTorch ROCm wheel has kernels for these AMD GPUs.
 
     A ROCm wheel contains kernels for exact targets (gfx1100 is not gfx1101); nothing is compiled for others
@@ -163,7 +163,7 @@ def _list_archs(python: Python) -> str:
 
 
 @check(say("PyTorch build matches the GPU vendor"))
-def torch_cpu_only(case: Case) -> Iterator[Verdict]:
+def torch_cpu_only(case: CheckInput) -> Iterator[Verdict]:
     """Whether PyTorch is built for the GPUs of this machine (CUDA, ROCm, XPU).
 
     `pip install torch` installs a CPU-only build on Windows, on Arm before 2.9, from the `cpu` index, or from
@@ -194,7 +194,7 @@ def torch_cpu_only(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("driver is new enough for every framework"))
-def torch_driver(case: Case) -> Iterator[Verdict]:
+def torch_driver(case: CheckInput) -> Iterator[Verdict]:
     """Whether the driver supports the CUDA version that each framework was built with.
 
     A framework's wheel brings its own CUDA libraries, so only the driver must be new enough. It supports its
@@ -253,7 +253,7 @@ def _tensorflow(framework: Framework) -> TensorFlow | None:
     return rows.get((wanted[0], wanted[-1])) if framework.name == "tensorflow" else None
 
 
-def _carried(case: Case, cuda: Version) -> str | None:
+def _carried(case: CheckInput, cuda: Version) -> str | None:
     """The folder of the compatibility package that programs load, where these cards take it."""
     path = (variable(case, "LD_LIBRARY_PATH") or "").split(":")
     for folder in path if _takes_package(case) else ():
@@ -263,14 +263,14 @@ def _carried(case: Case, cuda: Version) -> str | None:
     return None
 
 
-def _takes_package(case: Case) -> bool:
+def _takes_package(case: CheckInput) -> bool:
     """Whether all cards of NVIDIA's are datacentre ones, for which alone the package is."""
     segments = {chip.segment if chip else None for device, chip in case.pairs if device.vendor == "nvidia"}
     return segments == {"datacenter"}
 
 
 @check(say("Python version supported by each framework"))
-def torch_python(case: Case) -> Iterator[Verdict]:
+def torch_python(case: CheckInput) -> Iterator[Verdict]:
     """Whether each framework supports the Python version it is installed in.
 
     Wheels exist for certain Python versions. With any other, pip picks an old release, builds from source, or

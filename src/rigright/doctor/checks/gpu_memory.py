@@ -8,7 +8,7 @@ from rigright.base.units import MIB, show_bytes
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, query, unread
-from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict, check
 from rigright.machine.device import Device
 
 LEAST_BYTES, LEAST_SHARE = 600 * MIB, 0.02
@@ -19,7 +19,7 @@ FREE_SHARE = 0.25
 
 
 @check(say("GPU memory is free"))
-def gpu_memory_held(case: Case) -> Iterator[Verdict]:
+def gpu_memory_held(case: CheckInput) -> Iterator[Verdict]:
     """GPU memory in use without a visible process, and memory that a plan will miss.
 
     An idle GPU uses next to nothing (operators allow 15 MiB; a display takes some hundred). More than 2 % and
@@ -82,7 +82,7 @@ def unowned_bytes(device: Device, *, used: float, total: float) -> float | None:
 
 
 @check(say("GPU memory size"))
-def gpu_memory_total(case: Case) -> Iterator[Verdict]:
+def gpu_memory_total(case: CheckInput) -> Iterator[Verdict]:
     """Whether a GPU has all the memory its model is sold with.
 
     The GPU disables memory channels that fail and carries on with less (XID 160, 168). The driver's total is
@@ -105,7 +105,7 @@ def gpu_memory_total(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("unified memory"))
-def gpu_unified(case: Case) -> Iterator[Verdict]:
+def gpu_unified(case: CheckInput) -> Iterator[Verdict]:
     """Unified memory of CPU and GPU (GB10, Grace, Jetson, Apple, Strix Halo).
 
     GPU memory is system memory there: the driver may report no total, the page cache counts as used, and a

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Fine, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, Verdict, check
 
 
 @check(say("compute mode"))
-def gpu_compute_mode(case: Case) -> Iterator[Verdict]:
+def gpu_compute_mode(case: CheckInput) -> Iterator[Verdict]:
     """Compute mode of each GPU.
 
     Prohibited: no program can start on it (fault). Exclusive: one process at a time; a second one fails with
@@ -29,7 +29,7 @@ def gpu_compute_mode(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("no display on compute GPUs"))
-def gpu_display(case: Case) -> Iterator[Verdict]:
+def gpu_display(case: CheckInput) -> Iterator[Verdict]:
     """Whether a display is attached to a compute GPU.
 
     A desktop takes some hundred MiB of GPU memory, more with a browser, and a long kernel freezes it. With
@@ -48,7 +48,7 @@ def gpu_display(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("persistence mode"))
-def gpu_persistence(case: Case) -> Iterator[Verdict]:
+def gpu_persistence(case: CheckInput) -> Iterator[Verdict]:
     """Persistence mode: whether the driver keeps the GPU initialized between programs.
 
     Without it every first program waits seconds for initialization, power and clock settings are lost, and

@@ -9,7 +9,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.nic import rdma_ports
-from rigright.doctor.record import Case, Fine, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, Verdict, check
 from rigright.facts.fabrics import network_of
 
 WAYS = ("PIX", "PXB", "PHB", "NODE", "SYS")  # nearest first; the first two stay below a switch
@@ -18,7 +18,7 @@ ENOUGH = 0.75  # of what boards of the chip have
 
 
 @check(say("every GPU has a NIC under its PCIe switch"))
-def nic_paths(case: Case) -> Iterator[Verdict]:
+def nic_paths(case: CheckInput) -> Iterator[Verdict]:
     """Path from each GPU to its nearest NIC, compared with the other GPUs.
 
     GPUDirect RDMA under one PCIe switch (PIX, PXB) runs at full rate; through the CPU (PHB, NODE) it loses
@@ -44,7 +44,7 @@ def nic_paths(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("network bandwidth per GPU"))
-def nic_rate(case: Case) -> Iterator[Verdict]:
+def nic_rate(case: CheckInput) -> Iterator[Verdict]:
     """Network bandwidth per GPU, compared with what vendors ship for this GPU.
 
     Multi-node training exchanges gradients at this rate. Less than three quarters of the usual rate means

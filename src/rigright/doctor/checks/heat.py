@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, details, is_busy, kinds, unread
-from rigright.doctor.record import Case, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
 from rigright.machine.device import Device
 from rigright.machine.host import Sensor
 
@@ -24,7 +24,7 @@ CRITICAL = {"critical", "beyond repair"}
 
 
 @check(say("GPU fans"))
-def thermal_fans(case: Case) -> Iterator[Verdict]:
+def thermal_fans(case: CheckInput) -> Iterator[Verdict]:
     """Whether the GPU fans spin.
 
     Passively cooled GPUs are skipped. Fans stop while a GPU is cool (below about 55 °C); one that stands
@@ -48,7 +48,7 @@ def thermal_fans(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU temperature"))
-def thermal_margin(case: Case) -> Iterator[Verdict]:
+def thermal_margin(case: CheckInput) -> Iterator[Verdict]:
     """How close each GPU is to its thermal slowdown temperature.
 
     Limits differ by model (slowdown / shutdown: A100 SXM 89/92 °C, T4 93/96, RTX 3090 95/98); one limit for
@@ -100,7 +100,7 @@ def _margin(device: Device) -> float | None:
 
 
 @check(say("GPU memory temperature"))
-def thermal_memory(case: Case) -> Iterator[Verdict]:
+def thermal_memory(case: CheckInput) -> Iterator[Verdict]:
     """GPU memory temperature.
 
     Memory can be at its limit while the core is cool: GDDR6X is specified to 110 °C, HBM to about 95. The
@@ -125,7 +125,7 @@ def thermal_memory(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("identical GPUs run equally warm"))
-def thermal_uneven(case: Case) -> Iterator[Verdict]:
+def thermal_uneven(case: CheckInput) -> Iterator[Verdict]:
     """Whether one GPU runs much hotter than its peers at the same load.
 
     Identical GPUs under load are within about ten degrees of each other; the inner ones of a row run warmer.
@@ -150,7 +150,7 @@ def thermal_uneven(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("chassis fans"))
-def board_fans(case: Case) -> Iterator[Verdict]:
+def board_fans(case: CheckInput) -> Iterator[Verdict]:
     """Chassis fans.
 
     In a server, a stopped fan overheats the GPUs behind it within minutes. On a desktop an empty header reads
@@ -181,7 +181,7 @@ def board_fans(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("CPU, board and inlet temperatures"))
-def board_heat(case: Case) -> Iterator[Verdict]:
+def board_heat(case: CheckInput) -> Iterator[Verdict]:
     """CPU, board and inlet temperatures, against their own limits.
 
     Sensors bring their own limits, from the CPU or board vendor. Warm inlet air leaves the GPUs no headroom,

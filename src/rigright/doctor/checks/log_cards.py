@@ -13,7 +13,7 @@ from rigright.doctor.gpus import reset_at
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import by_place, logged, none_told, unseen
 from rigright.doctor.nic import nic_at, rdma_ports
-from rigright.doctor.record import Case, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Severity, Verdict, check
 from rigright.machine.pci.link import pci_key
 from rigright.machine.system import Event
 
@@ -79,7 +79,7 @@ def sorted_by(meanings: dict[tuple[str, ...], str], told: list[Event]) -> Iterat
 
 
 @check(say("GPU driver messages in the kernel log"))
-def log_driver(case: Case) -> Iterator[Verdict]:
+def log_driver(case: CheckInput) -> Iterator[Verdict]:
     """GPU driver failures in the kernel log that have no XID.
 
     "API mismatch" (library and module versions differ), "RmInitAdapter failed" (a GPU does not initialize:
@@ -99,7 +99,7 @@ def log_driver(case: Case) -> Iterator[Verdict]:
         yield logged(case, advise(name, reset=reset_at(case, same[0].pci)), of=same)
 
 
-def _placed(case: Case, event: Event) -> Event:
+def _placed(case: CheckInput, event: Event) -> Event:
     """A line of the card's firmware that names no address, with that of its card.
 
     The driver counts its cards as nvidia-smi does ("GPU0 _kgspRpcRecvPoll"); older ones name none, and then
@@ -136,7 +136,7 @@ def _is_known(event: Event, lost: set[str]) -> bool:
 
 
 @check(say("NIC driver messages in the kernel log"))
-def log_nics(case: Case) -> Iterator[Verdict]:
+def log_nics(case: CheckInput) -> Iterator[Verdict]:
     """NIC driver messages in the kernel log: firmware, power, heat, cables, PCIe slot.
 
     Dead firmware takes the NIC down until a reboot. Too little slot power, an overheating NIC or transceiver,
@@ -162,7 +162,7 @@ def log_nics(case: Case) -> Iterator[Verdict]:
         yield logged(case, advise(name, severity="note" if is_few else None), of=same)
 
 
-def _slot(case: Case, same: list[Event]) -> Iterator[Verdict]:
+def _slot(case: CheckInput, same: list[Event]) -> Iterator[Verdict]:
     """A slot that carries less than the ports of its card; a note where their rate is not known."""
     match = LIMITED.search(same[-1].text)
     carries = float(match[1]) * GIGA / 8 if match else 0.0

@@ -13,7 +13,7 @@ from rigright.doctor.advice import advise
 from rigright.doctor.gpus import device_at
 from rigright.doctor.happened import events, is_before_boot
 from rigright.doctor.log_lines import by_place, logged, none_told, unseen
-from rigright.doctor.record import Case, Fine, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, Severity, Verdict, check
 from rigright.machine.system import Event
 
 DISK = re.compile(
@@ -58,7 +58,7 @@ LINK = re.compile(
 
 
 @check(say("disk errors in the kernel log"))
-def log_disks(case: Case) -> Iterator[Verdict]:
+def log_disks(case: CheckInput) -> Iterator[Verdict]:
     """Disk and file system errors in the kernel log.
 
     NVMe timeouts and resets, SATA cable errors, file systems turned read-only: data loading stalls for
@@ -94,7 +94,7 @@ def log_disks(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("memory errors and OOM kills in the kernel log"))
-def log_memory(case: Case) -> Iterator[Verdict]:
+def log_memory(case: CheckInput) -> Iterator[Verdict]:
     """Memory and CPU errors in the kernel log, and OOM kills.
 
     An uncorrectable memory error kills a program or the node; one that hits a checkpoint or a batch goes
@@ -132,7 +132,7 @@ def log_memory(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("network link flaps"))
-def log_links(case: Case) -> Iterator[Verdict]:
+def log_links(case: CheckInput) -> Iterator[Verdict]:
     """Network link flaps.
 
     An InfiniBand or Ethernet link that flaps breaks every collective across it: NCCL waits, and aborts the
@@ -162,7 +162,7 @@ def log_links(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("PCIe errors in the kernel log"))
-def log_bus(case: Case) -> Iterator[Verdict]:
+def log_bus(case: CheckInput) -> Iterator[Verdict]:
     """PCIe errors (AER) in the kernel log, and DMA that the IOMMU blocked.
 
     Corrected errors cost time for replays; uncorrectable ones lose data or the device. pcie_errors checks the

@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.baseline import SMALLER_IS_BETTER, compared
 from rigright.doctor.held import held_all, wrong_values
-from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Severity, Verdict, check
 
 CARD_WORST, CARD_SLOW = 0.75, 0.90
 WORST = 0.5
@@ -19,7 +19,7 @@ COUNTED = "nccl_tests"  # the part whose tool compares every value
 
 
 @check(say("no GPU is slower than its peers"))
-def bench_behind(case: Case) -> Iterator[Verdict]:
+def bench_behind(case: CheckInput) -> Iterator[Verdict]:
     """GPUs that are slower than the others in this node.
 
     The other GPUs are the best reference: healthy ones in a node are within a percent of each other. 5 %
@@ -47,7 +47,7 @@ def bench_behind(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("benchmark results against the hardware"))
-def bench_slow(case: Case) -> Iterator[Verdict]:
+def bench_slow(case: CheckInput) -> Iterator[Verdict]:
     """Benchmark results far below what the hardware reaches.
 
     `rigright bench` keeps its results; the newest of each is compared with operators' minima, with healthy
@@ -86,7 +86,7 @@ def bench_slow(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU-to-GPU copies are intact"))
-def bench_wrong(case: Case) -> Iterator[Verdict]:
+def bench_wrong(case: CheckInput) -> Iterator[Verdict]:
     """Wrong results in GPU-to-GPU transfers.
 
     nccl-tests counts in `#wrong` the values of a collective that are not what they must be. One is too many:
@@ -104,7 +104,7 @@ def bench_wrong(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("benchmarks against the baseline"))
-def baseline_bench(case: Case) -> Iterator[Verdict]:
+def baseline_bench(case: CheckInput) -> Iterator[Verdict]:
     """Benchmark results compared with the baseline of this node type.
 
     Only with `--baseline FILE`, on results of `rigright bench` from this node. Worse by more than the
@@ -145,7 +145,7 @@ def baseline_bench(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("node matches its baseline"))
-def baseline_traits(case: Case) -> Iterator[Verdict]:
+def baseline_traits(case: CheckInput) -> Iterator[Verdict]:
     """Whether this node matches the baseline of its type: GPUs, links, ports, firmware, driver, clocks.
 
     Only with `--baseline FILE`, which `rigright baseline --save` writes from a good node. Other GPUs, links,

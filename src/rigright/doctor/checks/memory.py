@@ -11,7 +11,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.kernel_line import with_option
-from rigright.doctor.record import Case, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import is_contained, setting, sysctl_unseen
 from rigright.doctor.wires import is_real
 from rigright.facts.cpus import CHANNEL_BYTES, cpu_named
@@ -31,7 +31,7 @@ SWAPPINESS_FINE, SWAPPINESS_USUAL = 20, 60
 
 
 @check(say("populated memory channels"))
-def memory_channels(case: Case) -> Iterator[Verdict]:
+def memory_channels(case: CheckInput) -> Iterator[Verdict]:
     """How many memory channels are populated, and whether evenly.
 
     Every populated channel adds its full bandwidth. An eight-channel CPU with two DIMMs has a quarter of
@@ -71,7 +71,7 @@ def memory_channels(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("DIMM errors (ECC, EDAC)"))
-def memory_errors(case: Case) -> Iterator[Verdict]:
+def memory_errors(case: CheckInput) -> Iterator[Verdict]:
     """ECC errors of system memory, as the memory controllers count them (EDAC).
 
     An occasional corrected error is what ECC is for. Many in a short time point at a failing DIMM; an
@@ -94,7 +94,7 @@ def memory_errors(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("memory limit of an integrated GPU"))
-def memory_lent(case: Case) -> Iterator[Verdict]:
+def memory_lent(case: CheckInput) -> Iterator[Verdict]:
     """How much system memory an AMD integrated GPU may use.
 
     ROCm uses what the BIOS reserved or what the kernel lends (GTT), whichever is larger. The kernel
@@ -128,7 +128,7 @@ def memory_lent(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("huge pages"))
-def memory_pages(case: Case) -> Iterator[Verdict]:
+def memory_pages(case: CheckInput) -> Iterator[Verdict]:
     """Huge pages: reserved ones, and transparent ones.
 
     Reserved huge pages are lost to every program that does not ask for them; few frameworks do.
@@ -152,7 +152,7 @@ def memory_pages(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("shared memory (/dev/shm)"))
-def memory_shm(case: Case) -> Iterator[Verdict]:
+def memory_shm(case: CheckInput) -> Iterator[Verdict]:
     """Size of /dev/shm, through which DataLoader workers and the GPUs of one node pass data.
 
     Docker gives a container 64 MiB unless told otherwise: PyTorch's DataLoader workers then die with a
@@ -178,7 +178,7 @@ def memory_shm(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("system memory against GPU memory"))
-def memory_size(case: Case) -> Iterator[Verdict]:
+def memory_size(case: CheckInput) -> Iterator[Verdict]:
     """System memory against GPU memory.
 
     Guides disagree: one asks for twice the GPU memory, one for four times, one for 8 to 16 GB per GB
@@ -209,7 +209,7 @@ def memory_size(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("memory speed"))
-def memory_speed(case: Case) -> Iterator[Verdict]:
+def memory_speed(case: CheckInput) -> Iterator[Verdict]:
     """Speed of the DIMMs: configured, rated, and allowed by the CPU.
 
     Desktop DIMMs run at a slow standard speed until their profile (XMP, EXPO) is enabled in the BIOS; a
@@ -255,7 +255,7 @@ def memory_speed(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("swap"))
-def memory_swap(case: Case) -> Iterator[Verdict]:
+def memory_swap(case: CheckInput) -> Iterator[Verdict]:
     """Swap: configured, large enough, and not in heavy use.
 
     With some swap a short memory spike slows the machine down; without it the kernel kills a process. On
@@ -280,7 +280,7 @@ def memory_swap(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("memory overcommit"))
-def overcommit(case: Case) -> Iterator[Verdict]:
+def overcommit(case: CheckInput) -> Iterator[Verdict]:
     """Whether the kernel refuses memory that programs only reserve.
 
     CUDA reserves address space many times larger than GPU and system memory, and forking a large process
@@ -303,7 +303,7 @@ def overcommit(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("vm.swappiness"))
-def swappiness(case: Case) -> Iterator[Verdict]:
+def swappiness(case: CheckInput) -> Iterator[Verdict]:
     """Whether the kernel swaps processes out too eagerly.
 
     vm.swappiness weighs swapping processes out against dropping page cache. At the default of 60 the

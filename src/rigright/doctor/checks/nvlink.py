@@ -12,7 +12,7 @@ from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.happened import events
 from rigright.doctor.log_lines import logged, unseen
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import is_real
 from rigright.facts import faults
 from rigright.facts.chips import Chip
@@ -34,7 +34,7 @@ MEANINGS = {  # what a line of the log means, by words in it: the first that fit
 
 
 @check(say("NVLink link state"))
-def nvlink_down(case: Case) -> Iterator[Verdict]:
+def nvlink_down(case: CheckInput) -> Iterator[Verdict]:
     """Whether all NVLink links of a GPU are up, against the number its model has.
 
     On baseboards with NVSwitch, and where SXM GPUs are wired to each other, all links must be up: fewer
@@ -112,7 +112,7 @@ def _fine(active: int, count: int, *, together: bool) -> Sentence:
 
 
 @check(say("NVLink error counters"))
-def nvlink_errors(case: Case) -> Iterator[Verdict]:
+def nvlink_errors(case: CheckInput) -> Iterator[Verdict]:
     """NVLink error counters.
 
     A link replays a packet after an error and goes through recovery after many. Some replays over weeks
@@ -145,7 +145,7 @@ def nvlink_errors(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("NVLink between the GPUs of a baseboard"))
-def nvlink_paths(case: Case) -> Iterator[Verdict]:
+def nvlink_paths(case: CheckInput) -> Iterator[Verdict]:
     """Whether the GPUs of an NVLink baseboard reach each other over NVLink.
 
     The driver's topology names the path between every two GPUs: NV18 means eighteen links. With NVSwitch
@@ -199,7 +199,7 @@ def _links(path: Path) -> int:
 
 
 @check(say("NVLink messages in the kernel log"))
-def log_nvlink(case: Case) -> Iterator[Verdict]:
+def log_nvlink(case: CheckInput) -> Iterator[Verdict]:
     """What the driver logged about NVLink besides XIDs.
 
     Three kinds of messages matter. "postRxDetLinkMask": the driver cannot read from a GPU which of its

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, bad_pages_line, unread
-from rigright.doctor.record import Case, Fine, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, Verdict, check
 
 NEAR = 0.9  # of the driver's threshold
 MOST, MANY_DOUBLE = 60, 15
 
 
 @check(say("bad memory pages (AMD)"))
-def pages_bad(case: Case) -> Iterator[Verdict]:
+def pages_bad(case: CheckInput) -> Iterator[Verdict]:
     """Memory pages that AMD's driver found bad (Instinct).
 
     After an uncorrectable error the driver retires the page and records it on the GPU for the GPU's
@@ -58,7 +58,7 @@ def pages_bad(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("retired memory pages (before Ampere)"))
-def pages_retired(case: Case) -> Iterator[Verdict]:
+def pages_retired(case: CheckInput) -> Iterator[Verdict]:
     """Retired memory pages (GPUs before Ampere).
 
     A page is retired after one double-bit error or two single-bit errors at the same address; 64 pages
@@ -88,7 +88,7 @@ def pages_retired(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("row remapping (Ampere and later)"))
-def rows_remapped(case: Case) -> Iterator[Verdict]:
+def rows_remapped(case: CheckInput) -> Iterator[Verdict]:
     """Row remapping (Ampere and later).
 
     After an uncorrectable error, or many correctable ones, a row is scheduled for remapping to a spare

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, by_value, kinds, listed, odd_ones
-from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict, check
 from rigright.machine.device import Device
 
 WHOLE = "SPX/NPS1"
 
 
 @check(say("pending MIG mode change"))
-def mig_pending(case: Case) -> Iterator[Verdict]:
+def mig_pending(case: CheckInput) -> Iterator[Verdict]:
     """Whether a MIG mode change is pending.
 
     MIG mode changes only when the GPU is reset, and the reset fails silently while anything holds the
@@ -34,7 +34,7 @@ def mig_pending(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("MIG instances"))
-def mig_slices(case: Case) -> Iterator[Verdict]:
+def mig_slices(case: CheckInput) -> Iterator[Verdict]:
     """MIG: whether instances exist, and whether the plan can use them.
 
     With MIG enabled and no instance, no program can use the GPU (warning). Instances have no NVLink and
@@ -62,7 +62,7 @@ def mode_of(device: Device) -> str:
 
 
 @check(say("GPU partitions (AMD)"))
-def gpu_partitions(case: Case) -> Iterator[Verdict]:
+def gpu_partitions(case: CheckInput) -> Iterator[Verdict]:
     """Partitioned AMD GPUs (MI300 and later: DPX, TPX, QPX, CPX; memory NPS1 to NPS8).
 
     Programs see each partition as a GPU with its share of compute units and memory: in CPX an MI300X is

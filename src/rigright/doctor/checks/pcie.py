@@ -9,7 +9,7 @@ from rigright.base.units import GIB, MIB, show_bytes
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import function_of, functions, has_slot, is_real, wires_up
 from rigright.machine.cells import indexes
 from rigright.machine.device import Device
@@ -35,7 +35,7 @@ MOST_SHOWN = 4
 
 
 @check(say("PCIe ACS on the path between GPUs"))
-def pcie_acs(case: Case) -> Iterator[Verdict]:
+def pcie_acs(case: CheckInput) -> Iterator[Verdict]:
     """ACS on PCIe switches: whether peer-to-peer copies take the direct path.
 
     GPUs behind one switch can exchange through it. With ACS (request or completion redirect) on the
@@ -72,7 +72,7 @@ def pcie_acs(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("NUMA affinity of the GPUs"))
-def pcie_numa(case: Case) -> Iterator[Verdict]:
+def pcie_numa(case: CheckInput) -> Iterator[Verdict]:
     """NUMA affinity of each GPU, and whether its node has memory and cores.
 
     On two-socket machines each GPU is attached to one socket. A process on the other socket copies over
@@ -108,7 +108,7 @@ def pcie_numa(case: Case) -> Iterator[Verdict]:
         yield advise("pcie.far_from_all", count=len(near), sockets=cpu.sockets)
 
 
-def _near(case: Case, device: Device) -> int | None:
+def _near(case: CheckInput, device: Device) -> int | None:
     """The memory domain a card is near, as its driver or the bus tells it."""
     one = function_of(case, device)
     node = device.numa_node if device.numa_node is not None else one.numa_node if one is not None else None
@@ -116,7 +116,7 @@ def _near(case: Case, device: Device) -> int | None:
 
 
 @check(say("PCI power state"))
-def pcie_power(case: Case) -> Iterator[Verdict]:
+def pcie_power(case: CheckInput) -> Iterator[Verdict]:
     """GPUs in a PCI sleep state (D3) that take time to wake.
 
     Laptops and some desktops power an idle GPU down between jobs. Waking takes a second or more, resets
@@ -139,7 +139,7 @@ def pcie_power(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("Resizable BAR"))
-def pcie_rebar(case: Case) -> Iterator[Verdict]:
+def pcie_rebar(case: CheckInput) -> Iterator[Verdict]:
     """BAR1: how much GPU memory the CPU and other devices can map (Resizable BAR).
 
     With Resizable BAR all GPU memory is mapped; without it, 256 MiB at a time. Server GPUs need it for
@@ -171,7 +171,7 @@ def pcie_rebar(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("free PCIe slots"))
-def pcie_room(case: Case) -> Iterator[Verdict]:
+def pcie_room(case: CheckInput) -> Iterator[Verdict]:
     """Free PCIe slots, as the BIOS lists them.
 
     Not a fault check: it lists free slots of x8 and wider with lanes and generation. The CPU's lanes
@@ -196,7 +196,7 @@ def pcie_room(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("PCIe slot width"))
-def pcie_slot(case: Case) -> Iterator[Verdict]:
+def pcie_slot(case: CheckInput) -> Iterator[Verdict]:
     """Slots narrower than the GPU in them.
 
     An x16 GPU in an x8 or x4 slot computes at full speed; its copies are slower. Two GPUs in a desktop

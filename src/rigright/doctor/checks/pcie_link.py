@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, is_busy, query
-from rigright.doctor.record import Case, Confidence, Finding, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Confidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.wires import PcieWire, accelerators, function_of, functions, is_real, slotted, wires_up
 from rigright.facts.chips import chips
 from rigright.facts.faults import pcie_replays
@@ -22,7 +22,7 @@ LOADED = ("pcie.link.gen.gpucurrent", "pcie.link.gen.max", "utilization.gpu")
 
 
 @check(say("PCIe link errors (AER, replays)"))
-def pcie_errors(case: Case) -> Iterator[Verdict]:
+def pcie_errors(case: CheckInput) -> Iterator[Verdict]:
     """PCIe replays and AER errors.
 
     A healthy link hardly ever replays a packet. NVIDIA's DCGM allows, per minute and lane, 0.15 replays
@@ -66,7 +66,7 @@ def pcie_errors(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("PCIe generation under load"))
-def pcie_gen(case: Case) -> Iterator[Verdict]:
+def pcie_gen(case: CheckInput) -> Iterator[Verdict]:
     """PCIe generation of a GPU's link, judged only under load.
 
     An idle GPU drops to Gen1 to save power, so a low generation means nothing then; the check is skipped
@@ -100,7 +100,7 @@ def pcie_gen(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("PCIe link width"))
-def pcie_width(case: Case) -> Iterator[Verdict]:
+def pcie_width(case: CheckInput) -> Iterator[Verdict]:
     """PCIe width of each GPU's path to the CPU, against GPU and slot.
 
     A link that lost lanes keeps that width until it retrains; unlike the generation, the width never
@@ -134,7 +134,7 @@ def _of_ends(device: Device | PciDevice, wires: tuple[PcieWire, ...]) -> Finding
     return None
 
 
-def _of_card(case: Case, device: Device, *, wires: tuple[PcieWire, ...]) -> Verdict:
+def _of_card(case: CheckInput, device: Device, *, wires: tuple[PcieWire, ...]) -> Verdict:
     """What the driver tells of its lanes, held against its slot, or against the other cards."""
     lanes, most = device.pcie.lanes, device.pcie.lanes_max
     if lanes is None or most is None:

@@ -8,7 +8,7 @@ from itertools import combinations, islice
 from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Verdict, check
 from rigright.doctor.stack import is_contained, numbers
 from rigright.facts.fabrics import wiring_of
 
@@ -23,7 +23,7 @@ Group = tuple[int, ...]
 
 
 @check(say("GPU topology for the plan"))
-def topology(case: Case) -> Iterator[Verdict]:
+def topology(case: CheckInput) -> Iterator[Verdict]:
     """Whether a plan's GPUs are the best connected ones.
 
     Only with `doctor --for PLAN` and tensor parallelism. A pair under one switch (PIX, PXB) is closer
@@ -69,7 +69,7 @@ def topology(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("P2P between GPUs"))
-def peer_access(case: Case) -> Iterator[Verdict]:
+def peer_access(case: CheckInput) -> Iterator[Verdict]:
     """Whether the driver allows P2P between GPUs.
 
     Over NVLink, and over PCIe on data center and workstation GPUs, copies go from GPU to GPU; where the
@@ -107,7 +107,7 @@ def peer_access(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPUDirect RDMA"))
-def peer_memory(case: Case) -> Iterator[Verdict]:
+def peer_memory(case: CheckInput) -> Iterator[Verdict]:
     """Whether NICs can reach GPU memory directly (GPUDirect RDMA).
 
     With InfiniBand or RoCE and the nvidia-peermem module, data goes from GPU to wire without a copy

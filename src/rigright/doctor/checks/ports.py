@@ -11,7 +11,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering
 from rigright.doctor.nic import alike, nic_at, rdma_ports
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity, Verdict, check
 from rigright.facts.nics import PortCounter, port_counters
 from rigright.machine.host import Port
 
@@ -29,7 +29,7 @@ def gbit(bytes_per_s: float) -> Sentence:
 
 
 @check(say("InfiniBand and RoCE error counters"))
-def ib_errors(case: Case) -> Iterator[Verdict]:
+def ib_errors(case: CheckInput) -> Iterator[Verdict]:
     """Error counters of InfiniBand and RoCE ports, as rates.
 
     Symbol errors and link recoveries point at a cable or transceiver; a link that goes down aborts jobs.
@@ -89,7 +89,7 @@ def ib_errors(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("no significant errors; ports: {count}", count=len(ports)))
 
 
-def _judged(case: Case, port: Port, *, counter: PortCounter) -> tuple[str, dict[str, object]] | None:
+def _judged(case: CheckInput, port: Port, *, counter: PortCounter) -> tuple[str, dict[str, object]] | None:
     """How a counter grew since an earlier reading, else since the start, where that is too much."""
     count, old = dict(port.counters)[counter.name], case.before
     ports = () if old is None else old.ports or ()
@@ -119,7 +119,7 @@ def _grown(
 
 
 @check(say("NIC firmware versions"))
-def ib_firmware(case: Case) -> Iterator[Verdict]:
+def ib_firmware(case: CheckInput) -> Iterator[Verdict]:
     """Firmware versions of NICs of one model.
 
     NICs with different firmware differ in rates, error handling and adaptive routing, and faults are
@@ -142,7 +142,7 @@ def ib_firmware(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("InfiniBand and RoCE link state and speed"))
-def ib_ports(case: Case) -> Iterator[Verdict]:
+def ib_ports(case: CheckInput) -> Iterator[Verdict]:
     """InfiniBand and RoCE ports: up, at full speed and width, like their peers.
 
     NICs of one model in a machine are cabled alike. A port that is down or polling among ports that are
@@ -168,7 +168,7 @@ def ib_ports(case: Case) -> Iterator[Verdict]:
             yield Fine(says=say("{rate} each; ports: {count}", count=len(group), rate=gbit(usual)))
 
 
-def _odd(case: Case, port: Port, *, usual: float, rates: Counter[float]) -> Finding | None:
+def _odd(case: CheckInput, port: Port, *, usual: float, rates: Counter[float]) -> Finding | None:
     """What stands out, where others or its board show how it should be."""
     nic, rate = nic_at(case, port), port.bytes_per_s or usual
     made_for = nic.bytes_per_s if nic is not None and nic.board is not None else 0.0
@@ -199,7 +199,7 @@ def _odd(case: Case, port: Port, *, usual: float, rates: Counter[float]) -> Find
 
 
 @check(say("Ethernet errors, flaps and bonds"))
-def net_errors(case: Case) -> Iterator[Verdict]:
+def net_errors(case: CheckInput) -> Iterator[Verdict]:
     """Ethernet errors, link flaps and degraded bonds.
 
     Errors on a wired port are nearly always a cable, connector or transceiver. A link that flaps aborts
@@ -229,7 +229,7 @@ def net_errors(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("Ethernet link speed"))
-def net_speed(case: Case) -> Iterator[Verdict]:
+def net_speed(case: CheckInput) -> Iterator[Verdict]:
     """Link speed of the Ethernet ports that are up.
 
     A port below its NIC's speed has a cable, connector or switch port that does not carry more. 1 Gb/s
@@ -258,7 +258,7 @@ def net_speed(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("NIC on each GPU's NUMA node"))
-def nic_affinity(case: Case) -> Iterator[Verdict]:
+def nic_affinity(case: CheckInput) -> Iterator[Verdict]:
     """Whether each GPU has a NIC on its NUMA node.
 
     GPUDirect RDMA goes from a GPU straight to a NIC below the same switch or at least the same socket.

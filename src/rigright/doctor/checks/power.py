@@ -9,7 +9,7 @@ from rigright.base.units import MEGA, show_seconds, show_watts
 from rigright.base.words import say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gpus import answering, details, is_busy, unread
-from rigright.doctor.record import Case, Evidence, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Fine, NotSeen, Severity, Verdict, check
 from rigright.facts.faults import reasons, slowdowns
 from rigright.machine.host import Sensor
 from rigright.machine.parts.node_power import beside_cards, meters_of, of_sensors
@@ -29,7 +29,7 @@ NEAR_SHARE = 0.95  # of what a meter of power may show
 
 
 @check(say("power readings"))
-def power_draw(case: Case) -> Iterator[Verdict]:
+def power_draw(case: CheckInput) -> Iterator[Verdict]:
     """Whether a GPU's power reading is plausible.
 
     A busy GPU that draws nothing has a broken sensor or is not really working; one that stays far above
@@ -52,7 +52,7 @@ def power_draw(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("power limit"))
-def power_limit(case: Case) -> Iterator[Verdict]:
+def power_limit(case: CheckInput) -> Iterator[Verdict]:
     """Whether the power limit is at the GPU's default.
 
     A lower limit was set by somebody, or by a server that saves power. It costs little at first (15 %
@@ -86,7 +86,7 @@ def power_limit(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("application and locked clocks"))
-def clocks_held(case: Case) -> Iterator[Verdict]:
+def clocks_held(case: CheckInput) -> Iterator[Verdict]:
     """Whether application or locked clocks cap a GPU below its own.
 
     Fixed clocks make benchmarks repeatable and GPUs slow, and are easily forgotten. The default itself
@@ -113,7 +113,7 @@ def clocks_held(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU clock under load"))
-def clocks_low(case: Case) -> Iterator[Verdict]:
+def clocks_low(case: CheckInput) -> Iterator[Verdict]:
     """Whether a busy GPU is stuck at low clocks.
 
     A busy GPU runs in P0 to P2 and near its maximum clock; one that stays in P5 or P8, or below half its
@@ -153,7 +153,7 @@ def clocks_low(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU throttling"))
-def gpu_throttled(case: Case) -> Iterator[Verdict]:
+def gpu_throttled(case: CheckInput) -> Iterator[Verdict]:
     """Why a GPU runs below its clock right now.
 
     The driver reports the reasons: heat, the power limit, a power brake from the supply or the server.
@@ -197,7 +197,7 @@ def gpu_throttled(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU throttling since the driver loaded"))
-def slowed_before(case: Case) -> Iterator[Verdict]:
+def slowed_before(case: CheckInput) -> Iterator[Verdict]:
     """How long a GPU has been throttled since the driver loaded.
 
     A single look misses a GPU that overheats once an hour. Newer drivers count how long each reason was
@@ -234,7 +234,7 @@ def slowed_before(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("supply rail voltages"))
-def supply_rails(case: Case) -> Iterator[Verdict]:
+def supply_rails(case: CheckInput) -> Iterator[Verdict]:
     """Voltages of the board's supply rails.
 
     ATX allows 5 % around 12 V, 5 V and 3.3 V. A rail below that under load means a power supply that is
@@ -283,7 +283,7 @@ def _severity(sensor: Sensor) -> Severity | None:
 
 
 @check(say("power supplies"))
-def supply_units(case: Case) -> Iterator[Verdict]:
+def supply_units(case: CheckInput) -> Iterator[Verdict]:
     """Power supplies: present, powered and healthy.
 
     A server with a failed supply keeps running on the rest until the next one fails or the load peaks:
@@ -307,7 +307,7 @@ def supply_units(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("power supply load"))
-def supply_load(case: Case) -> Iterator[Verdict]:
+def supply_load(case: CheckInput) -> Iterator[Verdict]:
     """What the node and its power supplies draw, held against their own upper limits.
 
     Close to its limit a supply trips at the next peak, or the board power-brakes the GPUs; with one supply

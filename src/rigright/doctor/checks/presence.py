@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rigright.base.words import say
 from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, see_denied
-from rigright.doctor.record import Case, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import NVIDIA, frameworks, has_no_driver, is_contained, refuses_mismatch
 from rigright.doctor.wires import HANDED_ON, accelerators, functions, left_out, silent_places
 from rigright.facts.chips import by_id, chips
@@ -27,7 +27,7 @@ MAKERS = {"nvidia": "10de", "amd": "1002", "intel": "8086"}
 
 
 @check(say("every GPU responds"))
-def gpu_answers(case: Case) -> Iterator[Verdict]:
+def gpu_answers(case: CheckInput) -> Iterator[Verdict]:
     """Whether each GPU responds to its driver.
 
     A lost GPU has fallen off the bus (XID 79), or its firmware died (XID 119, 120): programs on it are
@@ -83,13 +83,13 @@ def gpu_answers(case: Case) -> Iterator[Verdict]:
             )
 
 
-def _gone(case: Case) -> list[PciDevice]:
+def _gone(case: CheckInput) -> list[PciDevice]:
     """Cards that answer on the bus with ones alone; one that was suspended is asleep."""
     return [one for one in accelerators(case) if one.is_gone and not (one.power_state or "").startswith("D3")]
 
 
 @check(say("GPU count per baseboard"))
-def gpu_count(case: Case) -> Iterator[Verdict]:
+def gpu_count(case: CheckInput) -> Iterator[Verdict]:
     """Whether an eight-GPU baseboard shows all of its GPUs.
 
     NVSwitch baseboards carry two, four, eight or sixteen GPUs. Any other count means that GPUs are
@@ -120,7 +120,7 @@ def trouble(code: int, *, missing: bool = False) -> str:
 
 
 @check(say("NVIDIA driver responds"))
-def gpu_driver(case: Case) -> Iterator[Verdict]:
+def gpu_driver(case: CheckInput) -> Iterator[Verdict]:
     """Whether the NVIDIA driver as a whole responds.
 
     A hung driver blocks every tool and job on the machine, and monitoring dies with it; a driver that
@@ -148,7 +148,7 @@ def gpu_driver(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("access to AMD and Intel GPU device files"))
-def gpu_files(case: Case) -> Iterator[Verdict]:
+def gpu_files(case: CheckInput) -> Iterator[Verdict]:
     """Whether the current user can open AMD and Intel GPUs.
 
     ROCm opens /dev/kfd and /dev/dri/renderD*, Intel's compute runtime the latter. They belong to group
@@ -187,7 +187,7 @@ def gpu_files(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU matches its model"))
-def gpu_genuine(case: Case) -> Iterator[Verdict]:
+def gpu_genuine(case: CheckInput) -> Iterator[Verdict]:
     """Whether a GPU is genuine: SMs and memory bus against its model.
 
     GPUs are sold under the name of a larger model with modified firmware, and driver names can be wrong.
@@ -215,7 +215,7 @@ def gpu_genuine(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPUs the plan needs"))
-def gpu_wanted(case: Case) -> Iterator[Verdict]:
+def gpu_wanted(case: CheckInput) -> Iterator[Verdict]:
     """Whether the machine has the GPUs a plan was made for.
 
     Only with `doctor --for PLAN`. A plan's figures, memory and layout hold for its GPU model only.
@@ -236,7 +236,7 @@ def gpu_wanted(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("every GPU on the PCI bus has a working driver"))
-def pcie_driver(case: Case) -> Iterator[Verdict]:
+def pcie_driver(case: CheckInput) -> Iterator[Verdict]:
     """GPUs on the PCI bus without a working driver.
 
     Such a GPU cannot be used: the driver is not installed or not loaded, too old for it, failed to

@@ -10,7 +10,7 @@ from rigright.base.words import say
 from rigright.doctor.advice import advise
 from rigright.doctor.happened import events, quieter
 from rigright.doctor.log_lines import none_told, told, unseen
-from rigright.doctor.record import Case, Evidence, Fine, Verdict, Wanted, check, seen
+from rigright.doctor.record import CheckInput, Evidence, Fine, Verdict, Wanted, check, seen
 from rigright.doctor.stack import setting
 from rigright.machine.system import Event
 
@@ -21,7 +21,7 @@ _OF_COLLECTIVES = ("libnccl", "librccl")
 
 
 @check(say("crashes in GPU libraries"))
-def log_crashes(case: Case) -> Iterator[Verdict]:
+def log_crashes(case: CheckInput) -> Iterator[Verdict]:
     """Programs that crashed inside NCCL, CUDA or another GPU library, from the kernel log.
 
     Typically one rank of many crashes, and the others wait in their next collective until they time out:
@@ -50,7 +50,7 @@ def log_crashes(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("nvidia-peermem messages in the kernel log"))
-def log_peermem(case: Case) -> Iterator[Verdict]:
+def log_peermem(case: CheckInput) -> Iterator[Verdict]:
     """GPU memory freed while a NIC still had it registered (nvidia-peermem).
 
     Usually a program that exited or was killed during GPUDirect RDMA: the driver cleans up, and later
@@ -72,7 +72,7 @@ def log_peermem(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("running server vs plan"))
-def server_flags(case: Case) -> Iterator[Verdict]:
+def server_flags(case: CheckInput) -> Iterator[Verdict]:
     """Flags of each server of the planned engine that runs here, against the plan that `--for` names.
 
     Every flag that the plan's launch would have is compared under every name the engine's parser knows it
@@ -107,7 +107,7 @@ def server_flags(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("system-wide file handles (fs.file-max)"))
-def files_all(case: Case) -> Iterator[Verdict]:
+def files_all(case: CheckInput) -> Iterator[Verdict]:
     """File handles in use system-wide, against the kernel's limit (fs.file-max).
 
     At the limit every program fails to open files, logins included: checkpoints, sockets and data

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rigright.base.words import say
 from rigright.doctor.advice import advise
-from rigright.doctor.record import Case, Fine, Verdict, check
+from rigright.doctor.record import CheckInput, Fine, Verdict, check
 from rigright.doctor.stack import pip
 from rigright.doctor.torch_fit import best_build, index_of
 from rigright.facts.software import packages_gone, torch_indexes
@@ -29,7 +29,7 @@ CUDA_INDEX = re.compile(r"cu(\d{2,3})")
 
 
 @check(say("obsolete Python packages"))
-def packages_outdated(case: Case) -> Iterator[Verdict]:
+def packages_outdated(case: CheckInput) -> Iterator[Verdict]:
     """Installed packages that are discontinued, renamed or empty stubs.
 
     `pynvml` is a deprecated wrapper around nvidia-ml-py; `tensorflow-gpu` is a stub since 2.12;
@@ -65,7 +65,7 @@ def packages_outdated(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("duplicate or clashing Python packages"))
-def packages_twice(case: Case) -> Iterator[Verdict]:
+def packages_twice(case: CheckInput) -> Iterator[Verdict]:
     """Packages installed twice, or next to others that write the same files.
 
     Two copies of one package are left by a broken update: which one an import loads is chance. pynvml
@@ -128,7 +128,7 @@ def _mixed(python: Python) -> Iterator[Verdict]:
 
 
 @check(say("PyTorch wheel index of pip"))
-def pip_index(case: Case) -> Iterator[Verdict]:
+def pip_index(case: CheckInput) -> Iterator[Verdict]:
     """Whether pip is configured with wheel indexes that exist.
 
     PyTorch has an index for each CUDA version it is built with, and for no other: cu122, which guides

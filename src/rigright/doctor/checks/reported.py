@@ -11,7 +11,7 @@ from rigright.doctor.advice import advise, first, label
 from rigright.doctor.gpus import answering, device_at
 from rigright.doctor.happened import events, most_within, quieter
 from rigright.doctor.log_lines import LINE_CHARS, told
-from rigright.doctor.record import Case, Evidence, Finding, Fine, NotSeen, Verdict, check
+from rigright.doctor.record import CheckInput, Evidence, Finding, Fine, NotSeen, Verdict, check
 from rigright.doctor.xid_asked import AFTER, action_of, followed
 from rigright.doctor.xid_steps import steps_of
 from rigright.facts.faults import repeated, xids
@@ -29,7 +29,7 @@ MOST_REASONS = 3
 
 
 @check(say("XID errors in the kernel log"))
-def xid_events(case: Case) -> Iterator[Verdict]:
+def xid_events(case: CheckInput) -> Iterator[Verdict]:
     """XID errors in the kernel log, each with what to do about it.
 
     An XID names what went wrong on a GPU. Some need a reset or reboot (fault), some mean degrading
@@ -59,7 +59,7 @@ def xid_events(case: Case) -> Iterator[Verdict]:
             yield _of_code(case, code, same=same, after=asking.get((pci, code)))
 
 
-def _of_code(case: Case, code: int, *, same: list[Event], after: Event | None) -> Finding:
+def _of_code(case: CheckInput, code: int, *, same: list[Event], after: Event | None) -> Finding:
     """All events of one code on one card."""
     xid, last = xids().get(code), same[-1]
     device = device_at(case, last.pci)
@@ -85,7 +85,7 @@ def _of_code(case: Case, code: int, *, same: list[Event], after: Event | None) -
 
 
 @check(say("application XIDs repeating on one GPU"))
-def xid_repeated(case: Case) -> Iterator[Verdict]:
+def xid_repeated(case: CheckInput) -> Iterator[Verdict]:
     """Whether application XIDs keep coming from one GPU.
 
     XID 13, 31, 32 and 43 usually mean an application bug. From three or more different processes on one
@@ -118,7 +118,7 @@ def xid_repeated(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("GPU recovery action"))
-def gpu_recovery(case: Case) -> Iterator[Verdict]:
+def gpu_recovery(case: CheckInput) -> Iterator[Verdict]:
     """The recovery action that the driver requests: reset, reboot, drain.
 
     The driver keeps a recovery action for each GPU until it is carried out. It survives cleared
@@ -158,7 +158,7 @@ def _asked(action: str) -> Sentence:
 
 
 @check(say("DCGM diagnostics"))
-def dcgm_diagnosis(case: Case) -> Iterator[Verdict]:
+def dcgm_diagnosis(case: CheckInput) -> Iterator[Verdict]:
     """What NVIDIA's `dcgmi diag` found, if its output was given to us.
 
     Level 1 checks software and settings in seconds, level 2 tests memory and PCIe for minutes, level 3
@@ -187,7 +187,7 @@ def dcgm_diagnosis(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("{count} tests passed", count=len(passed)))
 
 
-def _of_test(case: Case, one: Diagnosed) -> Finding:
+def _of_test(case: CheckInput, one: Diagnosed) -> Finding:
     """A test that failed or warned."""
     devices = (each for each in case.machine.devices if each.vendor == "nvidia" and each.index == one.card)
     device = next(devices, None)

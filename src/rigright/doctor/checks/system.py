@@ -12,7 +12,7 @@ from rigright.doctor.gpus import answering
 from rigright.doctor.happened import events
 from rigright.doctor.kernel_line import SHOW, with_option, without_option
 from rigright.doctor.log_lines import logged
-from rigright.doctor.record import Case, Confidence, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Confidence, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import installed, is_contained, service, setting
 
 HURTING: tuple[tuple[str, Severity, Sentence], ...] = (
@@ -40,7 +40,7 @@ DRIVER_PACKAGES = (
 
 
 @check(say("kernel boot options"))
-def kernel_options(case: Case) -> Iterator[Verdict]:
+def kernel_options(case: CheckInput) -> Iterator[Verdict]:
     """Kernel boot options that hurt GPUs.
 
     `nomodeset` is a rescue for black screens that keeps display drivers from loading; it does not affect
@@ -69,7 +69,7 @@ def kernel_options(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("IOMMU mode for AMD GPUs"))
-def amd_iommu(case: Case) -> Iterator[Verdict]:
+def amd_iommu(case: CheckInput) -> Iterator[Verdict]:
     """Whether an IOMMU translates between several AMD GPUs.
 
     AMD GPUs exchange over PCIe by reading each other's memory. An IOMMU that translates every address in
@@ -98,7 +98,7 @@ def amd_iommu(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("automatic NUMA balancing"))
-def numa_balancing(case: Case) -> Iterator[Verdict]:
+def numa_balancing(case: CheckInput) -> Iterator[Verdict]:
     """Whether automatic NUMA balancing is on.
 
     With kernel.numa_balancing the kernel unmaps pages to see who uses them, and migrates them. For
@@ -120,7 +120,7 @@ def numa_balancing(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("open file limit (nofile)"))
-def open_files(case: Case) -> Iterator[Verdict]:
+def open_files(case: CheckInput) -> Iterator[Verdict]:
     """The open file limit of a process (nofile).
 
     DataLoader workers pass tensors to each other as open files, a server holds one connection per
@@ -141,7 +141,7 @@ def open_files(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("clock synchronisation (NTP)"))
-def clock_kept(case: Case) -> Iterator[Verdict]:
+def clock_kept(case: CheckInput) -> Iterator[Verdict]:
     """Whether the system clock is NTP-synchronised.
 
     Logs of several nodes, certificates, Slurm's munge (five minutes), object storage signatures
@@ -168,7 +168,7 @@ def clock_kept(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("processes stuck in D state"))
-def processes_stuck(case: Case) -> Iterator[Verdict]:
+def processes_stuck(case: CheckInput) -> Iterator[Verdict]:
     """Processes stuck in D state, or reported as hung by the kernel.
 
     A process in D state cannot be killed. With GPU drivers and network file systems it means that the
@@ -196,7 +196,7 @@ def processes_stuck(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("pending reboot"))
-def reboot_pending(case: Case) -> Iterator[Verdict]:
+def reboot_pending(case: CheckInput) -> Iterator[Verdict]:
     """Whether an update waits for a reboot.
 
     New kernels and libraries take effect at the next boot. Until then the machine runs the old ones, and
@@ -221,7 +221,7 @@ def reboot_pending(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("unattended driver upgrades"))
-def upgrades_unattended(case: Case) -> Iterator[Verdict]:
+def upgrades_unattended(case: CheckInput) -> Iterator[Verdict]:
     """Whether the system may update the driver by itself, under running jobs.
 
     unattended-upgrades installs security updates, the NVIDIA driver among them. The library on disk is

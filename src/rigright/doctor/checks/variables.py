@@ -9,7 +9,7 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise, label
 from rigright.doctor.gfx import OVERRIDE, generation, override_of
 from rigright.doctor.gpus import answering
-from rigright.doctor.record import Case, Finding, Fine, NotSeen, Severity, Verdict, check
+from rigright.doctor.record import CheckInput, Finding, Fine, NotSeen, Severity, Verdict, check
 from rigright.doctor.stack import frameworks, variable
 from rigright.facts.software import slowing_variables
 from rigright.machine.amd.isa import shares_memory
@@ -23,7 +23,7 @@ MANY_THREADS = 8
 
 
 @check(say("LD_LIBRARY_PATH and LD_PRELOAD"))
-def library_path(case: Case) -> Iterator[Verdict]:
+def library_path(case: CheckInput) -> Iterator[Verdict]:
     """Whether LD_LIBRARY_PATH and LD_PRELOAD load the libraries that programs were built with.
 
     A framework's wheel ships its CUDA libraries and finds them by itself; LD_LIBRARY_PATH takes
@@ -56,7 +56,7 @@ def library_path(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("CUDA_VISIBLE_DEVICES and similar variables"))
-def visible_devices(case: Case) -> Iterator[Verdict]:
+def visible_devices(case: CheckInput) -> Iterator[Verdict]:
     """Whether CUDA_VISIBLE_DEVICES (or HIP_..., ROCR_...) names existing GPUs, and what it hides.
 
     CUDA stops reading the list at the first entry it does not know and silently hides everything after
@@ -84,7 +84,7 @@ def visible_devices(case: Case) -> Iterator[Verdict]:
             yield _shown(case, name, value=value, devices=devices)
 
 
-def _shown(case: Case, name: str, *, value: str, devices: list[Device]) -> Verdict:
+def _shown(case: CheckInput, name: str, *, value: str, devices: list[Device]) -> Verdict:
     """What one variable shows of the cards: an entry that names none ends the list."""
     count = len(devices)
     entries = [one.strip() for one in value.split(",")] if value.strip() else []
@@ -121,7 +121,7 @@ def _names(entry: str, devices: list[Device]) -> bool:
 
 
 @check(say("GPU numbering (CUDA_DEVICE_ORDER)"))
-def device_order(case: Case) -> Iterator[Verdict]:
+def device_order(case: CheckInput) -> Iterator[Verdict]:
     """Whether CUDA and nvidia-smi number mixed GPUs in the same order.
 
     CUDA numbers the fastest GPU first; nvidia-smi numbers by PCI bus ID. With mixed GPUs "GPU 0" means
@@ -144,7 +144,7 @@ def device_order(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("NCCL and RCCL variables"))
-def nccl_variables(case: Case) -> Iterator[Verdict]:
+def nccl_variables(case: CheckInput) -> Iterator[Verdict]:
     """NCCL and RCCL variables that slow down collectives.
 
     NCCL chooses well by itself. Variables copied from old posts disable what makes it fast (P2P, shared
@@ -163,7 +163,7 @@ def nccl_variables(case: Case) -> Iterator[Verdict]:
         yield Fine(says=say("{count} variables checked", count=len(told)))
 
 
-def _hurting(case: Case) -> Iterator[tuple[str, Severity, Sentence]]:
+def _hurting(case: CheckInput) -> Iterator[tuple[str, Severity, Sentence]]:
     infiniband = any(
         port.kind in {"infiniband", "roce"} and port.state == "up" for port in case.machine.ports or ()
     )
@@ -198,12 +198,12 @@ def _hurting(case: Case) -> Iterator[tuple[str, Severity, Sentence]]:
         )
 
 
-def _is_on(case: Case, name: str) -> bool:
+def _is_on(case: CheckInput, name: str) -> bool:
     return (variable(case, name) or "").lower() in ON
 
 
 @check(say("debug variables left on"))
-def slow_variables(case: Case) -> Iterator[Verdict]:
+def slow_variables(case: CheckInput) -> Iterator[Verdict]:
     """Debug variables left on.
 
     CUDA_LAUNCH_BLOCKING=1 waits for every kernel; PYTORCH_NO_CUDA_MEMORY_CACHING=1 allocates every
@@ -226,7 +226,7 @@ def slow_variables(case: Case) -> Iterator[Verdict]:
 
 
 @check(say("HSA_OVERRIDE_GFX_VERSION"))
-def amd_override(case: Case) -> Iterator[Verdict]:
+def amd_override(case: CheckInput) -> Iterator[Verdict]:
     """Whether HSA_OVERRIDE_GFX_VERSION makes GPUs run kernels they can execute.
 
     The variable makes ROCm treat every GPU as another chip. It is the way to run gfx1030 kernels on
@@ -255,7 +255,7 @@ def amd_override(case: Case) -> Iterator[Verdict]:
             yield _claimed(case, device, isa=device.isa, other=claimed)
 
 
-def _claimed(case: Case, device: Device, *, isa: str, other: str) -> Verdict:
+def _claimed(case: CheckInput, device: Device, *, isa: str, other: str) -> Verdict:
     """How bad it is for one card."""
     seen = {"value": variable(case, OVERRIDE), "isa": isa, "other": other}
     if isa != other and generation(isa) != generation(other):

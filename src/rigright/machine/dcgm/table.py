@@ -32,7 +32,7 @@ def is_table(text: str) -> bool:
     return _HEAD.search(text[:_MOST_CHARS]) is not None
 
 
-class Table:
+class DcgmTable:
     """What was read of one so far."""
 
     def __init__(self) -> None:
@@ -108,9 +108,9 @@ class Table:
         return next(iter(of_card or bad or test), None)
 
 
-def read_table(text: str) -> Table:
+def read_table(text: str) -> DcgmTable:
     """The table within a text."""
-    table = Table()
+    table = DcgmTable()
     for line in text[:_MOST_CHARS].splitlines():
         row = _ROW.match(line)
         if row:
@@ -118,12 +118,12 @@ def read_table(text: str) -> Table:
     return table
 
 
-def driver(table: Table) -> str | None:
+def driver(table: DcgmTable) -> str | None:
     """The driver that it saw."""
     return table.meta.get(_DRIVER)
 
 
-def device_ids(table: Table) -> dict[int, str]:
+def device_ids(table: DcgmTable) -> dict[int, str]:
     """Card -> its device id on the bus."""
     listed = [one.strip().lower() for one in table.meta.get(_IDS, "").split(",")]
     return dict(enumerate(one for one in listed if re.fullmatch(r"[0-9a-f]{4}", one)))

@@ -19,7 +19,7 @@ class Hold:
     wait_s: float = FIRST_S
 
 
-class Held:
+class Holds:
     """All of them."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rigright.base.words import Sentence
 from rigright.machine.nvml import codes
 from rigright.machine.nvml.asking import START_S, SYSTEM, Asking
-from rigright.machine.nvml.held import HANDLE, Held
+from rigright.machine.nvml.held import HANDLE, Holds
 from rigright.machine.nvml.owners import owner_of
 from rigright.machine.nvml.raw import Raw, is_gone
 from rigright.machine.nvml.ticks import TickKeeper
@@ -40,7 +40,7 @@ class Session:
         self._asking = Asking(env)
         self._patience_s, self._activity = self._asking.patience(patience_s), activity
         self._world = World(root=Path(env.get(ROOT) or "/"), env=env, is_live=True)
-        self._held = Held()
+        self._held = Holds()
         self._keepers: dict[int, TickKeeper] = {}
         self._owners: dict[int, str | None] = {}
         self._rest_s, self._until_s = _REST_S, 0.0
@@ -98,7 +98,7 @@ class Session:
         if now_s < self._until_s:
             return self._unread()
         if not self._ready():
-            self._held = Held()
+            self._held = Holds()
             self._rest(now_s)
             return self._unread()
         for device in range(self._asking.system.get("count") or 0):
@@ -129,7 +129,7 @@ class Session:
             self._rest_s = _REST_S
             return False
         self._asking.drop(kindly=True)
-        self._held = Held()
+        self._held = Holds()
         self._rest(now_s)
         return True
 

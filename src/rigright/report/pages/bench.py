@@ -10,7 +10,7 @@ from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown
 from rigright.base.units import show_measured, show_seconds
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import Examined
-from rigright.doctor.held import Held
+from rigright.doctor.held import BaselineFigure
 from rigright.doctor.record import Finding, Fine
 from rigright.verbs.bench.benched import BenchRun, PartList
 
@@ -115,7 +115,7 @@ def _verdict(result: BenchRun) -> Line:
     )
 
 
-def _slow(one: Held) -> Sentence:
+def _slow(one: BaselineFigure) -> Sentence:
     """One figure that is less, by how much, against what, and what to check."""
     result = one.result
     values = {
@@ -130,7 +130,7 @@ def _slow(one: Held) -> Sentence:
     return say("{what} on {on}: {value}, at least {least} expected ({basis})", **values)
 
 
-def basis(one: Held) -> Sentence | str:
+def basis(one: BaselineFigure) -> Sentence | str:
     """What kind of expectation it is."""
     if one.basis is None:
         return ""
@@ -144,7 +144,7 @@ def basis(one: Held) -> Sentence | str:
     }[one.basis]
 
 
-def _row(one: Held) -> tuple[Shown, ...]:
+def _row(one: BaselineFigure) -> tuple[Shown, ...]:
     result = one.result
     return (result.what, result.on, show_measured(result.value, result.unit))
 
@@ -158,7 +158,7 @@ def _skipped(result: BenchRun) -> Iterator[Sentence]:
         yield say("{part}: {why}", part=", ".join(names), why=why)
 
 
-def _how(figures: list[Held]) -> Line | None:
+def _how(figures: list[BaselineFigure]) -> Line | None:
     """The settings that all figures of a table share."""
     first, *rest = [one.result.settings for one in figures]
     shared = [pair for pair in first if all(pair in other for other in rest)]
@@ -166,13 +166,13 @@ def _how(figures: list[Held]) -> Line | None:
     return Line(said=told, tone="dim") if told else None
 
 
-def _should(one: Held) -> str:
+def _should(one: BaselineFigure) -> str:
     if one.least is None:
         return ""
     return f"{'<=' if one.result.unit == 's' else '>='} {show_measured(one.least, one.result.unit)}"
 
 
-def _bar(one: Held) -> str:
+def _bar(one: BaselineFigure) -> str:
     """How much of the full figure was reached."""
     if one.share is None or one.basis == "floor":
         return ""
@@ -180,7 +180,7 @@ def _bar(one: Held) -> str:
     return f"{'#' * cells}{'.' * (CELLS - cells)} {one.share:.0%}"
 
 
-def verdict(one: Held) -> Shown:
+def verdict(one: BaselineFigure) -> Shown:
     """In two words."""
     told: dict[str, Shown] = {
         "expected": say("as expected"),

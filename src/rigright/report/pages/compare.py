@@ -28,7 +28,7 @@ from rigright.report.pages.plan_next import explain_flags
 from rigright.report.pages.plan_table import plans_table
 from rigright.report.pages.speed import TIME_NAMES
 from rigright.search import named
-from rigright.verbs.comparing.compared import LESS, Compared, Contender, Pass, Roof
+from rigright.verbs.comparing.compared import LESS, Compared, Contender, RankPass, Roof
 
 LETTERS = "ABCDEFGH"
 HEADS = dict(ROWS)
@@ -281,7 +281,7 @@ def _edge(roof: Roof, left: float, *, right: float) -> tuple[tuple[float, float]
     return tuple((x, y / TERA) for x, y in (*points, flat))
 
 
-def _spot(letter: str, name: Sentence, *, part: Pass, curve: int) -> Spot:
+def _spot(letter: str, name: Sentence, *, part: RankPass, curve: int) -> Spot:
     return Spot(letter=letter, name=name, x=part.flops_per_byte, y=part.flops_per_s / TERA, curve=curve)
 
 

@@ -10,7 +10,7 @@ from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown
 from rigright.base.units import KILO, show_bytes, show_count, show_measured, show_seconds, show_watts
 from rigright.base.words import Sentence, say
 from rigright.report.screen import cut
-from rigright.verbs.measure.measured import Course, Held, Measured
+from rigright.verbs.measure.measured import Course, Measured, PlannedFigure
 
 _JOULES_PER_WH = 3600.0
 _LONGEST = 60  # letters of a command in a title
@@ -128,7 +128,7 @@ def _amount(value: float, unit: str) -> str:
     return {"share": f"{value:.0%}", "c": f"{value:.0f} °C", "cores": f"{value:.1f}"}[unit]
 
 
-def _against(held: tuple[Held, ...]) -> Table:
+def _against(held: tuple[PlannedFigure, ...]) -> Table:
     columns = (
         Column(head=""),
         Column(head=say("planned"), right=True),
@@ -140,12 +140,12 @@ def _against(held: tuple[Held, ...]) -> Table:
     return Table(title=say("vs plan"), columns=columns, rows=rows, tones=tones)  # type: ignore[arg-type]
 
 
-def _planned(held: Held) -> str:
+def _planned(held: PlannedFigure) -> str:
     value, low, high = (_amount(one, held.unit) for one in (held.planned, held.low, held.high))
     return f"{value} ({low}-{high})"
 
 
-def _judged(held: Held) -> Sentence:
+def _judged(held: PlannedFigure) -> Sentence:
     share = f"{held.ratio:.0%}"
     if held.inside:
         return say("as planned: {share} of the plan", share=share)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
-from rigright.doctor.held import Held
+from rigright.doctor.held import BaselineFigure
 from rigright.machine.bench.record import Skipped
 from rigright.machine.record import Machine
 
@@ -17,7 +17,7 @@ class BenchRun:
     """One run of the benchmarks."""
 
     machine: Inner[Machine]
-    results: tuple[Held, ...]
+    results: tuple[BaselineFigure, ...]
     skipped: tuple[Skipped, ...]
     titles: Inner[tuple[tuple[str, Sentence], ...]]  # of the parts, in their order
     quick: bool
@@ -39,13 +39,13 @@ class BenchRun:
         return len(self.wrong_results)
 
     @property
-    def slow_results(self) -> tuple[Held, ...]:
+    def slow_results(self) -> tuple[BaselineFigure, ...]:
         """What is less than it should be, the worst first."""
         found = [one for one in self.results if one.verdict in {"slow", "behind"}]
         return tuple(sorted(found, key=lambda one: (one.verdict != "slow", one.share or 0.0)))
 
     @property
-    def wrong_results(self) -> tuple[Held, ...]:
+    def wrong_results(self) -> tuple[BaselineFigure, ...]:
         """What gave wrong values."""
         return tuple(one for one in self.results if one.verdict == "wrong")
 

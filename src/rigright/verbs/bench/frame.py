@@ -14,7 +14,7 @@ from rigright.base.files import check_place
 from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
-from rigright.doctor.held import Held, held_all
+from rigright.doctor.held import BaselineFigure, held_all
 from rigright.machine.bench.ask import SentLoad
 from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result, Skipped
@@ -121,7 +121,7 @@ def _load_of(planned: PlannedRun, wish: BenchWish) -> SentLoad:
     return planned.load
 
 
-def by_plan(one: Held, planned: PlannedRun | None) -> Held:
+def by_plan(one: BaselineFigure, planned: PlannedRun | None) -> BaselineFigure:
     """A figure of the endpoint against the plan's: slow where it lies beyond the slow end of the band."""
     if planned is None or one.result.part != "endpoint":
         return one

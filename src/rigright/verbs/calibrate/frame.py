@@ -47,7 +47,7 @@ _ALWAYS = ("subject", "chip", "engine", "figure", "shift", "narrow", "runs", "as
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class CaseRuns:
     """What was measured in one place: logarithms by case, and how far bands were open."""
 
     cases: dict[Measured, list[float]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def calibrate(
     """Hold own runs against predictions, and save how far each place moves figures."""
     with store.use(store.NONE):
         read = validate(asked, setup=setup, progress=progress)
-    found: dict[Place, Runs] = {}
+    found: dict[Place, CaseRuns] = {}
     faults: list[Sentence] = []
     for row in read.rows:
         faults += row.faults
@@ -120,7 +120,7 @@ def toml_anchors(path: Path) -> list[Anchor]:
         return list(store.anchors())
 
 
-def _collect(row: Judged, one: Prediction, *, found: dict[Place, Runs]) -> list[Sentence]:
+def _collect(row: Judged, one: Prediction, *, found: dict[Place, CaseRuns]) -> list[Sentence]:
     """Put a run's ratio where it belongs; what is odd is told."""
     if one.measured is None or (one.predicted and one.basis is None):
         return []
@@ -130,7 +130,7 @@ def _collect(row: Judged, one: Prediction, *, found: dict[Place, Runs]) -> list[
         return [say("row {id}: {why}; ignored", id=row.id, why=one.why or "")]
     basis = one.basis
     place = (basis.subject, basis.chip, basis.engine, basis.figure)
-    runs = found.setdefault(place, Runs())
+    runs = found.setdefault(place, CaseRuns())
     logs = runs.cases.setdefault((basis.model, basis.case), [])
     log = _log(one, one.measured)
     if basis.of and any(abs(log - known) < SAME_START for known in logs):
@@ -156,7 +156,7 @@ def _believed(logs: Sequence[float]) -> tuple[float, ...]:
     return tuple(one for one in logs if abs(one) <= WILD)
 
 
-def _band(place: Place, runs: Runs) -> tuple[float, float, float]:
+def _band(place: Place, runs: CaseRuns) -> tuple[float, float, float]:
     """The edges of a figure's band where nobody measured, and what part of it all runs of a place share."""
     subject, chip, engine, figure = place
     if subject in MEMORY:  # its bands are of parts: each run has its own
@@ -173,7 +173,7 @@ def _band(place: Place, runs: Runs) -> tuple[float, float, float]:
     return low, high, shared_part(figure, known=known)
 
 
-def _made(place: Place, told: Runs) -> tuple[AnchorMade, list[Anchor]]:
+def _made(place: Place, told: CaseRuns) -> tuple[AnchorMade, list[Anchor]]:
     subject, chip, engine, figure = place
     cases = told.cases
     low, high, shared = _band(place, told)

@@ -23,7 +23,7 @@ MORE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class RankPass:
     """What one pass of a rank computes, reads and takes."""
 
     flops: Inner[float]
@@ -47,8 +47,8 @@ class Roof:
 
     peak_flops_per_s: float  # as stated
     bytes_per_s: float  # of its memory, as stated
-    token: Pass  # while it makes next tokens
-    prompt: Pass  # while it reads a prompt
+    token: RankPass  # while it makes next tokens
+    prompt: RankPass  # while it reads a prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from rigright.demand import Serving
 from rigright.facts.chips import Chip
 from rigright.predict.timed import Speed
 from rigright.search.record import Plan
-from rigright.verbs.comparing.compared import Pass, Roof
+from rigright.verbs.comparing.compared import RankPass, Roof
 
 
 def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
@@ -28,7 +28,7 @@ def roof_of(arch: Arch, plan: Plan, *, speed: Speed) -> Roof:
     return Roof(
         peak_flops_per_s=stated_flops_per_s(plan.chip, weights),
         bytes_per_s=plan.chip.mem_bytes_per_s,
-        token=Pass(
+        token=RankPass(
             flops=layout.pp * seqs * _flops_per_tok(arch, context) / ranks,
             size_bytes=layout.pp * read,
             time_s=speed.token_pass.total_s,
@@ -47,11 +47,11 @@ def stated_flops_per_s(chip: Chip, weights: str) -> float:
     return chip.int8_ops_per_s or plain if weights == "int8" else plain
 
 
-def _prompt(arch: Arch, plan: Plan, *, speed: Speed) -> Pass:
+def _prompt(arch: Arch, plan: Plan, *, speed: Speed) -> RankPass:
     """The passes of one prompt: each reads the weights once, and writes what it caches."""
     ranks = plan.layout.tp * plan.layout.pp
     flops = speed.prompt_tok * _flops_per_tok(arch, speed.prompt_tok / 2)
-    return Pass(
+    return RankPass(
         flops=flops / ranks,
         size_bytes=float(plan.ranks[0].weights_bytes) * _touched(arch, speed.prompt_tok),
         time_s=speed.prompt_pass.total_s,

@@ -22,7 +22,7 @@ TURN_S = 0.2  # waiting in short steps lets Ctrl-C through on every system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Remote:
     """Where the nodes are and how they are asked."""
 
     ask: RemoteRequest

@@ -26,7 +26,7 @@ from rigright.machine.possible import possible
 from rigright.machine.record import Machine, Unseen
 from rigright.machine.stored import restored
 from rigright.verbs.doctor.wanted import wanted_of
-from rigright.verbs.fleet.came import PARALLEL, PATIENCE_S, Came, Way
+from rigright.verbs.fleet.came import PARALLEL, PATIENCE_S, Came, Remote
 from rigright.verbs.fleet.hosts import file_of
 from rigright.verbs.fleet.nodes import Fleet, NodeTold
 from rigright.verbs.fleet.odd import differences, kinds
@@ -119,9 +119,9 @@ def _asked(what: What, wish: FleetWish) -> Iterator[Came]:
     return found
 
 
-def way_of(wish: FleetWish, ask: RemoteRequest) -> Way:
+def way_of(wish: FleetWish, ask: RemoteRequest) -> Remote:
     """Where the nodes are, how they are reached, and what they are asked."""
-    return Way(
+    return Remote(
         ask=ask,
         where=wish.where,
         parallel=wish.parallel,

@@ -78,7 +78,7 @@ class Differs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class NodeSpread:
     """One measured figure over the nodes of a kind."""
 
     part: str
@@ -97,7 +97,7 @@ class Straggler:
 
     node: str
     on: str  # the card, link or disk that is: "gpu 3"
-    spread: Spread
+    spread: NodeSpread
     value: float
     behind_share: float  # of the median
     why: JudgedCause | None = None  # what its own doctor holds for the cause
@@ -111,7 +111,7 @@ class Fleet:
     over: str  # "ssh", "Slurm", "Kubernetes", or a folder
     nodes: tuple[NodeTold, ...]
     differs: tuple[Differs, ...] = ()
-    spreads: tuple[Spread, ...] = ()
+    spreads: tuple[NodeSpread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()
     asked: Inner[str] = ""  # as it is typed
     broken_off: bool = False

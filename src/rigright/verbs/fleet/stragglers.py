@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 from rigright.machine.bench.record import Result
-from rigright.verbs.fleet.nodes import NodeTold, Spread, Straggler
+from rigright.verbs.fleet.nodes import NodeSpread, NodeTold, Straggler
 
 BEHIND_SHARE = 0.05
 ROBUST_Z = 3.5  # Iglewicz and Hoaglin's limit for a modified z-score
@@ -24,19 +24,19 @@ Figure = tuple[str, str, str]  # part, what, unit
 
 def spread_of(
     nodes: Iterable[NodeTold], kind: Mapping[str, str]
-) -> tuple[tuple[Spread, ...], tuple[Straggler, ...]]:
+) -> tuple[tuple[NodeSpread, ...], tuple[Straggler, ...]]:
     """Every figure that two nodes of a kind or more have, and the stragglers, the worst first."""
     figures: dict[tuple[str, Figure], dict[str, Result]] = {}
     for node in nodes:
         for figure, result in _worst(node.results).items():
             figures.setdefault((kind.get(node.node, ""), figure), {})[node.node] = result
-    spreads: list[Spread] = []
+    spreads: list[NodeSpread] = []
     stragglers: list[Straggler] = []
     for (name, figure), results in figures.items():
         if len(results) > 1:
             values = [one.value for one in results.values()]
             part, what, unit = figure
-            spread = Spread(
+            spread = NodeSpread(
                 part=part,
                 what=what,
                 kind=name,
@@ -70,7 +70,7 @@ def _lag(value: float, middle: float, *, unit: str) -> float:
     return (value - middle if unit in LESS_IS_BETTER else middle - value) / abs(middle)
 
 
-def _behind(spread: Spread, results: Mapping[str, Result]) -> Iterator[Straggler]:
+def _behind(spread: NodeSpread, results: Mapping[str, Result]) -> Iterator[Straggler]:
     distances = [abs(one.value - spread.median) for one in results.values()]
     usual = median(distances)
     for node, one in results.items():

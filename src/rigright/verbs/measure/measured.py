@@ -23,7 +23,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class PlannedFigure:
     """A figure of a plan, and what was measured."""
 
     name: str  # "memory", "power", "speed"
@@ -69,7 +69,7 @@ class Measured:
     first_look_s: float | None = None  # behind the start; 0: the cards were seen before it
     steps: float | None = None
     tokens: float | None = None
-    held: tuple[Held, ...] = ()
+    held: tuple[PlannedFigure, ...] = ()
     notes: tuple[Sentence, ...] = ()
 
     @property

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rigright.base.words import Sentence, say
-from rigright.verbs.measure.measured import Held, Measured
+from rigright.verbs.measure.measured import Measured, PlannedFigure
 from rigright.verbs.measure.power import held_power, why_no_power
 from rigright.verbs.runs.planned import PlannedRun
 
 _SPEEDS = ("output_tok_per_s", "train_tok_per_s")
 
 
-def hold(measured: Measured, planned: PlannedRun) -> tuple[Held, ...]:
+def hold(measured: Measured, planned: PlannedRun) -> tuple[PlannedFigure, ...]:
     """Memory of the fullest card, its power, and speed where the user said how many tokens it was."""
-    each: list[Held] = []
+    each: list[PlannedFigure] = []
     memory = planned.device_bytes()
     if memory is not None and measured.gpu_peak_bytes:
         peak = max(size for _, size in measured.gpu_peak_bytes)
         each.append(
-            Held(
+            PlannedFigure(
                 name="memory",
                 label=say("memory of the fullest GPU"),
                 unit="bytes",
@@ -32,7 +32,7 @@ def hold(measured: Measured, planned: PlannedRun) -> tuple[Held, ...]:
     speed = next((found for found in map(planned.figure, _SPEEDS) if found is not None), None)
     if speed is not None and measured.tokens:
         each.append(
-            Held(
+            PlannedFigure(
                 name="speed",
                 label=say("tokens/s, including start-up and shutdown"),
                 unit="tok_per_s",

@@ -11,12 +11,12 @@ from rigright.facts.chips import Chip, by_id
 from rigright.facts.find import find_chips
 from rigright.search.figures import PHASES
 from rigright.terms.fitted import busy_in, power_terms
-from rigright.verbs.measure.measured import Held, Measured
+from rigright.verbs.measure.measured import Measured, PlannedFigure
 
 METER = 0.05  # of a reading: as near as NVIDIA's manual says its meters are
 
 
-def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[Held]:
+def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[PlannedFigure]:
     """What a card drew while it worked, and at most; nothing where other cards were used than planned."""
     found = by_id().get(chip) if isinstance(chip, str) else None
     phase = PHASES.get(work) if isinstance(work, str) else None
@@ -30,7 +30,7 @@ def held_power(measured: Measured, *, chip: object, work: object) -> Iterator[He
     peaks = (one.peak for one in measured.courses if one.unit == "w")
     peak = max(peaks, default=None)
     if peak is not None:
-        yield Held(
+        yield PlannedFigure(
             name="peak power",
             label=say("peak power per GPU vs rating"),
             unit="w",
@@ -50,8 +50,8 @@ def why_no_power(measured: Measured) -> Sentence:
     return say("power not compared with the plan: different GPUs than planned")
 
 
-def _held(drawn: Draw, watts: float) -> Held:
-    return Held(
+def _held(drawn: Draw, watts: float) -> PlannedFigure:
+    return PlannedFigure(
         name="power",
         label=say("power per GPU under load"),
         unit="w",

@@ -9,7 +9,7 @@ from pathlib import Path
 from rigright.base.errors import AskError, RigError
 from rigright.base.units import KILO
 from rigright.base.words import say
-from rigright.verbs.measure.measured import Held, Measured
+from rigright.verbs.measure.measured import Measured, PlannedFigure
 from rigright.verbs.measure.saved import save
 from rigright.verbs.runs.document import Run, number
 from rigright.verbs.runs.files import gather
@@ -63,7 +63,7 @@ def _runs(files: Sequence[str], planned: PlannedRun) -> Iterator[Run]:
             yield Run(kind=run.kind, cells=completed(run.kind, run.cells, setup=setup))
 
 
-def _held(run: Run, planned: PlannedRun) -> Iterator[Held]:
+def _held(run: Run, planned: PlannedRun) -> Iterator[PlannedFigure]:
     for column in (run.cells.get("metric"), "tok_per_s_per_chip"):
         if column not in FIGURES:
             continue
@@ -74,7 +74,7 @@ def _held(run: Run, planned: PlannedRun) -> Iterator[Held]:
             continue
         cards = count_of(planned.plan.get("n_chips")) if column == "tok_per_s_per_chip" else 1
         low, high = sorted(told[1:])
-        yield Held(
+        yield PlannedFigure(
             name=name, label=label, unit=unit, planned=told[0], low=low, high=high,
             measured=value * cards / times,
         )  # fmt: skip

@@ -36,7 +36,7 @@ SATURATED = 0.97  # of the time at work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Server:
     """Where it is served."""
 
     case: Case
@@ -76,7 +76,7 @@ def simulate(
     return replace(found, wrote=out, asked=asked)
 
 
-def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWish) -> _Place:
+def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWish) -> _Server:
     notes: tuple[Sentence, ...] = ()
     limit = None
     if load.setup is not None:
@@ -97,7 +97,7 @@ def _place(model: str | None, on: str | None, *, wish: ServingWish, load: PlayWi
     if limit is not None:
         arch = replace(arch, max_context_tok=min(limit, arch.max_context_tok or limit))
         case = replace(case, arch=arch)
-    return _Place(case=case, node=node, notes=(*notes, *case.notes))
+    return _Server(case=case, node=node, notes=(*notes, *case.notes))
 
 
 def _work(load: PlayWish) -> PlanWish:
@@ -144,7 +144,7 @@ def _made(load: PlayWish, case: Case) -> Load:
 
 
 def _simulated(
-    place: _Place, fleet: ReplicaFleet, *, load: PlayWish, counted: Tally, requests: Load
+    place: _Server, fleet: ReplicaFleet, *, load: PlayWish, counted: Tally, requests: Load
 ) -> Simulated:
     case, shop = place.case, fleet.shop
     endless = shop.blocks >= ENDLESS_BLOCKS

@@ -16,7 +16,7 @@ from rigright.doctor.binding.causes import causes
 from rigright.doctor.binding.judgement import conclude
 from rigright.doctor.binding.record import FULL, WORKING
 from rigright.doctor.examine import case_of, examine
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.verbs.clock import today
 from rigright.verbs.diagnose import diagnose, in_file
 from rigright.verbs.diagnosed import BottleneckReport
@@ -71,7 +71,7 @@ def upgrade(
 
 
 def upgraded(
-    case: Case,
+    case: CheckInput,
     *,
     diagnosed: BottleneckReport | None = None,
     shares: dict[str, float] | None = None,

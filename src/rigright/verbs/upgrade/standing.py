@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 
 from rigright.build.record import Standing
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.facts.cpus import cpus
 from rigright.machine.host import Slot
 from rigright.machine.record import Machine
@@ -14,7 +14,7 @@ from rigright.machine.record import Machine
 LEAST_CARD_LANES = 4
 
 
-def standing_of(case: Case, today: date) -> Standing:
+def standing_of(case: CheckInput, today: date) -> Standing:
     """What was observed of a machine; the rest stays unknown."""
     machine = case.machine
     modules = machine.memory.modules

@@ -24,7 +24,7 @@ from rigright.verbs.fleet.accept.accepted import Accepted, Met
 from rigright.verbs.fleet.accept.folder import Folder, Stage
 from rigright.verbs.fleet.accept.judge import SoFar, judged, suspects
 from rigright.verbs.fleet.accept.meetings import wanted
-from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Way
+from rigright.verbs.fleet.came import PATIENCE_S, Came, Errand, Remote
 from rigright.verbs.fleet.frame import BENCH_SLACK, RUNNERS, FleetWish, node_told, typed, way_of
 from rigright.verbs.fleet.hosts import by_number
 from rigright.verbs.fleet.nodes import NodeTold
@@ -66,7 +66,7 @@ def accept(wish: FleetWish, asked: AcceptWish, *, progress: Progress | None = No
     return replace(found, over=name, asked=f"{typed('bench', wish)} --accept {shlex.quote(asked.folder)}")
 
 
-def _names(over: str, way: Way, *, known: Iterable[str]) -> tuple[str, ...]:
+def _names(over: str, way: Remote, *, known: Iterable[str]) -> tuple[str, ...]:
     """The nodes: those of the way, those of the folder, else whoever answers to a first short question."""
     named: tuple[str, ...] = shelf.take(RUNNERS, over, bears="nodes")(way)
     if not named and not known:

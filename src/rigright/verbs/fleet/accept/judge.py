@@ -16,7 +16,7 @@ from rigright.base.units import show_measured
 from rigright.base.words import Sentence, say
 from rigright.doctor.examine import case_of
 from rigright.doctor.held import held_all, wrong_values
-from rigright.doctor.record import Case
+from rigright.doctor.record import CheckInput
 from rigright.machine.bench.record import Result
 from rigright.machine.traits import TRAITS
 from rigright.verbs.fleet.accept.accepted import Between, Failing, Met, NodeJudged, Source, State, Suspect
@@ -117,7 +117,7 @@ def _beats(one: Result, other: Result) -> bool:
     return one.value < other.value if one.unit in LESS_IS_BETTER else one.value > other.value
 
 
-def _alone(node: str, case: Case) -> Iterator[Suspect]:
+def _alone(node: str, case: CheckInput) -> Iterator[Suspect]:
     """By this node alone: its baseline, the other cards of it, references."""
     for expected in () if case.baseline is None else case.baseline.bench:
         for one in case.results:

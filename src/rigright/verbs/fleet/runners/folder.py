@@ -14,7 +14,7 @@ from rigright.base.words import say
 from rigright.machine.far.envelope import heard
 from rigright.machine.opened import open_machine, plain_bytes, read_machine
 from rigright.machine.stored import plain
-from rigright.verbs.fleet.came import Came, Way
+from rigright.verbs.fleet.came import Came, Remote
 
 NAME = "files"
 ask = None  # what is kept cannot be asked again
@@ -22,7 +22,7 @@ MOST_FILES = 20_000
 KEPT = frozenset({"results", "skipped", "seconds"})  # of a benchmark
 
 
-def run(way: Way) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[Came]:
     """Every file of the folder, each named by its node."""
     folder = Path(way.where)
     if not folder.is_dir():

@@ -14,7 +14,7 @@ from rigright.base.errors import MissingError
 from rigright.base.patience import patience
 from rigright.base.words import say
 from rigright.machine.far.talk import talk
-from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Way, gathered
+from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Remote, gathered
 from rigright.verbs.fleet.troubles import LATE, meant
 
 NAME = "Kubernetes"
@@ -36,7 +36,7 @@ class Pod:
     why: str = ""  # it waits, where it does
 
 
-def run(way: Way) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[Came]:
     """The last answer of every pod; one node's newest pod speaks for it."""
     kubectl = shutil.which("kubectl")
     if kubectl is None:

@@ -16,7 +16,7 @@ from rigright.base.words import say
 from rigright.machine.far.parcel import parcel, start_line
 from rigright.machine.far.talk import talk
 from rigright.verbs.fleet.by_shell import by_one_srun, is_without_python
-from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Way, gathered
+from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Remote, gathered
 from rigright.verbs.fleet.hosts import listed
 from rigright.verbs.fleet.idle import IDLE, states
 from rigright.verbs.fleet.troubles import LATE, meant, said_of, trouble
@@ -30,7 +30,7 @@ OPTIONS = (
 )
 
 
-def run(way: Way) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[Came]:
     """Every node of the allocation; those that srun names and that say nothing come last."""
     wanted, others = _expected(way)
     yield from (
@@ -41,17 +41,17 @@ def run(way: Way) -> Iterator[Came]:
     yield from (came for _, came in gathered([(job, partial(_srun, way, job))], at_once=1))
 
 
-def nodes(way: Way) -> tuple[str, ...]:
+def nodes(way: Remote) -> tuple[str, ...]:
     """Those that are known before they are asked: of this job, or idle; of options only srun knows."""
     return _expected(way)[0]
 
 
-def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
+def ask(way: Remote, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     """One srun for each job, all of them at the same time."""
     return gathered([(job, partial(_job, way, job)) for job in jobs], at_once=len(jobs))
 
 
-def _job(way: Way, job: Errand, *, emit: Emit, stop: Event) -> None:
+def _job(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
     """One srun of several: what it refuses is told of its nodes."""
     try:
         _srun(way, job.at(job.nodes[0]), emit=emit, stop=stop)
@@ -60,7 +60,7 @@ def _job(way: Way, job: Errand, *, emit: Emit, stop: Event) -> None:
             emit(Came(node=node, trouble=error.sentence))
 
 
-def _srun(way: Way, job: Errand, *, emit: Emit, stop: Event) -> None:
+def _srun(way: Remote, job: Errand, *, emit: Emit, stop: Event) -> None:
     """What one srun brings, node by node; those that tell nothing come last, each with the reason."""
     srun = shutil.which("srun")
     if srun is None:
@@ -96,21 +96,21 @@ def _srun(way: Way, job: Errand, *, emit: Emit, stop: Event) -> None:
         raise MissingError(say("srun returned no answer from any node: {why}", why=why))
 
 
-def _options(way: Way, named: tuple[str, ...]) -> tuple[str, ...]:
+def _options(way: Remote, named: tuple[str, ...]) -> tuple[str, ...]:
     """Options of srun: the user's, else those for this job or for idle nodes, which are taken whole."""
     usual = ("--overlap",) if "SLURM_JOB_ID" in os.environ else ("--exclusive", f"--immediate={int(QUEUE_S)}")
     where = ("--nodes", str(len(named)), "--nodelist", ",".join(named)) if named else ()
     return (*(_split(way) or usual), *where)
 
 
-def _split(way: Way) -> list[str]:
+def _split(way: Remote) -> list[str]:
     try:
         return shlex.split(way.where)
     except ValueError as error:
         raise AskError(say("cannot read the options of srun: {why}", why=error)) from None
 
 
-def _expected(way: Way) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+def _expected(way: Remote) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """Nodes that are going to be asked, and those left out with their state."""
     if _split(way):
         return (), []

@@ -14,7 +14,7 @@ from rigright.machine.far.parcel import RemoteRequest, parcel, start_line
 from rigright.machine.far.shell import start_shell
 from rigright.machine.far.talk import talk
 from rigright.verbs.fleet.by_shell import SHELL_S, ShellEar, came_of, collector, is_without_python
-from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Way, gathered
+from rigright.verbs.fleet.came import Came, Emit, Errand, Hearing, Remote, gathered
 from rigright.verbs.fleet.hosts import hosts_of
 from rigright.verbs.fleet.troubles import trouble
 
@@ -34,19 +34,19 @@ OPTIONS = (
 )
 
 
-def run(way: Way) -> Iterator[Came]:
+def run(way: Remote) -> Iterator[Came]:
     """Every host, so many at once."""
     hosts = nodes(way)
     yield from (Came(node=host) for host in hosts)
     yield from (came for _, came in ask(way, (Errand(nodes=hosts, ask=way.ask),)))
 
 
-def nodes(way: Way) -> tuple[str, ...]:
+def nodes(way: Remote) -> tuple[str, ...]:
     """The hosts that were named."""
     return hosts_of(way.where)
 
 
-def ask(way: Way, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
+def ask(way: Remote, jobs: Sequence[Errand]) -> Iterator[tuple[Errand, Came]]:
     """Every host of every job; those that meet wait for each other, so all of them are asked at once."""
     ssh = shutil.which("ssh")
     if ssh is None:
@@ -68,7 +68,7 @@ def _address(argv: Sequence[str], host: str) -> str:
     return names[0].decode("utf-8", "replace") if names else host.rpartition("@")[2]
 
 
-def _host(way: Way, argv: Sequence[str], *, ask: RemoteRequest, emit: Emit, stop: Event) -> None:
+def _host(way: Remote, argv: Sequence[str], *, ask: RemoteRequest, emit: Emit, stop: Event) -> None:
     """Ask one host; by its shell where it has no Python for us."""
     host = argv[-1]
     heard = Hearing()

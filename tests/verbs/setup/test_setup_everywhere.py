@@ -363,7 +363,7 @@ def test_files_of_every_answer_can_be_read(tmp_path):
         ("p100", "transformers", "5.23.0", "cu126", "3.12"),
         ("p100", "jax", "0.10.2", None, "3.12"),
         ("titan v", "torch", "2.13", "cu126", "3.12"),
-        ("titan v", "vllm", "0.9.2", "cu126", "3.12"),
+        ("titan v", "vllm", "0.10.2", "cu128", "3.12"),
         ("titan v", "lmdeploy", "0.18.0", "cu126", "3.12"),
         ("titan v", "peft", "0.21.2", "cu126", "3.12"),
         ("t4", "vllm", "0.33.0", "cu130", "3.12"),

@@ -82,7 +82,7 @@ def test_kernels_that_a_cuda_is_too_old_for_are_said_first():
 @pytest.mark.parametrize(
     ("system", "name", "version"),
     [
-        ("centos 7", "torch", "2.5"), ("centos 7", "vllm", "0.6.6.post1"), ("rhel 7", "tensorflow", "2.20.0"),
+        ("centos 7", "torch", "2.5"), ("centos 7", "vllm", "0.7.3"), ("rhel 7", "tensorflow", "2.20.0"),
         ("rocky 8", "torch", "2.15"), ("ubuntu 24.04", "vllm", "0.33.0"),
     ],
 )  # fmt: skip

@@ -83,7 +83,9 @@ def _verdict(result: SetUp) -> Line:
         )  # fmt: skip
         return Line(said=said, tone="warn")
     said = say("{name} {version}: {rest}", name=pick.name, version=pick.version, rest=_rest(result, pick))
-    return Line(said=said, tone="good")
+    if result.instead is None:
+        return Line(said=said, tone="good")
+    return Line(said=say("{why}; nearest is {set}", why=result.instead, set=said), tone="warn")
 
 
 def _rest(result: SetUp, pick: Pick) -> Sentence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rigright.base.errors import AskError, RigError
@@ -42,7 +42,7 @@ _CALLED = {
     "hf-lean": "transformers",
     "trtllm": "tensorrt-llm",
 }
-VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
+_VERSION = re.compile(r"(?:==|\s)v?(\d[\w.]*)\s*\Z")
 _RANKS = {"high": 0, "med": 1, "low": 2}
 _LIKED_PYTHON = (3, 12)
 
@@ -55,8 +55,46 @@ def known_names() -> tuple[str, ...]:
 def bare_name(asked: str) -> str:
     """The name in a question such as "torch 2.9" or "vllm==0.19.1"."""
     word = asked.strip().lower()
-    told = VERSION.search(word)
+    told = _VERSION.search(word)
     return (word[: told.start()] if told else word).strip()
+
+
+def asked_version(asked: str | None) -> str | None:
+    """The version in such a question."""
+    found = _VERSION.search(asked or "")
+    return found[1] if found else None
+
+
+def is_of(release: str, version: str) -> bool:
+    """Whether a release is of the version that was asked for: 2.14.0 of 2.14; a line, 2.9, of 2.9.1."""
+    return f"{release}.".startswith(f"{version}.") or f"{version}.".startswith(f"{release}.")
+
+
+def of_version(found: Sequence[Pick], version: str) -> list[Pick]:
+    """The sets of this version."""
+    return [one for one in found if is_of(one.version, version)]
+
+
+def nearest(found: Sequence[Pick], version: str) -> list[Pick]:
+    """Where there is none: the first release after it and those beside it, else the newest."""
+    later = [one for one in found if _order(one.version) > _order(version)]
+    first = min(later, key=lambda one: _order(one.version), default=next(iter(found), None))
+    return [] if first is None else [one for one in found if one.version == first.version]
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d{1,6}", version)))
+
+
+def is_known(name: str, version: str) -> bool:
+    """Whether the tables hold such a version, whatever it runs on."""
+    if name == TORCH:
+        releases = [one.torch for one in torch_builds()]
+    elif name == TENSORFLOW:
+        releases = [one.tensorflow for one in tensorflow_releases()]
+    else:
+        releases = [one.version for one in engine_needs() if one.name == name]
+    return any(is_of(one, version) for one in releases)
 
 
 def find_name(asked: str) -> str:

@@ -23,7 +23,17 @@ from rigright.facts.software import Capability
 from rigright.verbs.doctor.wanted import wanted_of
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.already import installed
-from rigright.verbs.setup.choice import TORCH, VERSION, find_name, picks, python_for, toolkit_for
+from rigright.verbs.setup.choice import (
+    TORCH,
+    asked_version,
+    find_name,
+    is_known,
+    nearest,
+    of_version,
+    picks,
+    python_for,
+    toolkit_for,
+)
 from rigright.verbs.setup.others import on_jetson, without_nvidia
 from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.target import look, target_of
@@ -68,10 +78,11 @@ def setup(wish: SetupWish | None = None) -> SetUp:
         return without_nvidia(target, name, ways=ways_of(target))
     chips = tuple(capability for capability, _ in target.capabilities)
     _refuse_mixed(target)
-    # the version that was asked for where the tables hold it, else the newest
     found = list(picks(name, chips))
-    version = _version(asked)
-    wanted = [one for one in found if version is not None and one.version == version] or found
+    version = asked_version(asked)
+    wanted = found if version is None else of_version(found, version)
+    instead = None if version is None or wanted else _instead(target, name, version=version)
+    wanted = wanted or nearest(found, version or "")
     release = release_of(target.os_id, target.os_version)
     pick = next((one for one in wanted if installs_on(one, release)), None)
     pick = pick or next((one for one in found if installs_on(one, release)), None)
@@ -82,19 +93,19 @@ def setup(wish: SetupWish | None = None) -> SetUp:
         return SetUp(system=target, pick=None, unknown=too_old)
     silent = machine is not None and not machine.devices
     may = not silent and may_stay(target)
-    have = installed(machine, name, version=_version(asked)) if machine and may else None
+    have = installed(machine, name, version=version) if machine and may else None
     if have is not None:
         return SetUp(system=target, pick=pick, already=have, notes=tuple(newer(have, pick)))
     if target.os_id in {MACOS, WINDOWS}:
         return _elsewhere(target, name, pick=pick)
     result = _answer(target, name, pick=pick, chips=chips)
-    other = None if pick is None or asked is None else _other_version(asked, pick)
-    told = (_SILENT if silent else None, other)
-    notes = (*filter(None, told), *too_old, *result.notes)
+    notes = (*((_SILENT,) if silent else ()), *too_old, *result.notes)
     contained = wanted[0] if too_old and wanted[0] is not pick else None
     planned = wish.wanted is not None and _is_plan(wish.wanted)
     split = wanted_of(str(wish.wanted)).tp if planned else 1 << (max(1, target.cards).bit_length() - 1)
-    return replace(result, notes=notes, contained=contained, split_over=split)
+    if version is not None and pick is not None and pick not in wanted:
+        instead = next(iter(too_old), instead)
+    return replace(result, notes=notes, contained=contained, split_over=split, instead=instead)
 
 
 def _elsewhere(target: Target, name: str, *, pick: Pick | None) -> SetUp:
@@ -127,22 +138,12 @@ def _asked(wish: SetupWish) -> str | None:
     return " ".join(one for one in (found.engine, found.engine_version) if one) or None
 
 
-def _version(asked: str | None) -> str | None:
-    """The version that was asked for."""
-    found = VERSION.search(asked or "")
-    return found[1] if found else None
-
-
-def _other_version(asked: str, pick: Pick) -> Sentence | None:
-    """Said where a version was asked for and the tables hold another."""
-    version = _version(asked)
-    if version is None or f"{pick.version}.".startswith(f"{version}."):
-        return None
-    return say(
-        "no known combination for {asked}: this one is for {version}",
-        asked=asked,
-        version=pick.version,
-    )
+def _instead(target: Target, name: str, *, version: str) -> Sentence:
+    """Why the version that was asked for is not the one that is chosen."""
+    if is_known(name, version):
+        chips = ", ".join(chip for _, chip in target.capabilities)
+        return say("{name} {version} does not run on {chips}", name=name, version=version, chips=chips)
+    return say("no requirements known for {name} {version}", name=name, version=version)
 
 
 def _is_plan(wanted: str) -> bool:

@@ -95,6 +95,7 @@ class SetUp:
 
     system: Target
     pick: Pick | None  # None: nothing in the tables fits
+    instead: Sentence | None = None  # why it is not the version that was asked for
     already: Installed | None = None  # it is there and goes together: nothing is to be done
     without_new_driver: Pick | None = (
         None  # the newest set that the driver of now runs, where it is another one

@@ -30,6 +30,7 @@ from rigright.facts.software import (
     cuda_releases,
     driver_for,
     driver_of_chip,
+    engine_installs,
     engine_needs,
     pythons_of,
     runs_cuda,
@@ -252,7 +253,7 @@ def test_what_an_engine_needs(row):
 @pytest.mark.parametrize("engine", engines())
 def test_every_engine_can_be_set_up_or_is_refused_with_what_can(engine):
     """A plan names an engine; `setup --for` it finds it, or tells which it knows."""
-    names = {row.name for row in engine_needs()}
+    names = {row.name for row in (*engine_needs(), *engine_installs())}
     assert {"vllm", "sglang", "tensorrt-llm", "llama.cpp", "ollama", "lmdeploy"} <= names
     if engine in names:
         assert find_name(engine) == engine

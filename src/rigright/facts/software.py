@@ -215,6 +215,27 @@ class EngineNeeds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EngineInstall:
+    """What installs an engine where pip does not: a system's own manager, or the maker's script."""
+
+    name: str
+    systems: tuple[str, ...]
+    vendors: tuple[str, ...]  # of the cards
+    command: str
+    notes: str
+    notes_zh: str
+    source: str
+    as_of: str
+    confidence: str
+
+
+@cache
+def engine_installs() -> tuple[EngineInstall, ...]:
+    """Every row of the table."""
+    return records("engine_installs.csv", EngineInstall, read=NUMBERED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TorchIndex:
     """One wheel index of PyTorch."""
 

@@ -45,20 +45,23 @@ def script(result: SetUp, language: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+_DEVICES = {  # how a container is given the cards; NVIDIA's toolkit does it by itself
+    "amd": "--device /dev/kfd --device /dev/dri --group-add video --security-opt seccomp=unconfined",
+    "intel": "--device /dev/dri --group-add render",
+}
+
+
 def dockerfile(result: SetUp, language: str) -> str:
     """A Dockerfile; the driver stays on the host."""
     pick = result.contained or result.pick
     lines = _comment(_head(replace(result, pick=pick)), language)
-    lines += _comment(
-        (
-            say(
-                "the host needs driver {driver} or newer and NVIDIA's container toolkit",
-                driver=(pick.least_driver if pick else None) or "?",
-            ),
-        ),
-        language,
-    )
-    if pick is None:
+    if "nvidia" in result.system.vendors:
+        needs = say(
+            "the host needs driver {driver} or newer and NVIDIA's container toolkit",
+            driver=(pick.least_driver if pick else None) or "?",
+        )
+        lines += _comment((needs,), language)
+    if pick is None or pick.installer is not None:
         return "\n".join([*lines, *_comment(result.unknown, language)]) + "\n"
     serves = serving().get(pick.name)
     lines += _hosted(result, pick, serves=serves, language=language)
@@ -84,10 +87,11 @@ def _hosted(result: SetUp, pick: Pick, *, serves: Serves | None, language: str) 
             for one in step.commands
         ]
     name = pick.name.replace(".", "")
-    run = f"docker run --rm --gpus all --ipc=host -it {name}"
+    devices = next((_DEVICES[one] for one in result.system.vendors if one in _DEVICES), "--gpus all")
+    run = f"docker run --rm {devices} --ipc=host -it {name}"
     if serves is not None:
         keep = f"-v {name}-cache:{serves.cache}"
-        run = f"docker run --rm --gpus all --ipc=host -p 127.0.0.1:{serves.port}:{serves.port} {keep} {name}"
+        run = f"docker run --rm {devices} --ipc=host -p 127.0.0.1:{serves.port}:{serves.port} {keep} {name}"
     lines += _comment((say("then build it and run it:"),), language)
     return [*lines, f"#   docker build -t {name} .", f"#   {run}"]
 

@@ -20,8 +20,10 @@ from rigright.facts.drivers import (
     driver_packages,
     maker_way,
 )
+from rigright.facts.launching import programs
 from rigright.facts.software import (
     cuda_releases,
+    engine_installs,
     engine_needs,
     greatest_cuda,
     pythons_of,
@@ -153,12 +155,13 @@ def test_chips_of_a_kind_get_the_same_answer():
 
 def test_every_address_is_one_of_the_tables():
     indexes = {one.url for one in torch_indexes().values()}
+    scripts = {url for one in engine_installs() for url in ADDRESS.findall(one.command)}
     for chip, system, name, result in asked():
         ways = ways_of(result.system)
         arch = result.system.arch
         repos = {way.repo_url(result.system.os_version, arch) for way in ways if way.repo}
         before = {url for way in ways for url in way.before}
-        for url in {url for line in lines_of(result) for url in ADDRESS.findall(line)}:
+        for url in {url for line in lines_of(result) for url in ADDRESS.findall(line)} - scripts:
             parts = urlsplit(url)
             assert parts.scheme == "https", url
             if parts.hostname == "download.pytorch.org":
@@ -272,7 +275,9 @@ def test_a_toolkit_is_installed_where_one_is_needed_or_its_lack_is_said():
     assert {"llama.cpp", "deepspeed", "flash-attn"} <= needing
     for chip, system, name, result in asked():
         if result.pick is None or result.toolkit is None:
-            assert result.pick is None or name not in needing, (chip.id, system, name)
+            pick = result.pick
+            is_whole = pick is not None and (pick.installer or (pick.image and not pick.cuda))
+            assert pick is None or is_whole or name not in needing, (chip.id, system, name)
             continue
         package = f"cuda-toolkit-{'-'.join(result.toolkit.split('.')[:2])}"
         is_there = any(one == package for _, one in installs(result))
@@ -325,6 +330,7 @@ def test_every_step_is_told_in_both_languages():
 def test_files_of_every_answer_can_be_read(tmp_path):
     """All scripts in one file, each a function: bash reads them, and defines as many as there are."""
     images = {row.image for row in engine_needs()}
+    images |= {image for one in programs().values() for image in one.images.values()}
     whole, seen = [], set()
     for _, _, _, result in asked():
         text = script(result, ENGLISH)
@@ -333,7 +339,7 @@ def test_files_of_every_answer_can_be_read(tmp_path):
         seen.add(text)
         whole.append(f"f_{len(whole)}() {{\n:\n{text}}}\n")
         froms = [line for line in dockerfile(result, ENGLISH).splitlines() if line.startswith("FROM ")]
-        assert len(froms) == (result.pick is not None)
+        assert len(froms) == (result.pick is not None and result.pick.installer is None)
         for line in froms:
             image = line.removeprefix("FROM ")
             assert image in images or BASE.fullmatch(image), line
@@ -532,7 +538,7 @@ def test_windows_gets_powershell_and_wheels_with_cuda():
     assert all("'" in line for line in quoted), "no sign that PowerShell would read"
 
 
-@pytest.mark.parametrize("name", ["vllm", "sglang", "tensorflow", "llama.cpp", "deepspeed", "jax"])
+@pytest.mark.parametrize("name", ["vllm", "sglang", "tensorflow", "deepspeed", "jax"])
 def test_what_windows_has_no_packages_for_is_sent_to_wsl(name):
     result = setup(SetupWish(on="4090", system="windows", framework=name))
     assert result.pick is None

@@ -26,8 +26,11 @@ from rigright.facts.drivers import (
     packages_for,
     words_of,
 )
+from rigright.facts.engines import engines_of
+from rigright.facts.launching import programs
 from rigright.facts.software import (
     WHEELS,
+    engine_installs,
     engine_needs,
     pythons_of,
     runs_cuda,
@@ -185,7 +188,34 @@ def test_amd_gets_what_is_known_and_no_more():
     other = setup(SetupWish(on="mi300x", system="rocky 9"))
     assert not any("amdgpu" in line for line in lines_of(other))
     assert any("ROCm" in str(one) for one in other.unknown), "its driver packages"
-    assert setup(SetupWish(on="mi300x", framework="vllm", system="ubuntu 24.04")).pick is None
+
+
+@pytest.mark.parametrize(
+    "chip", [one for one in chips() if one.vendor in {"AMD", "Intel"}], ids=lambda one: one.id
+)
+def test_other_makers_cards_get_the_image_of_what_runs_on_them(chip):
+    for name in ("vllm", "llama.cpp", "sglang"):
+        result = setup(SetupWish(on=chip.id, framework=name, system="ubuntu 24.04"))
+        image = programs()[name].images.get(chip.vendor)
+        if image is None or name not in engines_of(chip):
+            assert result.pick is None
+            assert "torch" in values(result.unknown[-1])["names"]
+        else:
+            assert result.pick.image == image
+            assert f"docker pull {image}" in lines_of(result)
+            assert "--device /dev/dri" in dockerfile(result, ENGLISH)
+            assert "NVIDIA" not in dockerfile(result, ENGLISH)
+
+
+@pytest.mark.parametrize("row", engine_installs(), ids=lambda one: f"{one.name} {' '.join(one.systems)}")
+def test_what_a_system_installs_itself_is_one_command(row):
+    card = {"apple": "m4-max", "amd": "rx 7900 xtx", "nvidia": "4090", "intel": "arc b580"}
+    named = {"windows": "windows", "linux": "ubuntu 24.04", "macos": "macos"}
+    for vendor in row.vendors:
+        for system in row.systems:
+            result = setup(SetupWish(on=card[vendor], framework=row.name, system=named[system]))
+            assert row.command in lines_of(result)
+            assert page(result).tone == "good"
 
 
 def test_intel_gets_its_runtime_and_the_wheels_made_for_it():

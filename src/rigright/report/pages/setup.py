@@ -37,7 +37,7 @@ def page(result: SetUp, asked: str = "rigright setup") -> Page:
         commands.append(f"{asked} --script {'setup.ps1' if in_windows else 'setup.sh'}")
         if result.pick is not None and result.pick.pip:
             commands.append(f"{asked} --requirements requirements.txt")
-        if not in_windows and "apple" not in result.system.vendors:  # a container there sees no card
+        if not in_windows and "nvidia" in result.system.vendors:
             commands.append(f"{asked} --docker Dockerfile")
         commands.append("rigright doctor --only 'driver,software,containers'")
         parts.append(Commands(items=tuple(commands), title=say("next")))
@@ -89,6 +89,10 @@ def _verdict(result: SetUp) -> Line:
 
 
 def _rest(result: SetUp, pick: Pick) -> Sentence:
+    if pick.installer is not None:
+        return say("installed by {installer}", installer=pick.installer)
+    if pick.build is None and pick.image is not None and not pick.pip:
+        return say("image {image}", image=pick.image)
     if pick.least_driver is None:
         return say("build {build}, Python {python}", build=pick.build or "-", python=result.python or "3")
     if pick.cuda is None:
@@ -125,7 +129,7 @@ def _set(result: SetUp, pick: Pick) -> Table:
         told.append((say("CUDA toolkit"), result.toolkit))
     if pick.torch:
         told.append(("torch", f"{pick.torch} ({pick.build})"))
-    if pick.pythons:
+    if pick.pythons and pick.pip:
         told.append(
             (say("Python"), say("{python}, of {span}", python=result.python or "3", span=pick.pythons))
         )

@@ -21,6 +21,7 @@ from rigright.facts.software import (
     cuda_releases,
     driver_for,
     driver_of_chip,
+    engine_installs,
     engine_needs,
     glibc_floor,
     greatest_cuda,
@@ -49,7 +50,8 @@ _LIKED_PYTHON = (3, 12)
 
 def known_names() -> tuple[str, ...]:
     """All that can be set up."""
-    return (TORCH, TENSORFLOW, *dict.fromkeys(one.name for one in engine_needs()))
+    needs, installs = (one.name for one in engine_needs()), (one.name for one in engine_installs())
+    return tuple(dict.fromkeys((TORCH, TENSORFLOW, *needs, *installs)))
 
 
 def bare_name(asked: str) -> str:

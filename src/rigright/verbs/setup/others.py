@@ -1,15 +1,18 @@
-"""`setup` for cards that are not NVIDIA's: what the tables tell, and what they do not."""
+"""`setup` where pip and CUDA are not the way: other makers' cards, engines that a system installs itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from rigright.base.words import say
+from rigright.base.words import Sentence, in_both, say
 from rigright.facts.drivers import ARM, DriverPackages, MakerPackages, maker_way
-from rigright.facts.software import torch_indexes
+from rigright.facts.engines import engines_of
+from rigright.facts.launching import programs
+from rigright.facts.software import engine_installs, engine_needs, torch_indexes
 from rigright.verbs.setup import steps
 from rigright.verbs.setup.choice import TORCH, builds, python_for
-from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep, Target
+from rigright.verbs.setup.set_up import MACOS, WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.ways import IN_WINDOWS
 
 NEWEST = "latest"
@@ -29,30 +32,27 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     if not target.vendors:
         unknown = (say("no GPU found; give one, for example --on 4090"),)
         return SetUp(system=target, pick=None, unknown=unknown)
+    ready = by_itself(target, name)
+    if ready is not None:
+        return ready
+    made = ", ".join(target.vendors)
     if target.os_id == WINDOWS:
-        made = ", ".join(target.vendors)
         told = say("requirements of {name} on {vendor} GPUs on Windows are unknown", name=name, vendor=made)
         return SetUp(system=target, pick=None, unknown=(told,))
-    if name != TORCH:
-        made = ", ".join(target.vendors)
-        return SetUp(
-            system=target,
-            pick=None,
-            unknown=(say("requirements of {name} on {vendor} GPUs are unknown", name=name, vendor=made),),
-        )
+    image = _image(target, name)
     pick = _other_torch(target.vendors[0])
+    if name != TORCH:
+        pick = image if image is not None else _with(pick, name)
     if pick is None:
-        return SetUp(
-            system=target,
-            pick=None,
-            unknown=(say("unknown which torch build fits {machine}", machine=target.shown),),
-        )
+        told = say("requirements of {name} on {vendor} GPUs are unknown", name=name, vendor=made)
+        return SetUp(system=target, pick=None, unknown=(told, *_instead(target)))
     python = python_for(pick.pythons, system=None)
     manager = ways[0].manager if ways else None
     system = ways[0].python_of(target.os_version or "") if ways else None
     way = _way(target)
     done = (
         *(() if way is None else _driver(way)),
+        *steps.image_steps(pick),
         *steps.python_steps(pick, python, system=system, manager=manager),
         *steps.verify_steps(pick, target.vendors),
     )
@@ -62,8 +62,71 @@ def without_nvidia(target: Target, name: str, *, ways: tuple[DriverPackages, ...
     )
     driver = say("driver packages (amdgpu, ROCm; Intel) are unknown: see the vendor's guide")
     lacks = way is None and not (target.seen and target.driver)
-    unknown = (chips, *((driver,) if lacks else ())) if pick.index else ()
+    unknown = (
+        *((chips,) if pick.index else ()),
+        *((driver,) if lacks and (pick.index or pick.image) else ()),
+    )
     return SetUp(system=target, pick=pick, python=python, steps=done, unknown=unknown)
+
+
+def by_itself(target: Target, name: str) -> SetUp | None:
+    """What the system's own manager or the maker's script installs: one command."""
+    system = target.os_id if target.os_id in {WINDOWS, MACOS} else "linux"
+    system = MACOS if target.vendors == ("apple",) else system
+    row = next(
+        (
+            one
+            for one in engine_installs()
+            if one.name == name and system in one.systems and {*target.vendors} <= {*one.vendors}
+        ),
+        None,
+    )
+    if row is None:
+        return None
+    pick = Pick(
+        name=name, version=NEWEST, installer=row.command.split()[0], source=row.source,
+        as_of=row.as_of, confidence=row.confidence,
+    )  # fmt: skip
+    way = _way(target) if system == "linux" else None
+    step = SetupStep(
+        title=say("{name} {version}", name=name, version=NEWEST),
+        why=in_both(row.notes, row.notes_zh, values={}),
+        commands=(row.command,),
+    )
+    done = (*(() if way is None else _driver(way)), step, *steps.verify_steps(pick, target.vendors))
+    return SetUp(system=target, pick=pick, steps=done)
+
+
+def _image(target: Target, name: str) -> Pick | None:
+    """The maker's own image for these cards, that a launch file would start."""
+    program = programs().get(name)
+    makers = {chip.vendor for chip in target.chips}
+    if program is None or len(makers) != 1 or not all(name in engines_of(chip) for chip in target.chips):
+        return None
+    image = program.images.get(*makers)
+    return None if image is None else Pick(name=name, version=program.version, image=image)
+
+
+def _with(torch: Pick | None, name: str) -> Pick | None:
+    """A library that takes any torch, beside the torch of these cards."""
+    row = next((one for one in engine_needs() if one.name == name), None)
+    if (
+        torch is None
+        or row is None
+        or row.torch is None
+        or row.pins
+        or row.toolkit
+        or MACOS not in (row.systems or ())
+    ):
+        return None
+    return replace(torch, name=name, version=row.version, pip=(*torch.pip[:1], *(row.pip or "").split()))
+
+
+def _instead(target: Target) -> Iterator[Sentence]:
+    """What is known to run on such cards."""
+    names = {name for name in (TORCH, *programs()) if name == TORCH or _image(target, name) is not None}
+    names |= {one.name for one in engine_installs() if {*target.vendors} <= {*one.vendors}}
+    yield say("known on these GPUs: {names}", names=", ".join(sorted(names)))
 
 
 def _way(target: Target) -> MakerPackages | None:

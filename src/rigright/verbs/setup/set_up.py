@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rigright.base.page import Shown
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
+from rigright.facts.chips import Chip
 
 WINDOWS, MACOS = "windows", "macos"  # systems that /etc/os-release does not name
 
@@ -18,6 +19,7 @@ class Target:
     shown: Inner[Sentence | str]  # "2x GeForce RTX 4090"
     vendors: Inner[tuple[str, ...]] = ()
     capabilities: Inner[tuple[tuple[tuple[int, int], str], ...]] = ()  # compute capability -> a chip of it
+    chips: Inner[tuple[Chip, ...]] = ()  # each kind once
     embedded: Inner[bool] = False  # a module with a system of its own: Jetson
     cards: Inner[int] = 1
     switched: Inner[bool] = False  # its cards sit behind NVSwitches
@@ -54,6 +56,7 @@ class Pick:
     least_driver: str | None = None  # that it runs with
     pip: tuple[str, ...] = ()  # packages, as pip takes them
     image: str | None = None  # of a container
+    installer: str | None = None  # what installs it, where pip does not: "brew", "winget"
     toolkit: Inner[bool] = False
     source: str = ""
     as_of: str = ""

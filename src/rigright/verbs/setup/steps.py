@@ -335,10 +335,15 @@ def docker_steps(pick: Pick | None, *, manager: str | None) -> Iterator[SetupSte
         as_root=True,
         disturbs=True,
     )
+    yield from image_steps(pick)
+
+
+def image_steps(pick: Pick | None) -> Iterator[SetupStep]:
+    """The image, where the engine comes as one."""
     if pick is not None and pick.image is not None:
         yield SetupStep(
             title=say("the engine's official image"),
-            why=say("ships Python, CUDA libraries and the engine as tested upstream"),
+            why=say("ships the engine and the libraries it was tested with"),
             commands=(f"docker pull {pick.image}",),
         )
 

@@ -72,6 +72,7 @@ def _named(on: str) -> Target:
         shown=node.shown,
         vendors=tuple(sorted({chip.vendor.lower() for chip in chips.values()})),
         capabilities=_of_chips(list(chips.values())),
+        chips=tuple(chips.values()),
         embedded=_is_embedded(chips.values()),
         cards=node.n_cards // node.n_nodes,
         switched=any(_has_switches(chip, node.n_cards // node.n_nodes) for chip in chips.values()),
@@ -120,6 +121,7 @@ def _seen(machine: Machine) -> Target:
         or (bus_cards(machine) if bus else "")
         or say("this machine"),
         vendors=tuple(sorted(vendors)),
+        chips=tuple(dict.fromkeys(chips)),
         capabilities=_of_chips(bus) or tuple(sorted(capabilities(case).items())),
         embedded=_is_embedded(chips),
         cards=len(machine.devices) or len(bus) or 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rigright.base.words import say
 from rigright.facts.software import engine_needs
 from rigright.verbs.setup.choice import TORCH, python_for
+from rigright.verbs.setup.others import by_itself
 from rigright.verbs.setup.set_up import WINDOWS, Pick, SetUp, SetupStep, Target
 from rigright.verbs.setup.steps import in_two, quoted, torch_line
 
@@ -19,6 +20,9 @@ def has_packages(name: str) -> bool:
 
 def on_windows(target: Target, name: str, *, pick: Pick | None) -> SetUp:
     """What is known of native Windows, and the way to WSL2 for the rest."""
+    ready = by_itself(target, name)
+    if ready is not None:
+        return ready
     if not has_packages(name):
         told = say("{name} has no packages for Windows itself: use WSL2, --os wsl", name=name)
         return SetUp(system=target, pick=None, unknown=(told,))

@@ -76,8 +76,7 @@ class Told:
         kind: Any,
         *others: Told,
         endless: str | None = None,
-        keys: Sequence[str]
-        | None = None,  # instead of its own: "chip=rents", "error?", "notes!"
+        keys: Sequence[str] | None = None,  # instead of its own: "chip=rents", "error?", "notes!"
         **given: Callable[[Any], object],
     ) -> None:
         self.kind, self.endless = kind, endless
@@ -128,7 +127,7 @@ class _Telling(NamedTuple):
             if key.given or "!" in key.sign:
                 if key.name not in own:
                     continue
-                found = own[key.name](thing)
+                found: Any = own[key.name](thing)
             else:
                 found = _found(thing, key.way)
             if key.sign == "*":

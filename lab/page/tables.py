@@ -44,7 +44,8 @@ def glance(
             key: run for key, run in runs.items() if (run.metric, run.group) == (score.metric, score.group)
         }
         out = (percent(_macro(mine, left, f"{by}_out")) for by in ("source", "chip", "model"))
-        shown = (percent(score.median), *out, percent(score.near), percent(score.coverage))
+        kept = percent(score.within_20_percent), percent(score.band_coverage)
+        shown = (percent(score.median_error), *out, *kept)
         aim = TARGETS.get(score.metric, "-")
         yield f"| {title} | {score.measured} | {score.answered} | {' | '.join(shown)} | {aim} |"
 
@@ -105,7 +106,7 @@ def score_row(score: Score) -> str:
     """One line of errors."""
     source = "**all, averaged over sources**" if score.of == "group" else score.name
     figure = score.group if score.metric == score.group else f"{score.metric}, {score.group}"
-    figures = (score.median, score.p90, score.near, score.bias, score.coverage)
+    figures = (score.median_error, score.p90_error, score.within_20_percent, score.bias, score.band_coverage)
     return (
         f"| {figure} | {source} | {score.measured} | {score.answered} | {' | '.join(map(percent, figures))} "
         f"| {'-' if score.width is None else f'{score.width:.2f}'} |"

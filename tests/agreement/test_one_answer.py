@@ -203,7 +203,7 @@ def test_what_fit_lists_explain_says_too(machine):
             continue  # makes no text
         need = sum(size for name, size in dict(alone.fullest.parts_bytes).items() if name != "slack")
         assert alone.fits, row
-        assert (row.weights_format, row.sized_tok) == (alone.weights_format, alone.serving.context_tok), row
+        assert (row.weights_format, row.sized_tok) == (alone.weights, alone.serving.context_tok), row
         assert (row.used_bytes, row.spare_bytes) == pytest.approx((need, alone.fullest.spare_bytes)), row
         assert row.user_tok_per_s == alone.speed.user_tok_per_s, row
         assert row.concurrency == alone.speed.concurrency, row

@@ -115,9 +115,9 @@ def test_a_row_of_runs_is_predicted_as_the_training_is_explained(seed, tmp_path)
             answer = explain_training(model, machine, wish=wish)
         except RigError:  # a layout or a program that cannot be
             continue
-        worst = max(answer.ranks, key=lambda rank: rank.device_bytes)
-        peak = (worst.device_bytes, worst.low_bytes, worst.high_bytes)
-        speed = None if answer.step is None else answer.step.tok_per_s_per_chip
+        worst = max(answer.ranks, key=lambda rank: rank.used_bytes)
+        peak = (worst.used_bytes, worst.used_low_bytes, worst.used_high_bytes)
+        speed = None if answer.time is None else answer.time.tok_per_s_per_chip
         rows.append({"id": len(rows), "chip": chip_of(machine), **row_of(answer, machine)})
         expected.append(
             {

@@ -32,10 +32,10 @@ def rank(stage=0, device=20, **changes):
         "peak_phase": "backward-start",
         "allocated_bytes": 16.0 * GIB,
         "reserved_bytes": 18.0 * GIB,
-        "device_bytes": device * GIB,
+        "used_bytes": device * GIB,
         "least_bytes": (device - 2) * GIB,
-        "low_bytes": 0.9 * device * GIB,
-        "high_bytes": 1.1 * device * GIB,
+        "used_low_bytes": 0.9 * device * GIB,
+        "used_high_bytes": 1.1 * device * GIB,
         "least_high_bytes": 1.1 * (device - 2) * GIB,
         "total_bytes": 24.0 * GIB,
     }
@@ -46,7 +46,7 @@ def trained(*ranks, **changes):
     values = {
         "model": "m/x-7b",
         "params": 7_000_000_000,
-        "learns": 7_000_000_000,
+        "learnt_params": 7_000_000_000,
         "machine": "2x RTX 4090",
         "chip": "RTX 4090",
         "trainer": "Hugging Face Trainer",
@@ -57,7 +57,7 @@ def trained(*ranks, **changes):
         "ranks": ranks or (rank(),),
         "host_bytes": 0.0,
         "nvme_bytes": 0.0,
-        "reach": Reach(micro_batch=3, seq_tok=4096, model_context_tok=8192),
+        "limits": Reach(micro_batch=3, seq_tok=4096, model_context_tok=8192),
         "asked": "rigright explain x --on y --train full",
     }
     return Trained(**values | changes)
@@ -127,7 +127,7 @@ def test_limits_and_what_lies_elsewhere():
     assert {"batch": "3"} in told
     assert {"tokens": "4,096"} in told
     assert told[-2:] == [{"size": "50.0 GiB"}, {"size": "70.0 GiB"}]
-    image = facts(trained(reach=Reach(micro_batch=64, seq_tok=None, model_context_tok=None)))
+    image = facts(trained(limits=Reach(micro_batch=64, seq_tok=None, model_context_tok=None)))
     assert {"batch": "64"} in image
     assert not any("tokens" in one for one in image)
 
@@ -160,7 +160,7 @@ def test_a_flag_that_was_there_is_replaced():
 def test_room_for_a_larger_batch_is_offered():
     (commands,) = parts(trained(), Commands)
     assert commands.items[0].endswith("--micro-batch 3")
-    (alone,) = parts(trained(reach=Reach(micro_batch=1, seq_tok=1, model_context_tok=1)), Commands)
+    (alone,) = parts(trained(limits=Reach(micro_batch=1, seq_tok=1, model_context_tok=1)), Commands)
     assert len(alone.items) == 1
 
 
@@ -168,10 +168,10 @@ def test_reasons_are_shown_on_request():
     reason = Reason(
         part="weights",
         formula=say("base model in its format, split over tp, pp, ep"),
-        facts="2 B",
+        numbers="2 B",
         source="s",
     )
-    found = trained(reasons=(reason,))
+    found = trained(why=(reason,))
     told = [
         [
             row[1:]
@@ -234,8 +234,8 @@ def test_errors_and_bands_of_a_prediction():
 
 
 def score(name, of="source", **changes):
-    values = {"metric": "peak_gib", "group": "allocated", "measured": 5, "answered": 5, "median": 0.05}
-    values |= {"p90": 0.1, "near": 0.7, "bias": -0.02, "coverage": 0.8}
+    values = {"metric": "peak_gib", "group": "allocated", "measured": 5, "answered": 5, "median_error": 0.05}
+    values |= {"p90_error": 0.1, "within_20_percent": 0.7, "bias": -0.02, "band_coverage": 0.8}
     return Score(of=of, name=name, **values | changes)
 
 
@@ -263,7 +263,7 @@ def test_long_tables_are_cut_on_the_page_alone():
 
 
 def test_sets_without_an_answer_are_not_shown():
-    found = validation(prediction(predicted=None), scores=[score("x", answered=0, median=None)])
+    found = validation(prediction(predicted=None), scores=[score("x", answered=0, median_error=None)])
     assert not [part for part in validate_page.page(found).parts if isinstance(part, Table)]
 
 

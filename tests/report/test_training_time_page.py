@@ -86,50 +86,50 @@ def test_scripts_get_the_same_figures():
 
 def test_explaining_a_training_tells_its_time():
     found = explain(trainer="torchtitan", seq_tok=8192, recompute="full")
-    assert found.step is not None
-    assert found.step.ranks == 8
-    assert found.step.step_s.low < found.step.step_s.value < found.step.step_s.high
-    named = dict(found.step.parts_s)
+    assert found.time is not None
+    assert found.time.ranks == 8
+    assert found.time.step_s.low < found.time.step_s.value < found.time.step_s.high
+    named = dict(found.time.parts_s)
     assert named["recompute"] < named["backward"]
-    assert sum(named.values()) == pytest.approx(found.step.step_s.value, rel=0.02)
+    assert sum(named.values()) == pytest.approx(found.time.step_s.value, rel=0.02)
     plain = pages.plain(found, "en")
-    assert plain["time"]["tok_per_s"] == pytest.approx(found.step.tok_per_s, rel=1e-4)
-    assert time_table(found.step) in pages.page(found, details=True).parts
+    assert plain["time"]["tok_per_s"] == pytest.approx(found.time.tok_per_s, rel=1e-4)
+    assert time_table(found.time) in pages.page(found, details=True).parts
 
 
 def test_boxes_of_four_pay_for_the_network_sooner():
     four = explain("2 nodes of 4x h100", trainer="megatron", tp=8, recompute="full")
     eight = explain("8x h100", trainer="megatron", tp=8, recompute="full")
-    assert dict(four.step.parts_s)["tp"] > 1.3 * dict(eight.step.parts_s)["tp"]
+    assert dict(four.time.parts_s)["tp"] > 1.3 * dict(eight.time.parts_s)["tp"]
 
 
 def test_a_mixed_machine_goes_at_the_pace_of_its_slowest_card():
     assert len(find_node("1x rtx 4090 + 1x rtx 3090").cards) == 2
     mixed = explain("1x rtx 4090 + 1x rtx 3090", method="qlora")
     slow = explain("2x rtx 3090", method="qlora")
-    assert mixed.step.step_s.value == pytest.approx(slow.step.step_s.value, rel=0.05)
+    assert mixed.time.step_s.value == pytest.approx(slow.time.step_s.value, rel=0.05)
     fast = explain("2x rtx 4090", method="qlora")
-    assert fast.step.step_s.value < mixed.step.step_s.value
+    assert fast.time.step_s.value < mixed.time.step_s.value
 
 
 def test_models_without_tokens_have_no_time_here():
-    assert explain("1x rtx 4090", model="google/vit-base-patch16-224").step is None
+    assert explain("1x rtx 4090", model="google/vit-base-patch16-224").time is None
 
 
 def test_a_chip_nobody_trained_on_has_a_wider_band():
     known, unknown = explain("1x h100", method="qlora"), explain("1x rtx 3090", method="qlora")
 
     def width(found):
-        return found.step.step_s.high / found.step.step_s.low
+        return found.time.step_s.high / found.time.step_s.low
 
     assert width(unknown) > width(known)
 
 
 def test_why_tells_where_each_part_of_the_time_comes_from():
     found = explain_training(MODEL, "8x h100", wish=TrainingWish(tp=2, recompute="full"), why=True)
-    told = {one.part for one in found.reasons}
-    assert {f"{name}_s" for name, _ in found.step.parts_s} <= told
+    told = {one.part for one in found.why}
+    assert {f"{name}_s" for name, _ in found.time.parts_s} <= told
     tables = [part for part in pages.page(found, why=True).parts if isinstance(part, Table)]
     assert any(
-        {NAMES[name] for name, _ in found.step.parts_s} <= {row[0] for row in table.rows} for table in tables
+        {NAMES[name] for name, _ in found.time.parts_s} <= {row[0] for row in table.rows} for table in tables
     )

@@ -29,7 +29,7 @@ def test_plan_and_explain_leave_the_same_part_in_main_memory(model, machine):
     assert told.ram is not None
     assert first is not None
     assert first.work.offload == told.serving.offload
-    assert first.work.weights == told.weights_format
+    assert first.work.weights == told.weights
     assert first.figures["tpot_s"].value == pytest.approx(told.speed.tpot_s.value)
     assert told.ram.used_bytes <= told.ram.total_bytes
 

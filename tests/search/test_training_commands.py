@@ -41,14 +41,14 @@ def test_a_plan_says_what_explain_says_of_its_command(request, market, model, wi
     assert plans
     for plan in plans:
         told = explained(model, plan)
-        assert told.step is not None
+        assert told.time is not None
         assert told.training == plan.work
         assert told.layout == plan.layout
-        tok_per_s = told.step.tok_per_s_per_chip.value * plan.n_chips
+        tok_per_s = told.time.tok_per_s_per_chip.value * plan.n_chips
         assert tok_per_s == pytest.approx(plan.figures["train_tok_per_s"].value, rel=1e-6)
-        assert told.step.mfu == pytest.approx(plan.figures["mfu"].value, rel=1e-6)
+        assert told.time.mfu == pytest.approx(plan.figures["mfu"].value, rel=1e-6)
         fullest = told.worst
-        assert (fullest.device_bytes, fullest.least_bytes) == (plan.rank_bytes.value, plan.least_bytes.value)
+        assert (fullest.used_bytes, fullest.least_bytes) == (plan.rank_bytes.value, plan.least_bytes.value)
 
 
 def test_adapters_lie_where_explain_puts_them(llama8, market):

@@ -151,8 +151,8 @@ def test_explain_of_nothing_fixed_is_the_plan(market, model, on, method, work):
     assert told.training == plan.work
     assert told.layout == plan.layout
     fullest = told.worst
-    assert (fullest.device_bytes, fullest.least_bytes) == (plan.rank_bytes.value, plan.least_bytes.value)
-    speed = told.step.tok_per_s_per_chip.value * plan.n_chips
+    assert (fullest.used_bytes, fullest.least_bytes) == (plan.rank_bytes.value, plan.least_bytes.value)
+    speed = told.time.tok_per_s_per_chip.value * plan.n_chips
     assert speed == pytest.approx(plan.figures["train_tok_per_s"].value, rel=1e-6)
 
 
@@ -165,7 +165,7 @@ def test_adapters_on_a_card_at_home_learn_with_checkpointing(market, llama8, met
 
 def test_qlora_of_8b_takes_what_people_see():
     told = explain_training("llama-3.1-8b", "rtx 4090", wish=TrainingWish(method="qlora", seq_tok=2048))
-    assert 8 * 2**30 < told.worst.device_bytes < 12 * 2**30
+    assert 8 * 2**30 < told.worst.used_bytes < 12 * 2**30
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,18 @@ def made():
 
 
 def promised(keys):
-    """A key that is always there keeps the promise that it may be."""
+    """A key that is always there keeps the promise that it may be; an object that got a name is one still."""
     held = set(keys)
+    verbs_of = {
+        verb: [line for line in held if line.startswith(f"{verb} ")]
+        for verb in {line.split()[0] for line in held}
+    }
+    for verb, lines in verbs_of.items():
+        for line in lines:
+            key, _, kind = line.removeprefix(f"{verb} ").partition(" ")
+            inside = [one for one in lines if one.startswith(f"{verb} {kind}.")]
+            if inside:
+                held |= {f"{verb} {key} object", *(one.replace(f" {kind}.", f" {key}.", 1) for one in inside)}
     return held | {f"{key} optional" for key in held}
 
 

@@ -50,7 +50,7 @@ def test_a_remedy_that_says_it_fits_fits():
 
 def test_the_largest_batch_fits_and_one_more_does_not():
     wish = {"method": "qlora", "recompute": "full", "seq_tok": 1024}
-    most = explain(**wish).reach.micro_batch
+    most = explain(**wish).limits.micro_batch
     assert most > 1
     assert explain(**wish, micro_batch=most).fits
     assert not explain(**wish, micro_batch=most + 1).fits
@@ -58,7 +58,7 @@ def test_the_largest_batch_fits_and_one_more_does_not():
 
 def test_the_longest_sequence_fits_and_a_longer_one_does_not():
     wish = {"method": "qlora", "recompute": "full"}
-    most = explain(**wish).reach.seq_tok
+    most = explain(**wish).limits.seq_tok
     assert explain(**wish, seq_tok=most).fits
     assert not explain(**wish, seq_tok=most + 128).fits
 
@@ -121,7 +121,7 @@ def test_pages_in_both_languages_and_with_reasons():
         shown = text.render(pages.page(found, why=True), Screen(width=100, language=language))
         assert shown.startswith("✗")
         assert "corrections" in shown
-    assert {"weights", "gradients", "optimizer", "reserved", "device"} <= {one.part for one in found.reasons}
+    assert {"weights", "gradients", "optimizer", "reserved", "device"} <= {one.part for one in found.why}
 
 
 def test_the_next_command_replaces_flags_it_had():
@@ -141,7 +141,7 @@ def test_image_models_and_encoders(model):
     except RigError as error:
         pytest.skip(str(error))
     assert found.fits
-    assert found.reach.micro_batch > 8
+    assert found.limits.micro_batch > 8
 
 
 def test_mixed_cards_are_judged_by_the_smallest():
@@ -154,7 +154,7 @@ def test_parts_add_up_to_the_peak():
     for rank in found.ranks:
         assert sum(size for _, size in rank.parts_bytes) == pytest.approx(rank.allocated_bytes)
         assert dict(rank.phases_bytes)[rank.peak_phase] == pytest.approx(rank.allocated_bytes)
-        assert rank.low_bytes < rank.device_bytes < rank.high_bytes
+        assert rank.used_low_bytes < rank.used_bytes < rank.used_high_bytes
 
 
 def test_cards_left_over_are_said():

@@ -121,9 +121,9 @@ def ask_cli(capsys, monkeypatch):
 
 
 def test_why_tells_the_facts_and_runs_behind_each_figure():
-    rows = {row.part: row for row in explain("llama-3.1-8b", "h100 sxm", why=True).reasons}
+    rows = {row.part: row for row in explain("llama-3.1-8b", "h100 sxm", why=True).why}
     assert {"rates", "TPOT", "TTFT", "tok/s", "80 %"} <= set(rows)
-    assert "3,350 GB/s" in str(rows["rates"].facts)
+    assert "3,350 GB/s" in str(rows["rates"].numbers)
     assert all(row.source for row in rows.values())
-    unfit = explain("llama-3.1-70b", "rtx 4090", why=True).reasons
+    unfit = explain("llama-3.1-70b", "rtx 4090", why=True).why
     assert "TPOT" not in {row.part for row in unfit}

@@ -271,9 +271,9 @@ def test_scores_weigh_every_source_alike():
 
     rows = [row("a:x", 0.1)] * 9 + [row("b:y", 0.5)]
     macro = next(score for score in scores(rows) if score.of == "group")
-    assert macro.median == pytest.approx(0.3)
+    assert macro.median_error == pytest.approx(0.3)
     assert macro.measured == 10
-    assert macro.coverage == 1
+    assert macro.band_coverage == 1
     assert {score.name for score in scores(rows) if score.of == "source"} == {"a", "b"}
 
 
@@ -284,7 +284,7 @@ def test_an_error_below_counts_as_one_above():
 
     for sign in (1, -1):
         found = scores([row(sign * error) for error in (0.1, 0.15, 0.3, 0.5)])[0]
-        assert (found.near, found.median) == (0.5, pytest.approx(0.225))
+        assert (found.within_20_percent, found.median_error) == (0.5, pytest.approx(0.225))
         assert found.bias == pytest.approx(sign * 0.225)
 
 

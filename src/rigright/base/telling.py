@@ -4,43 +4,22 @@ A record prints its fields, by their names and in their order, then its `derived
 field says how: `Inner` not at all, `Flat` its keys among those of its owner, `Sparse` only where it is not
 None, `Pairs` as an object. A row of a table that has `PRINTED_AS` is printed as that field, such as its id.
 
-Rooms that are not there yet say so in `TOLD`, keys in the order they are told:
-
-    TOLD = '''
-        model fits notes          fields and properties, as they are
-        weights=weights_format    another name;  chip=chip.id  a way to it, through lists too
-        layout{tp pp}             some of what it holds
-        parts_bytes:pairs         pairs as an object
-        as_of?                    left out where there is none
-        *tally                    what that one tells stands here
-        verdict!                  what a page gives, where it does
-        lines{part=0 text=1}      places of a tuple
-        text                      # what it means, where no field says it
-    '''
-
 Bytes are whole numbers. The keys that scripts may count on are those of `--schema`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from rigright.base.patterns import pattern
 from rigright.base.record import derived
 from rigright.base.words import Sentence, tell
 
 SCHEMA_VERSION = 2  # of every answer: raised when a key goes or changes its meaning
 Laws = Mapping[str, Callable[[Any], object]]
 Given = Mapping[type, Laws]
-_KEY = pattern(
-    r"(?P<spread>\*)?(?P<name>\w+)(?P<sign>!?\??)(?:=(?P<way>[\w.]+))?(?P<pairs>:pairs)?(?P<opens>\{)?"
-    r"|(?P<closes>\})|# *(?P<remark>.*)|\s+"
-)
-
-
 _SIGNS = {"Flat": "*", "Sparse": "?"}
 
 
@@ -51,25 +30,17 @@ class Key(NamedTuple):
     way: tuple[str, ...]
     sign: str = ""  # "?" may be left out, "!" a page gives, "*" its keys stand here
     pairs: bool = False
-    inside: tuple[Key, ...] | None = None
-    remark: str = ""
     given: bool = False  # by its page
 
 
 def keys_of(kind: Any, given: Laws) -> tuple[Key, ...]:
     """What a record of this kind prints: what its page gives, then its own."""
-    own = _own_keys(kind)
-    if "TOLD" in vars(kind):
-        return own
     hints = ((name, law.__annotations__["return"]) for name, law in given.items())
-    return (*(_key(name, hint)._replace(given=True) for name, hint in hints), *own)
+    return (*(_key(name, hint)._replace(given=True) for name, hint in hints), *_own_keys(kind))
 
 
 @cache
 def _own_keys(kind: Any) -> tuple[Key, ...]:
-    said = vars(kind).get("TOLD")
-    if said is not None:
-        return read(said)
     held = dict(kind.__annotations__)
     held |= {
         name: one.fget.__annotations__["return"]
@@ -105,11 +76,11 @@ class Told:
         kind: Any,
         *others: Told,
         endless: str | None = None,
-        keys: str | None = None,  # instead of its own `TOLD`
+        keys: Sequence[str] | None = None,  # instead of its own: "chip=rents", "error?", "notes!"
         **given: Callable[[Any], object],
     ) -> None:
         self.kind, self.endless = kind, endless
-        self.keys = None if keys is None else read(keys)
+        self.keys = None if keys is None else tuple(map(_named, keys))
         laws = {held: law for one in others for held, law in one.given.items()}
         self.given: Given = laws | {kind: {**laws.get(kind, {}), **given}}
 
@@ -156,53 +127,22 @@ class _Telling(NamedTuple):
             if key.given or "!" in key.sign:
                 if key.name not in own:
                     continue
-                found = own[key.name](thing)
+                found: Any = own[key.name](thing)
             else:
                 found = _found(thing, key.way)
             if key.sign == "*":
-                told |= self._inside(found, key, own=own)
+                told |= self.data(found)
             elif found is not None or "?" not in key.sign:
-                told[key.name] = _whole(self._inside(found, key, own=own), key)
+                whole = dict(found) if key.pairs and found is not None else found
+                told[key.name] = _whole(self.data(whole), key)
         return told
 
-    def _inside(self, found: Any, key: Key, *, own: Laws) -> Any:
-        if key.pairs and found is not None:
-            return {str(name): self.data(value) for name, value in found}
-        if key.inside is None or found is None:
-            return self.data(found)
-        if isinstance(found, (tuple, list)):
-            return [self.object(one, key.inside, own=own) for one in found]
-        return self.object(found, key.inside, own=own)
 
-
-@cache
-def read(said: str) -> tuple[Key, ...]:
-    """The keys of a `TOLD`."""
-    open_now: list[tuple[Key | None, list[Key]]] = [(None, [])]
-    place = 0
-    while place < len(said):
-        found = _KEY.match(said, place)
-        if found is None:
-            raise ValueError(f"TOLD: {said[place : place + 20]!r} is no key")
-        place = found.end()
-        keys = open_now[-1][1]
-        if name := found["name"]:
-            way = tuple((found["way"] or name).split("."))
-            key = Key(name, way, "*" if found["spread"] else found["sign"], bool(found["pairs"]))
-            if found["opens"]:
-                open_now.append((key, []))
-            else:
-                keys.append(key)
-        elif found["closes"]:
-            outer, inside = open_now.pop()
-            if outer is None:
-                raise ValueError("TOLD: a } too many")
-            open_now[-1][1].append(outer._replace(inside=tuple(inside)))
-        elif found["remark"]:
-            keys[-1] = keys[-1]._replace(remark=found["remark"])
-    if len(open_now) > 1:
-        raise ValueError("TOLD: a } too few")
-    return tuple(open_now[0][1])
+def _named(said: str) -> Key:
+    """A key as a listing writes it."""
+    name, _, way = said.partition("=")
+    plain = name.rstrip("!?")
+    return Key(plain, tuple((way or plain).split(".")), name[len(plain) :])
 
 
 def _found(thing: Any, way: tuple[str, ...]) -> Any:

@@ -73,7 +73,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         engine=case.engine.label,
         engine_version=case.engine.version,
         backend=backend_label(case.engine.backend_on(case.cards[0].chip.vendor)),
-        weights_format=case.serving.weights,
+        weights=case.serving.weights,
         serving=case.over(
             budget_tok=int(settings.budget_tok),
             max_seqs=int(started_for(case, users=traffic_of(case).concurrency)),
@@ -83,7 +83,7 @@ def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:
         cards=cards,
         limits=limits(case, memory, fullest=fullest) if generates(case.arch) else None,
         remedies=changes,
-        reasons=behind,
+        why=behind,
         notes=(*case.notes, *deal_notes(case)) if fits else case.notes,
         speed=timed,
         samples=samples,

@@ -37,7 +37,7 @@ def explain_training(
     return Trained(
         model=case.arch.name,
         params=params(case.arch),
-        learns=learnt_params(case),
+        learnt_params=learnt_params(case),
         machine=node.shown,
         chip=case.chip,
         trainer=setup.trainer.label,
@@ -48,11 +48,11 @@ def explain_training(
         ranks=ranks,
         host_bytes=float(np.max(memory.host_bytes)),
         nvme_bytes=float(np.max(memory.nvme_bytes)),
-        reach=reach(case),
-        step=step,
+        limits=reach(case),
+        time=step,
         samples=learning_speed(case, node),
         remedies=() if worst.spare_bytes >= 0 else remedies(case),
-        reasons=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
+        why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings),
         asked=asked,
     )

@@ -124,16 +124,14 @@ class Made:
                 spread = _bare(found)
                 if is_record(spread):
                     given = self.given.get(spread, {})
-                    inner = self.object(spread, key.inside or keys_of(spread, given), own=given)
+                    inner = self.object(spread, keys_of(spread, given), own=given)
                     properties |= inner["properties"]
                     required += inner["required"]
                     more |= "additionalProperties" in inner
                 else:
                     more = True
                 continue
-            properties[key.name] = self.value(found, key, own=own) | _told(
-                key, said or meaning(hint, key.name)
-            )
+            properties[key.name] = self.value(found, key) | _told(key, said or meaning(hint, key.name))
             required += [] if "?" in key.sign else [key.name]
         made: dict[str, Any] = {
             "type": "object",
@@ -142,17 +140,11 @@ class Made:
         }
         return made | ({} if not more else {"additionalProperties": True})
 
-    def value(self, hint: Any, key: Key, *, own: Mapping[str, Any]) -> dict[str, Any]:
+    def value(self, hint: Any, key: Key) -> dict[str, Any]:
         """The schema of one key."""
         if key.pairs:
             pair = get_args(_items(_bare(hint)))
             return _nullable(hint, {"type": "object", "additionalProperties": self.typed(pair[1])})
-        if key.inside is not None:
-            bare = _bare(hint)
-            if get_origin(bare) is tuple and get_args(bare)[-1] is Ellipsis:
-                items = self.object(_items(bare), key.inside, own=own)
-                return _nullable(hint, {"type": "array", "items": items})
-            return _nullable(hint, self.object(bare, key.inside, own=own))
         return self.typed(hint)
 
     def typed(self, hint: Any) -> dict[str, Any]:
@@ -207,8 +199,7 @@ def _nullable(hint: Any, made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(key: Key, said: str) -> dict[str, Any]:
-    unit, text = _unit(key.name), key.remark or said
-    text = _plainly(text)
+    unit, text = _unit(key.name), _plainly(said)
     return ({"description": text} if text else {}) | ({"unit": unit} if unit else {})
 
 

@@ -44,7 +44,7 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
     if why:
         from rigright.report.pages.why import reasons_table
 
-        parts.append(reasons_table(result.reasons, NAMES))
+        parts.append(reasons_table(result.why, NAMES))
     parts += note_lines(result.notes, details=details, decided=answer.tone != "bad")
     if result.asked:
         parts.append(Commands(items=tuple(_next(result, details=details)), title=say("next")))
@@ -54,7 +54,7 @@ def page(result: Explained, *, why: bool = False, details: bool = False) -> Page
 def _brief(result: Explained) -> Iterator[Part]:
     """Memory of the fullest card, then speed and limits, or what to change."""
     card = result.fullest
-    bars = memory_bar(card.pieces, limit=card.total_bytes, label=memory_name(card.chip_id)).bars
+    bars = memory_bar(card.parts_bytes, limit=card.total_bytes, label=memory_name(card.chip)).bars
     yield Bars(bars=bars if result.ram is None else (*bars, ram_bar(result.ram)))
     if result.ram is not None:
         yield from ram_lines(result.ram)
@@ -64,7 +64,7 @@ def _brief(result: Explained) -> Iterator[Part]:
         return
     if result.speed is not None:
         yield figures_table(result.speed, more=tuple(_reach(result)))
-        alone = result.fullest.chip_id.startswith(CPU_ID)
+        alone = result.fullest.chip.startswith(CPU_ID)
         yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
         from rigright.report.pages.samples import samples_table
@@ -207,7 +207,7 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
     need = card.need_bytes
     able = need + card.spare_bytes  # what the engine may use
     have = card.free_bytes if need > card.free_bytes else able
-    told = {"need": show_bytes(need), "chip": short(card.chip), "have": show_bytes(max(have, 0.0))}
+    told = {"need": show_bytes(need), "chip": short(card.name), "have": show_bytes(max(have, 0.0))}
     said = say("does not fit: needs {need}, the {chip} has {have}", **told)
     if need <= card.free_bytes:
         said = say(
@@ -226,7 +226,7 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
 
 def _kept_free(cards: list[CardUse]) -> list[tuple[Shown, ...]]:
     """The share an engine leaves to others, where it leaves one."""
-    asked = [sum(size for _, size in card.parts_bytes) for card in cards]
+    asked = [card.need_bytes for card in cards]
     kept = [card.free_bytes - need - card.spare_bytes for card, need in zip(cards, asked, strict=True)]
     return (
         [(say("reserved by the engine setting"), *(_gib(size) for size in kept))]
@@ -239,13 +239,13 @@ def groups(cards: tuple[CardUse, ...]) -> list[Group]:
     """Cards one after another that are used alike, counted."""
 
     def alike(card: CardUse) -> tuple[object, ...]:
-        return card.chip, card.parts_bytes, card.pool_bytes, card.total_bytes, card.free_bytes
+        return card.name, card.parts_bytes, card.pool_bytes, card.total_bytes, card.free_bytes
 
     return [(len(same), same[0]) for _, grouped in groupby(cards, alike) for same in [list(grouped)]]
 
 
 def _label(count: int, card: CardUse) -> str:
-    return card.chip if count == 1 else f"{count}x {card.chip}"
+    return card.name if count == 1 else f"{count}x {card.name}"
 
 
 def _bars(result: Explained) -> Bars:
@@ -254,7 +254,8 @@ def _bars(result: Explained) -> Bars:
             Bar(
                 label=short(_label(count, card)),
                 pieces=tuple(
-                    Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in card.pieces
+                    Piece(name=NAMES[part], size=size, shown=show_bytes(size))
+                    for part, size in card.parts_bytes
                 ),
                 limit=card.total_bytes,
                 shown=f"{to_gib(card.used_bytes):.1f} / {to_gib(card.total_bytes):.1f} GiB",
@@ -267,16 +268,16 @@ def _bars(result: Explained) -> Bars:
 def _table(result: Explained) -> Table:
     shown = groups(result.cards)
     rows: list[tuple[Sentence | str, ...]] = [
-        (NAMES[part], *(_gib(dict(card.pieces)[part]) for _, card in shown))
+        (NAMES[part], *(_gib(dict(card.parts_bytes)[part]) for _, card in shown))
         for part in (*PARTS, "unused")
-        if any(dict(card.pieces)[part] > 0 for _, card in shown)
+        if any(dict(card.parts_bytes)[part] > 0 for _, card in shown)
     ]
     rows += [
         (say("allocated by tensors"), *(_gib(card.allocated_bytes) for _, card in shown)),
         (say("reported by the driver"), *(_gib(card.used_bytes) for _, card in shown)),
         (
             say("  80 % band"),
-            *(f"{to_gib(card.low_bytes):.2f}-{to_gib(card.high_bytes):.2f}" for _, card in shown),
+            *(f"{to_gib(card.used_low_bytes):.2f}-{to_gib(card.used_high_bytes):.2f}" for _, card in shown),
         ),
         (say("free before start"), *(_gib(card.free_bytes) for _, card in shown)),
         *_kept_free([card for _, card in shown]),

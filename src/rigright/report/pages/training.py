@@ -71,20 +71,20 @@ def page(result: Trained, *, why: bool = False, details: bool = False) -> Page:
 def _brief(result: Trained) -> Iterator[Part]:
     """Memory of the fullest rank, then speed and limits, or what to change."""
     worst = result.worst
-    sizes = [*worst.parts_bytes, ("rest", worst.device_bytes - sum(size for _, size in worst.parts_bytes))]
+    sizes = [*worst.parts_bytes, ("rest", worst.used_bytes - sum(size for _, size in worst.parts_bytes))]
     yield memory_bar(sizes, limit=worst.total_bytes, names=TRAINED)
     if not result.fits:
         if result.remedies:
             yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
         return
     rows: list[tuple[Shown, ...]] = []
-    if result.step is not None:
-        rows += step_rows(result.step)
+    if result.time is not None:
+        rows += step_rows(result.time)
     if result.samples is not None:
         rows.append((say("images/s"), show_short(result.samples.rate.value), ""))
-    rows.append((say("max micro-batch"), f"{result.reach.micro_batch:,}", ""))
-    if result.reach.seq_tok is not None:
-        rows.append((say("max sequence, tokens"), f"{result.reach.seq_tok:,}", ""))
+    rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
+    if result.limits.seq_tok is not None:
+        rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
     yield Table(
         columns=(
             Column(head="", flexible=True),
@@ -93,8 +93,8 @@ def _brief(result: Trained) -> Iterator[Part]:
         ),
         rows=tuple(rows),
     )
-    if result.step is not None:
-        yield Line(said=BOUNDS[result.step.bound], tone="dim")
+    if result.time is not None:
+        yield Line(said=BOUNDS[result.time.bound], tone="dim")
 
 
 def _detailed(result: Trained) -> Iterator[Part]:
@@ -103,8 +103,8 @@ def _detailed(result: Trained) -> Iterator[Part]:
     yield Line(said=machine, tone="dim")
     yield _bars(result)
     yield _table(result)
-    if result.step is not None:
-        yield time_table(result.step)
+    if result.time is not None:
+        yield time_table(result.time)
     if result.samples is not None:
         yield sample_table(result.samples)
         yield Points(items=tuple(learning_lines(result.samples)))
@@ -120,14 +120,14 @@ def _verdict(result: Trained) -> Line:
         said = say("does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total)
         helping = next((one for one in result.remedies if one.fits), None)
         if helping is not None:
-            less = show_bytes(worst.device_bytes - helping.saves_bytes)
+            less = show_bytes(worst.used_bytes - helping.saves_bytes)
             said = say("{said}; use {change} ({size})", said=said, change=helping.change, size=less)
             if helping.flag:
                 said = say("{said}: {flag}", said=said, flag=helping.flag)
         return Line(said=said, tone="bad")
     figures = [say("peak {size} of {total}", size=size, total=total)]
-    if result.step is not None:
-        figures.insert(0, say("{rate} tok/s", rate=show_short(result.step.tok_per_s)))
+    if result.time is not None:
+        figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
     elif result.samples is not None:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
     said = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
@@ -146,7 +146,7 @@ def _bars(result: Trained) -> Bars:
 
 def _groups(result: Trained) -> list[list[RankUse]]:
     """Neighbouring stages that hold the same, as one."""
-    return [list(group) for _, group in groupby(result.ranks, key=lambda rank: round(rank.device_bytes))][
+    return [list(group) for _, group in groupby(result.ranks, key=lambda rank: round(rank.used_bytes))][
         :MOST_STAGES
     ]
 
@@ -165,14 +165,14 @@ def _bar(ranks: list[RankUse]) -> Bar:
     pieces = [Piece(name=NAMES[part], size=size, shown=show_bytes(size)) for part, size in rank.parts_bytes]
     rest = (
         (say("allocator cache"), rank.reserved_bytes - rank.allocated_bytes),
-        (say("context and NCCL"), rank.device_bytes - rank.reserved_bytes),
+        (say("context and NCCL"), rank.used_bytes - rank.reserved_bytes),
     )
     pieces += [Piece(name=name, size=size, shown=show_bytes(size)) for name, size in rest if size > 0]
     return Bar(
         label=_label(ranks),
         pieces=tuple(pieces),
         limit=rank.total_bytes,
-        shown=f"{show_bytes(rank.device_bytes)} / {show_bytes(rank.total_bytes)}",
+        shown=f"{show_bytes(rank.used_bytes)} / {show_bytes(rank.total_bytes)}",
     )
 
 
@@ -187,7 +187,7 @@ def _table(result: Trained) -> Table:
     totals = (
         (say("allocated by PyTorch"), [group[0].allocated_bytes for group in groups]),
         (say("reserved by PyTorch"), [group[0].reserved_bytes for group in groups]),
-        (say("on the device"), [group[0].device_bytes for group in groups]),
+        (say("on the device"), [group[0].used_bytes for group in groups]),
     )
     rows += [(name, *(show_bytes(size) for size in sizes)) for name, sizes in totals]
     heads = (Column(head=say("part")), *(Column(head=_label(group), right=True) for group in groups))
@@ -196,18 +196,18 @@ def _table(result: Trained) -> Table:
 
 
 def _facts(result: Trained) -> Iterator[Sentence]:
-    if result.step is not None:
-        yield from speed_facts(result.step)
+    if result.time is not None:
+        yield from speed_facts(result.time)
     yield say(
         "{learns} of {params} parameters trainable; {precision}; {optimizer}",
-        learns=show_count(result.learns),
+        learns=show_count(result.learnt_params),
         params=show_count(result.params),
         precision=result.precision,
         optimizer=result.optimizer,
     )
-    yield say("max micro-batch at this length: {batch}", batch=result.reach.micro_batch)
-    if result.reach.seq_tok is not None:
-        yield say("max sequence at this micro-batch: {tokens} tokens", tokens=f"{result.reach.seq_tok:,}")
+    yield say("max micro-batch at this length: {batch}", batch=result.limits.micro_batch)
+    if result.limits.seq_tok is not None:
+        yield say("max sequence at this micro-batch: {tokens} tokens", tokens=f"{result.limits.seq_tok:,}")
     if result.host_bytes:
         yield say("each rank keeps {size} in host memory", size=show_bytes(result.host_bytes))
     if result.nvme_bytes:
@@ -245,7 +245,7 @@ def _reasons(result: Trained) -> Table:
             Column(head=say("numbers"), flexible=True),
             Column(head=say("source"), flexible=True),
         ),
-        rows=tuple((names[one.part], one.formula, one.facts, one.source) for one in result.reasons),
+        rows=tuple((names[one.part], one.formula, one.numbers, one.source) for one in result.why),
         title=say("why"),
     )
 
@@ -254,8 +254,8 @@ def _next(result: Trained, *, details: bool) -> Iterator[str]:
     helping = next((one for one in result.remedies if one.fits and one.flag), None)
     if helping is not None and helping.flag:
         yield again(result.asked, helping.flag)
-    elif not result.remedies and result.reach.micro_batch > result.training.micro_batch:
-        yield again(result.asked, f"--micro-batch {result.reach.micro_batch}")
+    elif not result.remedies and result.limits.micro_batch > result.training.micro_batch:
+        yield again(result.asked, f"--micro-batch {result.limits.micro_batch}")
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 

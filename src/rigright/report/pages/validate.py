@@ -130,9 +130,9 @@ def _table(result: Validation, dimension: str) -> Table | None:
 def _cells(score: Score) -> tuple[Shown, ...]:
     what = _what(score)
     name = "" if score.of == "group" else score.name
-    sizes = (_percent(score.median), _percent(score.p90), _percent(score.near))
+    sizes = (_percent(score.median_error), _percent(score.p90_error), _percent(score.within_20_percent))
     figures = (*sizes, _percent(score.bias, signed=True))
-    return (what, name, str(score.measured), str(score.answered), *figures, _percent(score.coverage))
+    return (what, name, str(score.measured), str(score.answered), *figures, _percent(score.band_coverage))
 
 
 def _percent(share: float | None, *, signed: bool = False) -> str:

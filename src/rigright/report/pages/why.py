@@ -17,5 +17,5 @@ def reasons_table(reasons: Sequence[Reason], names: Mapping[str, Shown]) -> Tabl
             Column(head=head, flexible=True)
             for head in (say("part"), say("formula"), say("numbers"), say("source"))
         ),
-        rows=tuple((names.get(one.part, one.part), one.formula, one.facts, one.source) for one in reasons),
+        rows=tuple((names.get(one.part, one.part), one.formula, one.numbers, one.source) for one in reasons),
     )

@@ -24,7 +24,7 @@ class Unit(NamedTuple):
 class ListingField:
     """A column of a kind. The record says what stands in it, of which type and unit, and what it means."""
 
-    told: str  # as in a TOLD: "mem_bytes", "chip=rents" under another name, "error?" where there is one
+    told: str  # "mem_bytes", "chip=rents" under another name, "error?" where there is one
     head: Sentence  # with the unit shown: "memory GB"
     read: Callable[[Any], Any]  # record -> what it tells, or None
     law: Callable[[Any], Any] | None = None  # says it where the record does not; its docstring is the meaning
@@ -75,7 +75,7 @@ class ListingKind:
     def tells(self) -> Told:
         """All that `--json` tells of a record."""
         laws: dict[str, Any] = {field.key: field.law for field in self.fields if field.law is not None}
-        return Told(self.record, keys=" ".join(field.told for field in self.fields), **laws)
+        return Told(self.record, keys=[field.told for field in self.fields], **laws)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

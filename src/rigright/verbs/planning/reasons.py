@@ -68,8 +68,8 @@ def _apart(plan: Plan) -> Iterator[Row]:
 
 
 def _named(rows: tuple[Row, ...]) -> Iterator[Reason]:
-    for part, formula, facts, source in rows:
-        yield Reason(part=part, formula=formula, facts=facts, source=source)
+    for part, formula, numbers, source in rows:
+        yield Reason(part=part, formula=formula, numbers=numbers, source=source)
 
 
 def _samples(arch: Arch, plan: Plan) -> Iterator[Row]:

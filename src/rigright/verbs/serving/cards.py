@@ -15,7 +15,7 @@ from rigright.predict.limits import context_limit, largest_batch
 from rigright.predict.ranks import by_card
 from rigright.predict.speed import traffic_of
 from rigright.terms.memory import away, band, device_of, pool_band, widened
-from rigright.verbs.serving.explained import CardUse, Limits, RamUse
+from rigright.verbs.serving.explained import UNUSED, CardUse, Limits, RamUse
 
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:
@@ -25,29 +25,30 @@ def card_uses(case: Case) -> tuple[CardUse, ...]:
 
 def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -> CardUse:
     device = device_of(card, case.engine)
-    sizes = tuple((part, float(getattr(found, f"{part}_bytes"))) for part in PARTS)
+    sizes = {part: float(getattr(found, f"{part}_bytes")) for part in PARTS}
     pooled = case.engine.pool == "share"
     used = max(float(found.device_bytes), float(found.need_bytes))  # what does not fit is more than a share
     wider = widened(away(case.engine, card.chip.id))
     parts = Parts(counted=used) if pooled else parts_of(found)
     low, high = map(float, band("preallocated" if pooled else "device", used, parts=parts, wider=wider))
+    high = min(high, float(device.total_bytes)) if pooled and used <= device.total_bytes else high
     pool = float(found.pool_bytes)
     least, most = map(float, pool_band(found, wider=wider))
     return CardUse(
         index=card.index,
-        chip=card.chip.name,
-        chip_id=card.chip.id,
-        parts_bytes=sizes,
+        chip=card.chip.id,
+        name=card.chip.name,
+        layers=bound,
+        parts_bytes=(*sizes.items(), (UNUSED, max(pool - sizes["cache"] - sizes["states"], 0.0))),
         pool_bytes=pool,
         pool_low_bytes=least,
         pool_high_bytes=most,
         used_bytes=used,
-        low_bytes=low,
-        high_bytes=min(high, float(device.total_bytes)) if pooled and used <= device.total_bytes else high,
+        used_low_bytes=low,
+        used_high_bytes=high,
         total_bytes=float(device.total_bytes),
         free_bytes=float(device.free_bytes),
         spare_bytes=float(found.spare_bytes),
-        layers=bound,
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from rigright.base.record import Inner, dataclass
+from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.words import Sentence
-from rigright.demand import Layout, Serving
+from rigright.demand import Layout, Numbers, Serving
 from rigright.predict.timed import SampleSpeed, Speed
 
+UNUSED = "unused"  # of a pool: more than was asked for
 BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "slack"})
 
 
@@ -15,42 +16,29 @@ class CardUse:
     """One card: what lies on it, part by part, and what is left."""
 
     index: int  # from 0
-    chip: str  # its name
-    chip_id: str  # as `rigright look-up chips` has it
-    parts_bytes: tuple[tuple[str, float], ...]  # in the order of PARTS
+    chip: str  # as `rigright look-up chips` has it
+    name: str  # of the chip
+    layers: tuple[int, int] | None  # first and past-last layer, where cards hold different ones
+    parts_bytes: Pairs[str, float]  # as PARTS has them, and what the engine sets aside unasked: `unused`
     pool_bytes: float  # what the engine sets aside for caches; what was asked is a part of it
-    pool_low_bytes: float
-    pool_high_bytes: float
+    pool_low_bytes: Inner[float]
+    pool_high_bytes: Inner[float]
     used_bytes: float  # what the driver shows
-    low_bytes: float
-    high_bytes: float
-    total_bytes: float
+    used_low_bytes: float
+    used_high_bytes: float
     free_bytes: float  # before anything is loaded
+    total_bytes: float
     spare_bytes: float  # negative: so much is missing
-    layers: tuple[int, int] | None = None  # first and past-last layer, where cards hold different ones
 
-    TOLD = """
-        index chip=chip_id name=chip layers parts_bytes=pieces:pairs pool_bytes allocated_bytes
-        used_bytes used_low_bytes=low_bytes used_high_bytes=high_bytes
-        free_bytes total_bytes spare_bytes
-    """
-
-    @property
-    def pieces(self) -> tuple[tuple[str, float], ...]:
-        """The parts, and what the engine sets aside beyond what was asked: `unused`."""
-        sizes = dict(self.parts_bytes)
-        spare = self.pool_bytes - sizes["cache"] - sizes["states"]
-        return (*self.parts_bytes, ("unused", max(spare, 0.0)))
-
-    @property
+    @derived
     def allocated_bytes(self) -> float:
         """Tensors of the framework, the pool included."""
-        return sum(size for part, size in self.pieces if part not in BESIDE_TENSORS)
+        return sum(size for part, size in self.parts_bytes if part not in BESIDE_TENSORS)
 
     @property
     def need_bytes(self) -> float:
         """What was asked, and nothing set aside."""
-        return sum(size for _, size in self.parts_bytes)
+        return sum(size for part, size in self.parts_bytes if part != UNUSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +74,8 @@ class Reason:
 
     part: str  # what is worked out: `weights`, `cache`, `tpot_s` ...
     formula: Sentence  # in words
-    facts: Sentence | str  # the numbers in it
+    numbers: Sentence | str  # in it
     source: str  # of the law or the fact
-
-    TOLD = "part formula numbers=facts source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,31 +102,52 @@ class Explained:
     machine: str  # as it was understood
     engine: str  # that serves it
     engine_version: str
-    backend: str  # as its makers write it; "": the engine has one way only
-    weights_format: str  # a name of `rigright look-up formats`
+    backend: Inner[str]  # as its makers write it; "": the engine has one way only
+    weights: str  # a name of `rigright look-up formats`
     serving: Serving  # with every default filled in
     layout: Layout  # how the work is cut over cards
     cards: tuple[CardUse, ...]  # what lies on each
     limits: Limits | None  # how far it goes; null where nothing is generated
     remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
-    reasons: tuple[Reason, ...] = ()  # with `--why`
+    why: tuple[Reason, ...] = ()  # with `--why`
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
-    asked: str = ""  # the command that asks this again
-    work: str = ""  # kind of work, of data/works.toml
+    asked: Inner[str] = ""  # the command that asks this again
+    work: Inner[str] = ""  # kind of work, of data/works.toml
     speed: Speed | None = None  # null where nothing is generated, or it does not fit
     samples: SampleSpeed | None = None  # where whole images or texts are worked on
     ram: RamUse | None = None  # where a part of the model lies in main memory
 
-    TOLD = """
-        model params machine engine engine_version weights=weights_format
-        kv=serving.kv context_tok=serving.context_tok batch=serving.batch
-        budget_tok=serving.budget_tok max_seqs=serving.max_seqs utilisation=serving.utilisation
-        serving layout{tp pp dp ep cp attention_dp sequence_parallel}
-        fits verdict! cards ram limits speed samples remedies
-        why=reasons notes
-    """
+    @derived
+    def kv(self) -> str:
+        """Format of the cache."""
+        return self.serving.kv
 
-    @property
+    @derived
+    def context_tok(self) -> Numbers:
+        """Tokens that a sequence holds at its end."""
+        return self.serving.context_tok
+
+    @derived
+    def batch(self) -> Numbers:
+        """Sequences held at once."""
+        return self.serving.batch
+
+    @derived
+    def budget_tok(self) -> Numbers:
+        """Tokens of one step."""
+        return self.serving.budget_tok
+
+    @derived
+    def max_seqs(self) -> Numbers:
+        """Sequences that the engine is prepared for."""
+        return self.serving.max_seqs
+
+    @derived
+    def utilisation(self) -> Numbers:
+        """Share of the card that the engine may take."""
+        return self.serving.utilisation
+
+    @derived
     def fits(self) -> bool:
         """Whether every card holds its part."""
         return all(card.spare_bytes >= 0 for card in self.cards)

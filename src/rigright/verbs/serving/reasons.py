@@ -22,8 +22,8 @@ def reasons(case: Case, memory: ServingMemory, *, speed: Speed | None = None) ->
     """A row for each part of the fullest rank, and for each figure of speed."""
     timed = () if speed is None else speed_rows(case, speed)
     return tuple(
-        Reason(part=part, formula=formula, facts=facts, source=source)
-        for part, formula, facts, source in (*_rows(case, memory), *timed)
+        Reason(part=part, formula=formula, numbers=numbers, source=source)
+        for part, formula, numbers, source in (*_rows(case, memory), *timed)
     )
 
 

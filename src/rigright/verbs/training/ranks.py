@@ -42,10 +42,10 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
                 peak_phase=max(phases, key=lambda name: phases[name]),
                 allocated_bytes=stage_of(memory.allocated_bytes, stage),
                 reserved_bytes=stage_of(memory.reserved_bytes, stage) - given_back,
-                device_bytes=shown.value,
+                used_bytes=shown.value,
+                used_low_bytes=shown.low,
+                used_high_bytes=shown.high,
                 least_bytes=least,
-                low_bytes=shown.low,
-                high_bytes=shown.high,
                 least_high_bytes=most_bytes(least, narrow=memory.narrow),
                 total_bytes=case.card_bytes,
             )

@@ -27,8 +27,8 @@ def reasons(case: Case, worst: RankUse) -> tuple[Reason, ...]:
     rows = (*_states(setup), *_activations(case, setup), *_beyond())
     there = {part for part, _ in worst.parts_bytes} | {"reserved", "device"}
     return tuple(
-        Reason(part=part, formula=formula, facts=facts, source=source)
-        for part, formula, facts, source in rows
+        Reason(part=part, formula=formula, numbers=numbers, source=source)
+        for part, formula, numbers, source in rows
         if part in there
     )
 
@@ -123,7 +123,7 @@ def time_reasons(case: Case, step: StepUse) -> tuple[Reason, ...]:
         ("host", host, setup.trainer.label, TIMES),
     )
     return tuple(
-        Reason(part=f"{part}_s", formula=formula, facts=facts, source=source)
-        for part, formula, facts, source in rows
+        Reason(part=f"{part}_s", formula=formula, numbers=numbers, source=source)
+        for part, formula, numbers, source in rows
         if part in times
     )

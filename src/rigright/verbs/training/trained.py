@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.demand import Layout, Training
 from rigright.predict.timed import SampleSpeed
@@ -18,25 +17,19 @@ class RankUse:
     stage: int  # of the pipeline
     ranks: int  # that are alike
     layers: tuple[int, int]  # first and past-last
-    parts_bytes: tuple[tuple[str, float], ...]  # at the peak; zero parts left out
-    phases_bytes: tuple[tuple[str, float], ...]  # `load`, `backward-start`, `backward-end`, `step`
+    parts_bytes: Pairs[str, float]  # at the peak; zero parts left out
+    phases_bytes: Pairs[str, float]  # `load`, `backward-start`, `backward-end`, `step`
     peak_phase: str  # the highest of them
     allocated_bytes: float  # tensors of PyTorch
     reserved_bytes: float  # what its allocator holds
-    device_bytes: float  # what the driver shows
+    used_bytes: float  # what the driver shows
+    used_low_bytes: float
+    used_high_bytes: float
     least_bytes: float  # on the device once the allocator gave back all it can
-    low_bytes: float  # of the device figure
-    high_bytes: float
-    least_high_bytes: float  # of the least figure
+    least_high_bytes: Inner[float]
     total_bytes: float  # of the smallest card
 
-    TOLD = """
-        stage ranks layers parts_bytes:pairs phases_bytes:pairs peak_phase allocated_bytes reserved_bytes
-        used_bytes=device_bytes used_low_bytes=low_bytes used_high_bytes=high_bytes
-        least_bytes total_bytes spare_bytes
-    """
-
-    @property
+    @derived
     def spare_bytes(self) -> float:
         """What is left; negative: so much is missing."""
         return self.total_bytes - self.least_bytes
@@ -57,9 +50,9 @@ class Trained:
 
     model: str
     params: int
-    learns: int  # parameters that learn
+    learnt_params: int  # those that learn
     machine: str  # as it was understood
-    chip: str
+    chip: Inner[str]
     trainer: str
     optimizer: str
     precision: Sentence | str
@@ -68,19 +61,18 @@ class Trained:
     ranks: tuple[RankUse, ...]  # unlike ones, by stage
     host_bytes: float  # of the host's memory, that each rank keeps
     nvme_bytes: float  # of NVMe, that each rank keeps
-    reach: Reach  # how far it goes, all else as asked
+    limits: Reach  # how far it goes, all else as asked
     samples: SampleSpeed | None = None  # of a network that learns from whole images
-    step: StepUse | None = None  # None: the speed of such a model or card is not known
+    time: StepUse | None = None  # None: the speed of such a model or card is not known
     remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
-    reasons: tuple[Reason, ...] = ()  # with `--why`
+    why: tuple[Reason, ...] = ()  # with `--why`
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
-    asked: str = ""
+    asked: Inner[str] = ""
 
-    TOLD = """
-        model params learnt_params=learns machine trainer precision optimizer training layout
-        fits verdict! worst_stage=worst.stage ranks time=step samples host_bytes nvme_bytes limits=reach
-        remedies why=reasons notes
-    """
+    @derived
+    def worst_stage(self) -> int:
+        """The stage with least to spare."""
+        return self.worst.stage
 
     @property
     def worst(self) -> RankUse:
@@ -90,9 +82,9 @@ class Trained:
     @property
     def peak_bytes(self) -> float:
         """The most that the driver shows of any rank."""
-        return max(rank.device_bytes for rank in self.ranks)
+        return max(rank.used_bytes for rank in self.ranks)
 
-    @property
+    @derived
     def fits(self) -> bool:
         """Whether every rank fits its card."""
         return self.worst.spare_bytes >= 0

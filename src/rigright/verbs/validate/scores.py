@@ -68,18 +68,18 @@ def _score(dimension: str, name: tuple[str, str, str], *, members: list[Pair]) -
         group=group,
         measured=len(members),
         answered=len(errors),
-        median=float(np.median(np.abs(errors))) if len(errors) else None,
-        p90=float(np.quantile(np.abs(errors), 0.9)) if len(errors) else None,
-        near=float(np.mean(np.abs(errors) <= NEAR)) if len(errors) else None,
+        median_error=float(np.median(np.abs(errors))) if len(errors) else None,
+        p90_error=float(np.quantile(np.abs(errors), 0.9)) if len(errors) else None,
+        within_20_percent=float(np.mean(np.abs(errors) <= NEAR)) if len(errors) else None,
         bias=float(np.median(errors)) if len(errors) else None,
-        coverage=sum(inside) / len(inside) if inside else None,
+        band_coverage=sum(inside) / len(inside) if inside else None,
         width=float(np.median(widths)) if widths else None,
     )
 
 
 def _mean(metric: str, group: str, *, members: list[Score]) -> Score:
     means: dict[str, float | None] = {}
-    for name in ("median", "p90", "near", "bias", "coverage", "width"):
+    for name in ("median_error", "p90_error", "within_20_percent", "bias", "band_coverage", "width"):
         known = [figure for score in members if (figure := getattr(score, name)) is not None]
         means[name] = sum(known) / len(known) if known else None
     return Score(

@@ -83,17 +83,12 @@ class Score:
     group: str  # what was pooled
     measured: int  # rows with a measured figure
     answered: int  # of those, predicted
-    median: float | None = None  # of absolute relative errors
-    p90: float | None = None  # of the same
-    near: float | None = None  # share of those within 20 %
+    median_error: float | None = None  # of absolute relative errors
+    p90_error: float | None = None  # of the same
+    within_20_percent: float | None = None  # the share of those
     bias: float | None = None  # median signed error
-    coverage: float | None = None  # share of measured figures inside the band
-    width: float | None = None  # of the bands, high over low: the middle one
-
-    TOLD = """
-        of name metric group measured answered median_error=median p90_error=p90 within_20_percent=near
-        bias band_coverage=coverage
-    """
+    band_coverage: float | None = None  # share of measured figures inside the band
+    width: Inner[float | None] = None  # of the bands, high over low: the middle one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

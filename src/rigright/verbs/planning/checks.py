@@ -65,8 +65,10 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
         written = SPEECH if transcribes(arch) else SERVE
         kind = written if generates(arch) else EMBED if arch.task == "embed" else IMAGE
     routed = any(layer.ffn and layer.ffn.experts for layer in arch.trunk.layers)
-    asked = () if trains else (("--ep", (wish.ep or 1) > 1), ("--attention-dp", wish.attention_dp))
-    for flag in (name for name, is_told in asked if is_told and not routed):
+    asked = ("ep", "attention_dp") if isinstance(wish, ServingWish) and not routed else ()
+    for flag in (
+        f"--{name.replace('_', '-')}" for name in asked if int(getattr(wish, name) or 0) > (name == "ep")
+    ):
         raise AskError(
             say("{model} has no experts: {option} does not apply", model=arch.name, option=flag),
             hint=say("remove {option}", option=flag),

@@ -50,6 +50,11 @@ SHAPES = (  # model, its layers and experts: each kind that Megatron trains
 )
 
 
+GROUPED = {"accelerate", "axolotl", "torchtitan"}  # they divide states over groups of ranks
+OFFLOADED = {  # what each way to divide states can lay into main memory
+    "none": ("none",), "zero1": ("none", "optimizer-cpu"), "zero2": ("none", "optimizer-cpu"),
+    "zero3": ("none", "optimizer-cpu", "all-cpu"), "fsdp": ("none", "all-cpu"), "hsdp": ("none", "all-cpu"),
+}  # fmt: skip
 LAYERED = {"llama.cpp", "ollama"}
 BY_GPU = {"tensorrt-llm"}  # over several nodes its starter is another
 
@@ -80,7 +85,7 @@ def serving(target: str, dice: random.Random) -> dict:
         dp = dp if tp * pp * dp <= BOX_CARDS else 1
     one["n_nodes"] = dice.choice((1, 1, 1, 2)) if tp * pp * dp % 2 == 0 and target not in BY_GPU else 1
     one["n_chips"] = tp * pp * dp
-    layout |= {"tp": tp, "pp": pp, "dp": dp, "ep": dice.choice((1, tp))}
+    layout |= {"tp": tp, "pp": pp, "dp": dp, "ep": dice.choice((1, tp)) if target not in LAYERED else 1}
     layout["attention_dp"] = target == "sglang" and tp > 1 and dice.random() < 0.3
     formats = ("gguf:Q4_K_M", "gguf:Q8_0") if target in LAYERED else ("bf16", "fp16", "fp8", "awq4")
     work |= {
@@ -113,18 +118,29 @@ def training(target: str, dice: random.Random) -> dict:
     dp, nodes = dice.choice((1, 2, 8, 16)), dice.choice((1, 1, 2))
     one["n_nodes"], one["n_chips"] = (nodes if dp % nodes == 0 else 1), dp
     one["layout"] |= {"tp": 1, "pp": 1, "dp": dp}
+    method = dice.choice(("full", "lora", "qlora", "dora"))
+    sharding = dice.choice(("none", "zero1", "zero2", "zero3", "fsdp", "hsdp"))
+    if target == "llama-factory" and method == "qlora":  # it has no ZeRO over such a base
+        sharding = dice.choice(("none", "fsdp"))
+    if target == "torchtitan":
+        sharding = dice.choice(("none", "zero3", "fsdp", "hsdp"))
+    sharding = "fsdp" if sharding == "hsdp" and target not in GROUPED else sharding
+    offload = dice.choice(OFFLOADED[sharding]) if target != "torchrun" else "none"
+    optimizers = (
+        ("adamw", "lion") if offload != "none" else (None, "adamw", "adamw-8bit", "adafactor", "lion")
+    )
     one["work"] |= {
-        "method": dice.choice(("full", "lora", "qlora", "dora")),
-        "optimizer": dice.choice((None, "adamw", "adamw-8bit", "adafactor", "lion")),
-        "precision": dice.choice((None, "bf16", "fp16", "fp32")),
+        "method": method,
+        "optimizer": dice.choice(optimizers),
+        "precision": dice.choice(("fp16", "fp32") if sharding == "none" else (None, "bf16", "fp16", "fp32")),
         "micro_batch": dice.randint(1, 16),
         "accumulate": dice.choice((None, 1, 32)),
         "seq_tok": dice.choice((512, 2048, 8192)),
         "recompute": dice.choice(("none", "full")),
         "rank": dice.choice((8, 16, 64)),
         "targets": dice.choice(("attn", "all", "q v", "attn ffn")),
-        "sharding": dice.choice(("none", "zero1", "zero2", "zero3", "fsdp", "hsdp")),
-        "offload": dice.choice(("none", "none", "optimizer-cpu", "all-cpu")),
+        "sharding": sharding,
+        "offload": offload,
     }
     data["wish"]["train_tok"] = dice.choice((None, 1e9))
     if target == "torchtitan":
@@ -136,7 +152,7 @@ def training(target: str, dice: random.Random) -> dict:
             "optimizer": dice.choice((None, "adamw")),
             "precision": dice.choice((None, "bf16", "fp32")),
             "recompute": dice.choice(("none", "selective", "full")),
-            "offload": dice.choice(("none", "all-cpu")),
+            "offload": "none" if sharding == "none" else dice.choice(("none", "all-cpu")),
             "compiled": dice.random() < 0.3,
         }
     if target == "megatron":

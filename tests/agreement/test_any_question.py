@@ -97,6 +97,9 @@ APART = (  # two things that cannot both be; each word is named in the refusal
     ("plan gte-large --image-size 256 --on 'rtx 4090'", "--image-size", "gte-large"),
     ("explain gte-large --image-size 256 --on 'rtx 4090'", "--image-size", "gte-large"),
     ("explain qwen3-8b --on '8x h100' --ep 4", "Qwen3-8B", "--ep"),
+    ("explain qwen3-8b --on '8x h100' --attention-dp", "Qwen3-8B", "--attention-dp"),
+    ("explain gpt-oss-20b --on '2x h100' --engine llama.cpp --attention-dp", "llama.cpp", "--attention-dp"),
+    ("explain kimi-k2 --on '8x h200' --tp 8 --ep 6", "--tp 8", "--ep 6"),
     ("explain qwen3-8b --on '8x h100' --ep 4 --train", "ep 4", "0 experts"),
 )
 

@@ -198,6 +198,55 @@ def test_attention_that_is_whole_is_told_apart_from_attention_that_is_open():
     assert layouts[0] in layouts[1:]
 
 
+RARE = (  # layouts that no search tries by itself, each with what is told of it
+    ("mixtral-8x7b", "8x h100", {"tp": 8, "ep": 2}),
+    ("mixtral-8x7b", "8x h100", {"tp": 8, "ep": 1, "attention_dp": True}),
+    ("deepseek-v3", "16x h200", {"tp": 16}),
+    ("qwen3-8b", "8x h100", {"tp": 1, "pp": 5}),
+    ("qwen3-8b", "2 nodes of 4x l40s", {"tp": 8}),
+    ("qwen3-8b", "4x rtx 4090", {"engine": "llama.cpp", "pp": 3}),
+)
+
+
+@pytest.mark.parametrize(("model", "machine", "told"), RARE)
+def test_a_layout_that_no_search_tries_is_asked_the_same_question(model, machine, told):
+    """Its load is the highest that keeps the limits, as of any layout; what is not told of it is open."""
+    arch, node = arch_of(model), node_of(machine)
+    found = single(arch, node, wish=ServingWish(**told))
+    case = found.case
+    assert {name: getattr(case.layout, name) for name in told if name != "engine"} == {
+        name: value for name, value in told.items() if name != "engine"
+    }
+    again = single(arch, node, wish=ServingWish(**told, users=case.traffic.concurrency)).case
+    assert again.layout == case.layout
+    if has_experts(arch) and "attention_dp" not in told:
+        output = explain_case(case, machine=machine).speed.output_tok_per_s.value
+        for whole in (True, False):
+            other = single(arch, node, wish=ServingWish(**told, attention_dp=whole)).case
+            other_output = explain_case(other, machine=machine).speed.output_tok_per_s.value
+            assert output >= other_output * (1 - 1e-9)
+    bare = single(arch, node, wish=ServingWish(**told, users=1.0)).case
+    assert case.traffic.concurrency >= bare.traffic.concurrency
+
+
+@pytest.mark.parametrize(
+    ("typed", "counted"),
+    [
+        ({"tp": 1, "dp": 8, "ep": 8}, {"tp": 8, "dp": 1, "ep": 8}),
+        ({"tp": 2, "dp": 4, "ep": 4}, {"tp": 4, "dp": 2, "ep": 4}),
+        ({"tp": 1, "ep": 8}, {"tp": 8, "ep": 8}),
+    ],
+)
+def test_experts_over_data_parallel_ranks_are_attention_data_parallelism(typed, counted):
+    """As vLLM counts: the same replica by another name, and a row of a table says it so too."""
+    arch, node = arch_of("mixtral-8x7b"), node_of("8x h100")
+    first = single(arch, node, wish=ServingWish(**typed, users=64.0)).case
+    second = single(arch, node, wish=ServingWish(**counted, attention_dp=True, users=64.0)).case
+    assert (first.layout, first.traffic) == (second.layout, second.traffic)
+    with pytest.raises(RigError, match="--no-attention-dp"):
+        single(arch, node, wish=ServingWish(**typed, attention_dp=False))
+
+
 @pytest.mark.parametrize("told", [None, True, False])
 def test_every_door_takes_all_three(told):
     """The command line, an agent, and the settings of a run that somebody measured."""

@@ -272,6 +272,8 @@ def ray(case):
     (made,) = LLMServingArgs.model_validate(application.args).llm_configs
     unknown = set(made.engine_kwargs) - {one.name for one in dataclasses.fields(AsyncEngineArgs)}
     assert not unknown, unknown
+    own = made.engine_kwargs.get("speculative_config")
+    assert own is None or own["num_speculative_tokens"] >= 1
 
 
 PARSERS: dict = {}

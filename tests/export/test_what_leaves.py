@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from dataclasses import fields
 
 import pytest
 
 from launch_plans import base
 from rigright.base.errors import AskError
+from rigright.cost.training_setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
 from rigright.demand import Layout, Serving, Training
 from rigright.facts.launching import programs
+from rigright.facts.training import optimizers, precisions
 from rigright.verbs.export import launch_files
 
 TARGETS = {
@@ -23,6 +26,7 @@ TARGETS = {
     "torchtitan": ("torchtitan", "slurm"),
     "megatron": ("megatron", "slurm"),
 }
+TRAINERS = [(one, name) for one in ("hf", "torchtitan", "megatron") for name in TARGETS[one]]
 OTHERS = {  # legal values beside the one that stands, by field
     "engine": ("vllm 0.10", "sglang 0.4", "tensorrt-llm 0.18", "llama.cpp b5000", "ollama 0.5"),
     "weights": ("fp8", "gguf:Q8_0"), "kv": ("fp8", "q8_0"), "context_tok": (4096,), "batch": (5000,),
@@ -114,6 +118,48 @@ def test_every_field_of_a_plan_is_held_refused_or_named(program, target):
             texts = [(written(target, before), written(target, told)) for before, told in filter(None, pairs)]
             if all(isinstance(after, dict) and before == after for before, after in texts):
                 silent.append(f"{group}.{field.name}")
+    assert silent == []
+
+
+WORDS = {  # every word of a choice
+    "method": METHODS, "recompute": RECOMPUTES, "sharding": SHARDINGS, "offload": OFFLOADS,
+    "schedule": SCHEDULES, "optimizer": tuple(optimizers()), "precision": tuple(precisions()),
+}  # fmt: skip
+ALIKE = ({"zero3", "fsdp"}, {"adamw", "adamw-fused"}, {"sgd", "sgd-momentum"})  # the same to some programs
+
+
+def alike(name, pair, plan):
+    """Whether two words come to the same for so many ranks."""
+    if name == "sharding" and plan["dp"] <= 8:  # of one group of ranks, and of one rank
+        return plan["dp"] == 1 or pair <= {"zero3", "fsdp", "hsdp"}
+    return pair in ALIKE or (name == "schedule" and plan["pp"] == 1)
+
+
+@pytest.mark.parametrize(
+    "plan", [{"dp": 16, "tp": 1, "pp": 1}, {"dp": 1, "tp": 1, "pp": 1}, {"dp": 4, "tp": 4, "pp": 2}]
+)
+@pytest.mark.parametrize(("program", "target"), TRAINERS)
+def test_no_two_words_of_a_choice_write_the_same_files(program, target, plan):
+    """A word that a program does not have is refused or named, and never started as another one."""
+    data = plan_of(program)
+    one = data["plans"][0]
+    one["layout"] |= plan
+    one["work"] |= {"sharding": "zero3" if program == "hf" else "fsdp", "method": "full", "recompute": "full"}
+    one["n_chips"] = plan["dp"] * plan["tp"] * plan["pp"]
+    one["n_nodes"] = max(one["n_chips"] // 8, 1)
+    silent = []
+    for name, words in WORDS.items():
+        texts = {}
+        for word in words:
+            told = copy.deepcopy(data)
+            told["plans"][0]["work"][name] = word
+            texts[word] = written(target, told)
+        silent += [
+            (name, *pair)
+            for pair in itertools.combinations(words, 2)
+            if isinstance(texts[pair[0]], dict) and texts[pair[0]] == texts[pair[1]]
+            if not alike(name, set(pair), plan)
+        ]
     assert silent == []
 
 

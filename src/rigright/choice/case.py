@@ -165,6 +165,7 @@ def check_wish(wish: ServingWish) -> None:
 def _check_cut(engine: Engine, wish: ServingWish) -> None:
     """Refuse ways of cutting that the engine does not have."""
     asked = [name for name in ("tp", "ep", "cp") if (getattr(wish, name) or 1) > 1]
+    asked += ["attention-dp"] if wish.attention_dp else []
     if engine.split == "layer" and asked:
         raise AskError(
             say(

@@ -58,6 +58,52 @@ def expert_cuts(arch: Arch, engine: Engine) -> tuple[tuple[bool, bool], ...]:
     return ((False, False), (True, False), (True, True)) if routed else ((False, False),)
 
 
+def replicas_told(
+    arch: Arch, engine: Engine, *, wish: ServingWish, counts: Collection[int]
+) -> list[tuple[int, int, int, bool]]:
+    """Ranks, stages, expert ranks and whether attention is whole, as somebody told them: usual or not.
+
+    One card, which is not what was told, where that cannot be.
+    """
+    pairs = replica_cuts(arch, engine, counts=counts)
+    widths, stages = ((value,) if value else () for value in (wish.tp, wish.pp))
+    own = product(widths or {tp for tp, _ in pairs}, stages or {pp for _, pp in pairs})
+    found = []
+    for tp, pp in own:
+        if tp * pp > max(counts) or pp > len(arch.trunk.layers) or not divides(arch, tp):
+            continue
+        if tp > 1 and engine.split == "layer":
+            continue
+        for cut, spread in expert_cuts(arch, engine):
+            ep = wish.ep or (tp if cut else 1)
+            attention_dp = spread if wish.attention_dp is None else wish.attention_dp
+            if tp % ep == 0:
+                found.append((tp, pp, ep, attention_dp and tp > 1))
+    return sorted(set(found)) or [(1, 1, 1, False)]
+
+
+def over_attention(wish: ServingWish, *, cards: int) -> ServingWish:
+    """Experts over more ranks than tensors are cut over: attention stands whole on groups of them.
+
+    Engines count those groups as data parallelism, `--tp 1 --dp 8 --ep 8`; here they are of one replica.
+    """
+    tp, ep = wish.tp or wish.ep or 1, wish.ep or 1
+    ranks = ep // tp
+    dp = None if wish.dp is None else wish.dp // ranks if ranks else 0
+    if ep % tp or ranks < 2 or dp == 0 or ep * (wish.pp or 1) * (dp or 1) > cards:
+        return wish
+    if wish.attention_dp is False:
+        raise AskError(
+            say(
+                "{first} and {second} cannot be combined",
+                first=f"--tp {tp} --ep {ep}",
+                second="--no-attention-dp",
+            ),
+            hint=say("remove one of them"),
+        )
+    return replace(wish, tp=ep, dp=dp, attention_dp=True)
+
+
 def open_layouts(arch: Arch, engine: Engine, *, cards: int, told: Layout | None = None) -> tuple[Layout, ...]:
     """Every layout over all of the cards that may be meant; `told`: how many ranks, stages and replicas."""
     found = (
@@ -113,7 +159,13 @@ def check_layout(arch: Arch, node: Node, *, layout: Layout) -> None:
                 fitting=", ".join(fitting),
             )
         )
-    check_experts(arch, layout.ep, ranks=layout.tp * layout.dp * layout.cp)
+    check_experts(arch, layout.ep, ranks=layout.tp * layout.cp)
+    if max(layout.tp, layout.ep) % min(layout.tp, layout.ep):
+        told = {"first": f"--tp {layout.tp}", "second": f"--ep {layout.ep}"}
+        raise AskError(
+            say("{first} and {second} cannot be combined: one must divide the other", **told),
+            hint=say("remove one of them"),
+        )
     if layout.pp > len(arch.trunk.layers):
         raise AskError(
             say("pp {pp} is more than the {layers} layers", pp=layout.pp, layers=len(arch.trunk.layers))

@@ -31,6 +31,11 @@ class Group:
     edges: Numbers = 0.0  # rows plus columns, for factored states
 
 
+def dividing(ranks: Numbers, sharding: str) -> Numbers:
+    """Of so many ranks with the same weights, those that divide them: of hybrid sharding one group alone."""
+    return np.minimum(ranks, NODE_RANKS) if sharding == "hsdp" else ranks
+
+
 def groups_of(weights: Iterable[tuple[Weight, float]]) -> tuple[Group, ...]:
     """Sum weights (with how often they stand there) by cut and kind."""
     sums: dict[tuple[Cut, str], list[float]] = {}
@@ -90,7 +95,7 @@ class Ranks:
         if cut == Cut.EXPERT:
             ep, tp = np.asarray(layout.ep), np.asarray(layout.tp)
             ranks = np.where(ep > 1, np.maximum(ranks * tp / np.maximum(ep, tp), 1), ranks)
-        return np.minimum(ranks, NODE_RANKS) if self.sharding == "hsdp" else ranks
+        return dividing(ranks, self.sharding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,16 @@ def one_node(launch: Launch, target: str, *, instead: str = "slurm") -> None:
         )
 
 
+def one_group(launch: Launch) -> None:
+    """Refuse hybrid sharding where a program divides states over all ranks or none."""
+    if launch.copies > 1:
+        choice = f"sharding {launch.training.sharding}"
+        raise AskError(
+            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice),
+            hint=say("export {fitting}", fitting="accelerate, axolotl"),
+        )
+
+
 def image_of(launch: Launch) -> str:
     """The container image of a program on the cards of the plan."""
     image = launch.program.images.get(launch.vendor or "none")

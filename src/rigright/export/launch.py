@@ -7,8 +7,11 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from rigright.arch.record import Arch
+from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
+from rigright.base.words import say
+from rigright.cost.training_states import dividing
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.ask import SentLoad
 
@@ -51,6 +54,7 @@ class TrainerSettings:
     trainer: str  # id of the trainer that was planned
     method: str  # "full", "lora", "qlora", "dora"
     optimizer: str  # the program's word
+    chosen: str  # id of the optimizer
     precision: str  # "bf16", "fp16", "fp32", "fp8"
     mixed: str  # id of a precision: which copies of the weights are kept
     micro_batch: int
@@ -205,6 +209,21 @@ class Launch:
     def startup_s(self) -> int:
         """What to wait for a server: weights at 100 MB/s, and a quarter of an hour to load and to compile."""
         return 900 + round(self.serving.weights_bytes / _DOWNLOAD_BYTES_PER_S)
+
+    @property
+    def copies(self) -> int:
+        """Groups of ranks that each hold all of the states, where hybrid sharding divides them in groups."""
+        shared = self.dp * self.cp
+        own = int(dividing(shared, self.training.sharding))
+        if shared % own or own % self.cp:
+            raise AskError(
+                say(
+                    "{engine} is not exported with {choice}",
+                    engine=self.program.label,
+                    choice=f"sharding {self.training.sharding}, dp {self.dp}, cp {self.cp}",
+                )
+            )
+        return shared // own
 
     @property
     def ranks(self) -> int:

@@ -111,6 +111,7 @@ class Question:
     ways: tuple[Any, ...]  # each a `Way`, or a way to train
     usual: Work = field(default_factory=lambda: works()["serve"])  # what such work usually is
     cut: ServingWish = _FREE  # a layout that is fixed: counts of None are free
+    by_hand: bool = False  # that layout is looked at although no search would try it
     later_params: float | None = None  # of the model that should fit later
     more: bool = False  # engines, formats and layouts beside the usual ones
     apart: bool = True  # workers for prompts and workers for tokens may be parted

@@ -16,7 +16,7 @@ from rigright.choice.offload import in_ram
 from rigright.cost.known import ran
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
-from rigright.demand import Layout, Numbers, PlanWish
+from rigright.demand import Layout, Numbers, PlanWish, ServingWish
 from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
@@ -42,7 +42,7 @@ SERVED = (
 ROOMS = 256  # and rooms of replicas
 WAYS = 128  # scores that are remembered: of a whole catalogue a dozen are some megabytes
 # of a question and of its wish, what layouts are scored by
-SPACE = ("kinds", "usual", "cut", "pace_tok_per_s")
+SPACE = ("kinds", "usual", "cut", "by_hand", "pace_tok_per_s")
 SENT = (
     "prompt_tok",
     "output_tok",
@@ -275,18 +275,20 @@ def _replicas(question: Question, way: Way) -> Iterator[_Replicas]:
         else min(ceil(question.users[-1] * question.wish.growth), DEFAULT_SEQS),
     )
     kinds = tuple(question.kinds[kind] for kind in way.kinds)
-    for shapes, may, room in _rooms(question.arch, replace(way, kinds=()), kinds=kinds, asked=asked):
+    told = question.cut if question.by_hand else None
+    bare = replace(way, kinds=())
+    for shapes, may, room in _rooms(question.arch, bare, kinds=kinds, asked=asked, told=told):
         yield _Replicas(question=question, way=way, kinds=kinds, shapes=shapes, may=may, room=room)
 
 
 @remembered(most=ROOMS)
 def _rooms(
-    arch: Arch, way: Way, *, kinds: tuple[Kind, ...], asked: Asked
+    arch: Arch, way: Way, *, kinds: tuple[Kind, ...], asked: Asked, told: ServingWish | None
 ) -> tuple[tuple[Shapes, Numbers, Room], ...]:
     """The ways to cut a replica, where each may stand, and its room there: the same under every load."""
     serving, mix = way.serving(context_tok=asked.context_tok), kinds[0].mix
     found = []
-    for shapes in shapes_of(arch, way, kinds=kinds):
+    for shapes in shapes_of(arch, way, kinds=kinds, told=told):
         if mix:  # only all of them, one after another
             room = mixed_room(arch, serving, mix=mix, asked=asked, width=len(shapes.tp))
         else:
@@ -295,7 +297,7 @@ def _rooms(
                 arch, serving, device=at(cards, (slice(None), None)), layout=shapes.layout(),
                 asked=asked, shape=(len(kinds), len(shapes.tp)),
             )  # fmt: skip
-        may = stands(shapes, kinds, tensor=way.engine.split == "tensor")
+        may = stands(shapes, kinds, tensor=way.engine.split == "tensor", told=told is not None)
         room = room.less(head_bytes(arch, way.weights, drafts=way.drafts) / shapes.chips)
         found.append((shapes, may, room))
     return tuple(found)

@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import DECIDES, Sentence, say
 from rigright.choice.case import Case, check_wish, fixed, serving_case, taken_for_bf16
-from rigright.choice.layout import check_layout
+from rigright.choice.layout import check_layout, over_attention
 from rigright.choice.offload import asked_offload, with_offload
 from rigright.choice.ways import Site, is_sliced, ways_on
 from rigright.choice.work import assumed, contexts, settled
@@ -25,6 +25,7 @@ from rigright.search.edges import traffic_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, drafting_notes, fitted, layout_at, serving_at
 from rigright.search.question import ask, offloaded
+from rigright.search.score import CUTS
 from rigright.search.serving import best, wider
 
 SAMPLE_TOK = 512  # of a text that is read as a whole
@@ -43,6 +44,7 @@ class Single:
 def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None) -> Single:
     """The case of a model on a machine; `work`: the load and its limits, where somebody told them."""
     check_wish(wish)
+    typed, wish = wish, over_attention(wish, cards=node.n_cards)
     offload = asked_offload(arch, wish)
     if offload is not None and node.host is None and not node.has_no_cards:
         host = find_host("")  # what is not said of it is as usual, and told
@@ -78,6 +80,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
             *node.notes,
             *arch.warnings,
             *notes,
+            *_counted(typed, wish),
             *taken_for_bf16(case, wish.weights),
             *case.notes,
             *_towers(arch),
@@ -129,7 +132,8 @@ def _searched(
     market = Market(today=NO_DAY, cards={}, offers={}, there=node)
     question = replace(ask(arch, work, market=market, cut=wish, said=said), apart=False)
     if any(one.ways for one in (question, wider(question), offloaded(question))):
-        return best(question)
+        told = any(getattr(wish, name) is not None for name in CUTS)
+        return best(question) or (best(replace(question, by_hand=True)) if told else None)
     from rigright.search.unrun import is_known, no_way
 
     if is_known(question):
@@ -164,6 +168,17 @@ def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
         drafts=way.drafts,
         notes=(*drafting_notes(question.arch, way, layout=layout), *_idle(node, cards=len(cards))),
     )
+
+
+def _counted(typed: ServingWish, wish: ServingWish) -> tuple[Sentence, ...]:
+    """How the layout that was typed is counted, where engines count it otherwise."""
+    if typed == wish:
+        return ()
+    told = {
+        "typed": f"--tp {typed.tp} --ep {typed.ep}",
+        "counted": f"--tp {wish.tp} --ep {wish.ep} --attention-dp",
+    }
+    return (say("{typed} is computed as {counted}", **told).of(DECIDES),)
 
 
 def _idle(node: Node, *, cards: int) -> tuple[Sentence, ...]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
-from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts
-from rigright.demand import Layout, Numbers
+from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts, replicas_told
+from rigright.demand import Layout, Numbers, ServingWish
 from rigright.search.question import NODE_CHIPS, Kind, Question, Way
 
 LOADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # requests a replica has in flight: rungs to search between
@@ -70,9 +70,16 @@ class Points:
         return Points(**{field.name: getattr(self, field.name)[index] for field in fields(Points)})
 
 
-def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, ...]:
-    """The ways to cut one replica that heads and layers allow, experts too where there are any."""
+def shapes_of(
+    arch: Arch, way: Way, *, kinds: Sequence[Kind], told: ServingWish | None = None
+) -> tuple[Shapes, ...]:
+    """The ways to cut one replica that heads and layers allow, experts too where there are any.
+
+    `told`: the way that somebody told, where no search would try it.
+    """
     counts = {count for kind in kinds for count in kind.counts}
+    if told is not None:
+        return _shapes_told(replicas_told(arch, way.engine, wish=told, counts=counts))
     pairs = replica_cuts(arch, way.engine, counts=counts)
     tp, pp = (np.array(column) for column in zip(*pairs, strict=True))
     wide = tp > 1
@@ -85,15 +92,28 @@ def shapes_of(arch: Arch, way: Way, *, kinds: Sequence[Kind]) -> tuple[Shapes, .
     return tuple(found)
 
 
-def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool) -> Numbers:
+def _shapes_told(cuts: Sequence[tuple[int, int, int, bool]]) -> tuple[Shapes, ...]:
+    """The same of ways that are listed, by how their attention is cut."""
+    found = []
+    for spread in (False, True):
+        mine = np.array([cut[:3] for cut in cuts if cut[3] is spread], dtype=int).reshape(-1, 3)
+        if len(mine):
+            tp, pp, ep = mine.T
+            found.append(Shapes(tp=tp, pp=pp, ep=ep, attention_dp=spread))
+    return tuple(found)
+
+
+def stands(shapes: Shapes, kinds: Sequence[Kind], *, tensor: bool, told: bool = False) -> Numbers:
     """[kind, shape]: tensors are cut inside a box; a pipeline may go over boxes, whole ones.
 
-    Boxes of one card each, such as two DGX Spark on a cable, are cut over as one.
+    Boxes of one card each, such as two DGX Spark on a cable, are cut over as one; as `told`, any are.
     """
     if kinds[0].mix:
         return ((shapes.pp == len(kinds[0].mix)) & (shapes.tp == 1))[None, :]
     box = np.array([kind.per_node for kind in kinds])[:, None]
     inside = shapes.chips <= box
+    if told:
+        return inside | (shapes.chips % np.minimum(box, shapes.chips) == 0)
     joined = np.array([kind.chip.segment == "datacenter" or kind.whole > 0 for kind in kinds])[:, None]
     over = joined & (box >= MOST_TP / 2) & (shapes.chips % np.minimum(box, shapes.chips) == 0) & tensor
     ones = (box == 1) & np.array([kind.whole > 1 for kind in kinds])[:, None] & tensor

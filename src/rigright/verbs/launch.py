@@ -18,7 +18,6 @@ from rigright.base.words import say
 from rigright.choice.case import serving_case
 from rigright.choice.offload import cpu_moe, gpu_layers
 from rigright.cost.memory_places import dealt_bounds
-from rigright.cost.training_setup import mixed_of
 from rigright.cost.weights import has_experts
 from rigright.demand import Layout, Offload, Serving, Training
 from rigright.export.launch import Launch, ServerSettings, TrainerSettings
@@ -27,16 +26,18 @@ from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.launching import Launcher, programs
 from rigright.facts.nodes import find_node
-from rigright.facts.training import find_precision, find_trainer
+from rigright.facts.training import find_trainer
 from rigright.facts.units import most_in_node, node_of
 from rigright.predict.served import started_for
 from rigright.terms.memory import device_of, started
+from rigright.terms.training import set_up
 from rigright.verbs.launch_head import head_of
 from rigright.verbs.runs.planned import PlannedRun
 
 MOST_BYTES = 16 * MIB
 _MODULES = {"attn": ("q_proj", "k_proj", "v_proj", "o_proj"), "ffn": ("gate_proj", "up_proj", "down_proj")}
 _ALL = {"all", "linear"}
+_NARROW = {"fp8"}  # precisions that not every program multiplies in
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -251,25 +252,35 @@ def _trained(
     data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Training, program: Launcher
 ) -> TrainerSettings:
     trainer = find_trainer(work.trainer)
-    usual = work.optimizer or trainer.optimizer
+    setup = set_up(work, hidden=0)  # its defaults, as the figures are of
+    usual = setup.optimizer.id
     if program.optimizers and usual not in program.optimizers:
         raise AskError(say("{engine} has no optimizer {name}", engine=program.label, name=usual))
     words_for = program.optimizers | (program.sharded if work.sharding in {"fsdp", "hsdp"} else {})
     words = work.targets.split()
     modules = [name for word in words for name in _MODULES.get(word, (f"{word}_proj",))]
-    precision = (work.precision or "bf16").partition("-")[0]
+    precision = setup.precision.id.partition("-")[0]
+    if precision in _NARROW and precision not in program.narrow:
+        raise AskError(
+            say(
+                "{engine} is not exported with {choice}",
+                engine=program.label,
+                choice=f"precision {precision}",
+            )
+        )
     tokens = data["wish"].get("train_tok")
     step_tok = work.micro_batch * (work.accumulate or 1) * work.seq_tok * plan["layout"]["dp"]
     return TrainerSettings(
         trainer=trainer.id,
         method=work.method,
         optimizer=words_for.get(usual, usual),
+        chosen=usual,
         precision=precision,
-        mixed=find_precision(work.precision or mixed_of(trainer, work.sharding)).id,
+        mixed=setup.precision.id,
         micro_batch=work.micro_batch,
         accumulate=work.accumulate or 1,
         seq_tok=work.seq_tok,
-        recompute=work.recompute or "none",
+        recompute=setup.habit.recompute,
         rank=work.rank,
         targets=() if _ALL & set(words) else tuple(dict.fromkeys(modules)),
         sharding=work.sharding,
@@ -279,7 +290,7 @@ def _trained(
         compiled=work.compiled,
         flash=work.flash,
         chunked_loss=work.chunked_loss,
-        dropout=float(work.dropout or 0),
+        dropout=float(setup.habit.dropout),
         steps=None if not tokens else max(int(tokens // step_tok), 1),
         epochs=data["wish"].get("epochs") or 1.0,
     )

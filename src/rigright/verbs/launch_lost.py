@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.record import dataclass
 from rigright.base.words import say
+from rigright.cost.training_setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
+from rigright.cost.training_states import dividing
 from rigright.demand import Layout, Serving, Training
 from rigright.export.launch import Launch
 from rigright.facts.launching import Launcher
+from rigright.facts.training import find_precision, optimizers, precisions
 
 Files = Mapping[str, str]
 COUNTED = frozenset({"dp"})  # every file has it in its number of GPUs
 SENT = frozenset({"prompt_tok"})  # by the client that sends the planned load
 TOLD = frozenset({"engine"})  # the head of every file names its version
-_OTHERS = {  # what else a word may be, where what is left unsaid may come to the same
-    "method": "full",
-    "optimizer": "sgd",
-    "precision": "fp32",
-    "recompute": "none",
-    "sharding": "none",
-    "targets": "all",
-    "kv": "16bit",
-    "weights": "fp16",
+_WORDS: Mapping[str, Callable[[Launcher], Iterable[str]]] = {  # all that a choice may be, by its field
+    "trainer": lambda program: program.runs,
+    "method": lambda _: METHODS,
+    "optimizer": lambda _: optimizers(),
+    "precision": lambda _: precisions(),
+    "recompute": lambda _: RECOMPUTES,
+    "sharding": lambda _: SHARDINGS,
+    "schedule": lambda _: SCHEDULES,
+    "offload": lambda _: OFFLOADS,
+    "targets": lambda _: ("all", "attn", "ffn"),
+    "base": lambda _: ("nf4", "int8"),
+    "kv": lambda program: program.kv,
+    "weights": lambda program: ("bf16", "fp16", *program.converts),
 }
+_DIVIDED = frozenset({"sharding", "offload"})  # of which hangs whether it fits
 _MANY = 1000  # times a number, which no default reaches
 
 
@@ -54,15 +62,17 @@ def lost_of(
 ) -> Iterator[Lost]:
     """Each choice of a plan that is not in its files; `render` writes them without a comment."""
     written = render(plan)
-    for group, name, value, others in _choices(plan):
+    for group, name, value, default in _choices(plan):
         if name in program.implies or value == program.runs[0]:
             continue
-        if not any(
-            _written(render, _with(plan, group, name=name, value=other)) != written for other in others
-        ):
+        words = _words(plan, name, value, program=program)
+        others = (default, *_numbers(value)) if words is None else words
+        moved = (_written(render, _with(plan, group, name=name, value=one)) != written for one in others)
+        if not (any(moved) if words is None else all(moved)):  # each word says another thing
             of = "prefill " if group == "prefill" else ""
             shown = of + name.removesuffix("_tok").replace("_", "-")
-            yield Lost(name=shown, value=value, cuts=group != "work")
+            cuts = group != "work" or (program.shards and name in _DIVIDED)
+            yield Lost(name=shown, value=value, cuts=cuts)
 
 
 def check_cut(lost: tuple[Lost, ...], program: Launcher) -> None:
@@ -94,8 +104,8 @@ def note_of(lost: tuple[Lost, ...]) -> tuple[str, ...]:
     return (f"planned, and not set by these files: {told}",) if told else ()
 
 
-def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, tuple[Any, ...]]]:
-    """Group, name, value and other values of all that was chosen beside what is usual."""
+def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, Any]]:
+    """Group, name, value and what is usual of all that was chosen beside what is usual."""
     work = plan["work"]
     kinds: tuple[tuple[str, type], ...] = (
         ("layout", Layout),
@@ -111,10 +121,10 @@ def _choices(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, tuple[Any
                 or not _matters(plan, group, name=field.name)
             ):
                 continue
-            yield group, field.name, value, (field.default, *_others(field.name, value))
+            yield group, field.name, value, field.default
     drafted = (plan.get("drafts") or {}).get("drafted_tok")
     if drafted:
-        yield "drafts", "drafted_tok", drafted, (0,)
+        yield "drafts", "drafted_tok", drafted, 0
 
 
 def _matters(plan: Mapping[str, Any], group: str, *, name: str) -> bool:
@@ -122,19 +132,42 @@ def _matters(plan: Mapping[str, Any], group: str, *, name: str) -> bool:
     work, layout = plan["work"], plan["prefill" if group == "prefill" else "layout"]
     if name in {"rank", "targets", "base"}:
         return str(work["method"]) == "qlora" if name == "base" else str(work["method"]) != "full"
+    if name == "dropout":  # a program drops nothing unless it is told
+        return bool(work["dropout"])
     if name in {"schedule", "virtual_stages"}:
         return int(layout["pp"]) > 1
     return not (name == "sequence_parallel" and int(layout["tp"]) == 1)
 
 
-def _others(name: str, value: Any) -> Iterator[Any]:
-    """Values beside the usual one; a number that no default reaches."""
-    if name in _OTHERS and value != _OTHERS[name]:
-        yield _OTHERS[name]
+def _words(plan: Mapping[str, Any], name: str, value: Any, *, program: Launcher) -> tuple[str, ...] | None:
+    """Every word that says another thing; None: it is not one of a list of words."""
+    if name not in _WORDS or not isinstance(value, str):
+        return None
+    own = _meaning(plan, name, value, program=program)
+    found = (one for one in _WORDS[name](program) if _meaning(plan, name, one, program=program) != own)
+    return tuple(found)
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    """A number that no default reaches."""
     if isinstance(value, int) and not isinstance(value, bool) and value:
         yield value * _MANY
     elif isinstance(value, float) and value:
         yield value / 2
+
+
+def _meaning(plan: Mapping[str, Any], name: str, value: str, *, program: Launcher) -> str:
+    """What a word comes to: some are two names of one thing."""
+    if name == "optimizer":
+        return program.optimizers.get(value, value)
+    if name == "precision":
+        return find_precision(value).id
+    if name == "sharding":
+        layout = plan["layout"]
+        ranks = int(layout["dp"]) * int(layout["cp"])
+        whole = {"zero3", "fsdp", *(("hsdp",) if dividing(ranks, "hsdp") == ranks else ())}
+        return "none" if ranks == 1 else "fsdp" if value in whole else value
+    return value
 
 
 def _with(plan: Mapping[str, Any], group: str, *, name: str, value: Any) -> Mapping[str, Any]:

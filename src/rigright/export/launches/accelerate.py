@@ -68,8 +68,8 @@ def config(launch: Launch) -> dict[str, Any]:
                 "fsdp_cpu_ram_efficient_loading": True,
             },
         }
-    if trained.sharding == "hsdp" and launch.nodes > 1 and launch.dp % launch.nodes == 0:
-        sizes = {"dp_replicate": launch.nodes, "dp_shard": launch.dp // launch.nodes, "tp": 1, "cp": 1}
+    if trained.sharding == "hsdp" and launch.copies > 1:
+        sizes = {"dp_replicate": launch.copies, "dp_shard": launch.dp // launch.copies, "tp": 1, "cp": 1}
         found["parallelism_config"] = {
             f"parallelism_config_{name}_size": size for name, size in sizes.items()
         }

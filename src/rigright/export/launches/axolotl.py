@@ -74,4 +74,6 @@ def config(launch: Launch) -> dict[str, Any]:
         # rank 0 alone may not quantise what the others wait for
         words["cpu_ram_efficient_loading"] = not found.get("load_in_4bit")
         found |= {"fsdp_version": 2, "fsdp_config": words}
+        if trained.sharding == "hsdp" and launch.copies > 1:
+            found |= {"dp_replicate_size": launch.copies, "dp_shard_size": launch.dp // launch.copies}
     return found

@@ -166,7 +166,7 @@ def _layout(launch: Launch, arch: Arch) -> Words:
     stages = launch.pp * chunks
     even = layers % stages == 0
     sharded, fsdp = trained.sharding != "none", _fsdp(launch)
-    copies = launch.nodes if trained.sharding == "hsdp" and launch.dp % launch.nodes == 0 else 1
+    copies = launch.copies if trained.sharding == "hsdp" else 1
     return given(
         ("--tensor-model-parallel-size", launch.tp),
         ("--sequence-parallel", launch.tp > 1 and (launch.sequence_parallel or mixed)),

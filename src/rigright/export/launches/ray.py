@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.export.clients import vllm_bench
+from rigright.export.commands import serves
 from rigright.export.launch import Launch
 from rigright.export.launches import vllm
 from rigright.export.text import Variable
@@ -17,6 +19,7 @@ NAME = "ray"
 
 def export(launch: Launch) -> dict[str, str]:
     """What `serve run` reads."""
+    serves(launch, NAME)
     if launch.program.id != vllm.NAME:
         raise AskError(
             say("Ray Serve runs vLLM, but the plan uses {engine}", engine=launch.program.label),
@@ -63,7 +66,9 @@ def export(launch: Launch) -> dict[str, str]:
 
 
 def _value(text: str) -> object:
-    """A number as a number."""
+    """A number as a number, and what a flag takes as JSON as the tables that it is."""
+    if text.startswith("{"):
+        return json.loads(text)
     for kind in (int, float):
         try:
             return kind(text)

@@ -10,6 +10,7 @@ from rigright.export.text import Words, given, script
 
 NAME = "torchtitan"
 _SHARDED = {"fsdp", "hsdp", "zero3"}
+_PRECISIONS = {"bf16-sharded", "bf16", "fp32"}
 
 
 def export(launch: Launch) -> dict[str, str]:
@@ -27,8 +28,8 @@ def command(launch: Launch) -> Words:
     # a pipeline cuts the batch of a step itself; elsewhere gradients of smaller batches are summed
     is_piped = launch.pp > 1
     replicas = 1 if trained.sharding in _SHARDED else launch.dp
-    if trained.sharding == "hsdp" and launch.dp % launch.nodes == 0:
-        replicas = launch.nodes
+    if trained.sharding == "hsdp":
+        replicas = launch.copies
     return (
         *torchrun.command(launch)[:-1],
         ("-m", "torchtitan.train"),
@@ -40,6 +41,7 @@ def command(launch: Launch) -> Words:
             ("--training.global-batch-size", trained.micro_batch * trained.accumulate * launch.dp),
             ("--training.seq-len", trained.seq_tok),
             ("--training.steps", trained.steps),
+            ("--training.dtype", "bfloat16" if trained.mixed == "bf16" else None),
             ("--training.mixed-precision-param", "float32" if trained.precision == "fp32" else "bfloat16"),
             ("--training.enable-cpu-offload", trained.offload == "all-cpu"),
             ("--training.disable-cuda-graphs", True),  # the plan counts no memory for them
@@ -62,7 +64,8 @@ def _config(launch: Launch) -> tuple[str, str]:
     trained, known = launch.training, launch.program.configs
     refused = {
         trained.method: trained.is_adapter,
-        trained.precision: trained.precision not in {"bf16", "fp32"},
+        f"precision {trained.mixed}": trained.mixed not in _PRECISIONS,
+        f"tp {launch.tp} and ep {launch.ep}": 1 < launch.ep < launch.tp,  # its experts are cut over ep alone
         trained.offload: trained.offload not in {"none", "all-cpu"},
         trained.schedule: launch.pp > 1 and trained.schedule != "1f1b",
     }

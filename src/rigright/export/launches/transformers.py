@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rigright.export.commands import one_group
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed
 from rigright.export.text import comments
@@ -62,6 +63,7 @@ def arguments(launch: Launch) -> dict[str, Any]:
 def sharded(launch: Launch) -> dict[str, Any]:
     """FSDP2 by the Trainer's own words; it recomputes by itself then."""
     trained = launch.training
+    one_group(launch)
     return {
         "fsdp": True,
         "fsdp_config": {

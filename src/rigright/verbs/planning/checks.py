@@ -65,10 +65,13 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
         written = SPEECH if transcribes(arch) else SERVE
         kind = written if generates(arch) else EMBED if arch.task == "embed" else IMAGE
     routed = any(layer.ffn and layer.ffn.experts for layer in arch.trunk.layers)
-    if not trains and not routed and (wish.ep or 1) > 1:
+    asked = ("ep", "attention_dp") if isinstance(wish, ServingWish) and not routed else ()
+    for flag in (
+        f"--{name.replace('_', '-')}" for name in asked if int(getattr(wish, name) or 0) > (name == "ep")
+    ):
         raise AskError(
-            say("{model} has no experts: {option} does not apply", model=arch.name, option="--ep"),
-            hint=say("remove {option}", option="--ep"),
+            say("{model} has no experts: {option} does not apply", model=arch.name, option=flag),
+            hint=say("remove {option}", option=flag),
         )
     for option in idle(wish, "explain", kind=kind):
         raise AskError(

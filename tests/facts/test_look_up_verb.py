@@ -84,12 +84,12 @@ def test_conditions_are_in_the_units_of_the_heads():
 def test_what_is_unknown_meets_no_condition_and_comes_last():
     assert all(chip.fp4_flops_per_s is not None for chip in found("chips", where=("fp4>=0",)).records)
     records = found("chips", sort="fp8").records
-    known = [chip.fp8_flops_per_s for chip in records if chip.fp8_flops_per_s is not None]
+    known = [chip.fp8_acc32_flops_per_s for chip in records if chip.fp8_acc32_flops_per_s is not None]
     assert known == sorted(known, reverse=True)
-    assert records[-1].fp8_flops_per_s is None
+    assert records[-1].fp8_acc32_flops_per_s is None
     backwards = found("chips", sort="fp8", backwards=True).records
-    assert backwards[0].fp8_flops_per_s == known[-1]
-    assert backwards[-1].fp8_flops_per_s is None
+    assert backwards[0].fp8_acc32_flops_per_s == known[-1]
+    assert backwards[-1].fp8_acc32_flops_per_s is None
 
 
 def test_words_sort_from_a():

@@ -104,7 +104,7 @@ TRAINING = {"flags": "--mode finetune | pretrain"}
     [
         ({"ttft": "fast"}, {"text": "fast"}, {"example": "50ms, 1s, 2min"}),
         ({"budget": "cheap"}, {"text": "cheap"}, {}),
-        ({"mode": "serving"}, {}, {"known": "serve, chat, rag"}),
+        ({"mode": "dancing"}, {}, {"known": "serve, chat, rag"}),
         ({"percentile": "p100"}, {"text": "p100"}, {"example": "p95"}),
         ({"cached": "150%"}, {"text": "150%"}, {"example": "50%"}),
         ({"pue": "0.5"}, {"text": "0.5"}, {}),

@@ -8,6 +8,8 @@ import pytest
 
 from rigright.base.errors import AskError
 from rigright.base.words import tell
+from rigright.facts.clouds import offers
+from rigright.facts.find import find_chip, find_chips
 from rigright.report.pages.look_up import findings_page, findings_plain
 from rigright.verbs.look_up.frame import find_kind, kind_names, look_up
 from rigright.verbs.look_up.search import search
@@ -58,3 +60,41 @@ def test_no_word_breaks():
         except AskError:
             continue
         assert set(found.found) <= set(kind_names()), text
+
+
+def test_a_card_is_found_by_what_it_has_and_not_by_what_its_notes_deny():
+    for text in ("nvlink", "NVLink", "gddr7"):
+        said = [f"{chip.link} {chip.form} {chip.mem_type} {chip.name}".casefold() for chip in
+                look_up("chips", (text,), today=TODAY).records]  # fmt: skip
+        assert len(said) > 10
+        assert all(text.casefold() in one for one in said), text
+    assert [field.key for field in look_up("chips", ("nvlink",), today=TODAY).also] == ["link"]
+
+
+@pytest.mark.parametrize("text", ["trainium3", "rtx 7090", "mi500x", "h300", "gaudi5"])
+def test_what_no_machine_may_be_called_finds_no_chip(text):
+    """Nothing looser than --on."""
+    for find in (find_chip, lambda name: look_up("chips", (name,), today=TODAY)):
+        with pytest.raises(AskError):
+            find(text)
+
+
+def test_instances_are_found_by_their_chip_and_by_their_own_name():
+    def instances(*words):
+        return {offer.instance for offer in look_up("clouds", words, today=TODAY).records}
+
+    assert {"p5.48xlarge", "a3-highgpu-8g", "Standard_ND96isr_H100_v5"} <= instances("h100")
+    assert instances("aws", "h100") < instances("h100")
+    assert all(name.startswith("p5") for name in instances("p5"))
+    assert all(name.startswith("a3-") for name in instances("a3"))
+    for chip in ("h100", "a100", "4090", "l4", "mi300x"):
+        ids = {one.id for one in find_chips(chip)}
+        assert {one.instance for one in offers() if one.chip in ids} <= instances(chip)
+
+
+def test_rates_of_one_column_accumulate_alike():
+    listed = {field.key for field in find_kind("chips").fields if field.listed}
+    for chip in look_up("chips", today=TODAY).records:
+        assert not {"fp8_flops_per_s", "fp16_flops_per_s"} & listed
+        eight, sixteen = chip.fp8_acc32_flops_per_s, chip.training_flops_per_s
+        assert eight is None or sixteen is None or eight <= 2.1 * sixteen, chip.id

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from rigright.base.errors import AskError
+from rigright.base.numerals import NUMBER, chinese, digits
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass
 from rigright.base.tables import DATA, number, read_rows, text
@@ -22,12 +23,8 @@ _SCALES = {
     "bn": GIGA, "billion": GIGA, "w": 1e4,
 }  # fmt: skip
 _NEED_CURRENCY = {"w"}  # 5w is 50,000 yuan, or five watts
-_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
-_TENS = {"十": 10, "百": 100, "千": 1000}
-_MYRIAD, _MYRIAD_MYRIADS = {"万": 1e4}, {"亿": 1e8}
-_NUMBER = r"(?:\d{1,3}(?:[ ,'_]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+(?:,\d{4})+|\d+)(?:\.\d+)?|\.\d+"
-_PLAIN = pattern(rf"({_NUMBER})\s*([a-z]*)")
-_UNKNOWN = pattern(rf"(?:{_NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{_NUMBER})")
+_PLAIN = pattern(rf"({NUMBER})\s*([a-z]*)")
+_UNKNOWN = pattern(rf"(?:{NUMBER})\s*(?P<code>[a-z]{{3}})|(?P<first>[a-z]{{3}})\s*(?:{NUMBER})")
 _PER = {  # what money is for each of, as people write it
     "h": r"h|hr|hour|小时|钟头",
     "month": r"mo|month|months?|月|个月",
@@ -92,7 +89,7 @@ def from_currency(amount: float, currency: str) -> float:
 def parse_money(asked: str, *, per: str = "") -> Money:
     """Read "$8000", "8k", "60000 CNY", "HK$20k", "5千块", "三万五", "€0.12/kWh" (with `per` "kwh")."""
     plain = unicodedata.normalize("NFKC", asked).strip().casefold()
-    plain = re.sub(r"\A(每(?:小时|千瓦时|度电|度|百万))(.+)", r"\2\1", plain)
+    plain = re.sub(r"\A(每(?:小时|千瓦时|度电|度|百万|个?月))(.+)", r"\2\1", plain)
     tail = _TAIL.search(plain)
     if tail is not None:
         if not per or re.fullmatch(_PER[per], tail["unit"].strip()) is None:
@@ -171,33 +168,8 @@ def _amount(plain: str, *, is_money: bool) -> float | None:
         unit = match[2]
         if unit not in _SCALES or (unit in _NEED_CURRENCY and not is_money):
             return None
-        return float(re.sub(r"[ ,'_]", "", match[1])) * _SCALES[unit]
-    return _chinese(plain)
-
-
-def _chinese(plain: str) -> float | None:
-    """Read "五千", "三万五", "1万2千", "一亿两千万"; None where it is none."""
-    total = section = 0.0
-    digit: float | None = None
-    last = 1.0  # the unit before a digit that stands at the end: the 5 of 三万五 are thousands
-    for token in re.findall(rf"{_NUMBER}|\S", plain):
-        if token in _DIGITS or re.fullmatch(_NUMBER, token):
-            if digit is not None and digit != 0:
-                return None
-            digit = float(re.sub(r"[ ,'_]", "", token)) if token not in _DIGITS else _DIGITS[token]
-            last = 1.0 if digit == 0 else last
-        elif token in _TENS:
-            section += (1 if digit is None else digit) * _TENS[token]
-            digit, last = None, _TENS[token]
-        elif token in _MYRIAD or token in _MYRIAD_MYRIADS:
-            last = (_MYRIAD | _MYRIAD_MYRIADS)[token]
-            below = section + (digit or 0)
-            total = total + below * last if token in _MYRIAD else (total + below) * last
-            section, digit = 0.0, None
-        else:
-            return None
-    rest = 0.0 if digit is None else digit * (last / 10 if last > 1 and digit < 10 else 1)
-    return total + section + rest
+        return digits(match[1]) * _SCALES[unit]
+    return chinese(plain)
 
 
 def show_money(usd: float, currency: str = USD) -> str:

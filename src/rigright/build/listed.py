@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
@@ -30,12 +31,13 @@ _LINE = re.compile(r"\A(?P<key>[^:=|\t]{1,40}?)\s*(?:[:=|\t]|\s-\s)\s*(?P<value>
 _BULLET = re.compile(r"\A(?:[-*•·|>]+|\d{1,2}[.)])\s+|\A\|")
 _PRICE = re.compile(r"(?:@\s*)?(?:[$€£¥]\s?\d[\d,.]*k?|\b\d[\d,.]*\s*(?:usd|eur|rmb|元|块)\b)", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)?")
+_BETWEEN = re.compile(r"[,;，；、]\s*")
 _JOINTS = re.compile(r"[,;，；、]|\s(?:and|on|in|with|plus)\s(?:an?\s|the\s)?|\s\+\s", re.IGNORECASE)
 _GUESSES = (
     ("ram", r"\bddr[345]\b|\br?dimm\b"),
     ("cpu", r"\b(?:ryzen|threadripper|epyc|xeon|i[3579][- ]\d{4,5}|ultra \d)\b|锐龙|酷睿|至强|霄龙"),
     ("cpu", r"\b(?:\d{4}x(?:3d)?|1[0-4]\d{3}k[fs]?)\b"),
-    ("gpu", r"\b(?:rtx|gtx|radeon|tesla|geforce|quadro|instinct|arc [ab]\d{3}|[2345]0[6-9]0)\b"),
+    ("gpu", r"(?<![a-z0-9])(?:rtx|gtx|radeon|tesla|geforce|quadro|instinct|arc [ab]\d{3}|[2345]0[6-9]0)\b"),
     ("gpu", r"\b(?:[ahlbpv]\d{2,3}s?|mi\d{2,3}x?)\b"),
     ("psu", r"\b\d{3,4} ?w\b"),
     ("board", r"\b(?:[abhqwxz]\d{3}[em]?|trx\d0|wrx\d0|romed8|h1[1-4]ssl)\b"),
@@ -91,9 +93,14 @@ def _read_line(line: str) -> Iterator[ListLine]:
     text = _LINK.sub(r"\1", text).replace("**", "").strip("| ")
     if not text or text.startswith(("#", "//", "---", "===")):
         return
-    keyed = _LINE.match(text)
+    parts = _BETWEEN.split(text)
+    if len(parts) > 1 and all(map(_has_key, parts)):
+        for part in parts:
+            yield from _read_line(part)
+        return
+    keyed = _LINE.match(text) or _spaced().match(text)
     if keyed is not None:
-        kind = _kind(keyed["key"])
+        kind = _kind(keyed["key"] or keyed.groupdict().get("short") or "")
         value = _PRICE.sub("", keyed["value"]).strip(" |,;")
         if kind is not None and value:
             yield ListLine(part=kind, text=value)
@@ -103,6 +110,24 @@ def _read_line(line: str) -> Iterator[ListLine]:
     pieces = [plain] if len(set(_guessed(plain))) < 2 else _JOINTS.split(plain)  # a sentence of several parts
     for piece in filter(None, map(str.strip, pieces)):
         yield ListLine(part=next(_guessed(piece), "note"), text=piece)
+
+
+def _has_key(text: str) -> bool:
+    """Whether a piece of a line is keyed itself: a line may hold a whole list."""
+    keyed = _LINE.match(text.strip())
+    return keyed is not None and _kind(keyed["key"]) is not None
+
+
+@cache
+def _spaced() -> re.Pattern[str]:
+    """A line whose key stands before its part without a mark: "显卡 双4090", "内存64G", "GPU 2x RTX 4090"."""
+    names = sorted((name for names in KINDS.values() for name in names.split()), key=len, reverse=True)
+    chinese = "|".join(re.escape(name) for name in names if not name.isascii())
+    return re.compile(
+        rf"\A(?:(?P<key>{chinese})(?=[\s0-9a-z双单两二三四六八])|(?P<short>[cg]pu|ram|psu|ssd|nic)(?=\s))\s*"
+        rf"(?P<value>.+)\Z",
+        re.IGNORECASE,
+    )
 
 
 def _guessed(text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import words_of
 from rigright.base.units import GIB, KILO, TIB
 from rigright.build.listed import ListLine
 from rigright.build.machine import Cards, Circuit, Disks, Modules, Rig
@@ -419,7 +420,8 @@ def _room(text: str) -> dict[str, Any]:
 
 def room_of(text: str) -> Circuit | None:
     """Volts, amperes and circuits: "110V 15A", "two 20 amp circuits at 120 V"."""
-    plain = text.casefold()
+    homes = {word.replace(" ", ""): circuit for word, circuit in words_of("room").items()}
+    plain = homes.get("".join(text.casefold().split()), text.casefold())
     volts = re.search(r"(\d{3})\s*(?:v|伏)", plain)
     amps = re.search(r"(\d{1,3})\s*(?:a\b|amps?|安)", plain)
     many = re.search(r"\b(\d)\s*(?:x|circuits|breakers|路)|(two|dual|两路|双路)|x\s*(\d)\b", plain)

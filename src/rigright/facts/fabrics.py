@@ -12,6 +12,7 @@ from functools import cache
 from operator import attrgetter
 
 from rigright.base.errors import AskError
+from rigright.base.everyday import words_of
 from rigright.base.loader import records, rows
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
@@ -257,8 +258,8 @@ class Stated:
 
 def take_cabling(text: str) -> tuple[str, Stated]:
     """The text without its words for cables, and what they say."""
-    plain, stated = text, Stated()
-    if not any(sign in text.lower() for sign in _CABLES):
+    plain, stated = _in_gbe(text), Stated()
+    if not any(sign in plain.lower() for sign in _CABLES):
         return plain, stated
     found = _NVLINK.search(plain)
     if found is not None:
@@ -275,6 +276,14 @@ def take_cabling(text: str) -> tuple[str, Stated]:
         network, notes = _network(found)
         plain, stated = _without(plain, found), replace(stated, network=network.id, notes=notes)
     return plain, stated
+
+
+def _in_gbe(text: str) -> str:
+    """Networks in everyday words by their rate: "万兆网" is 10gbe."""
+    named = words_of("network")
+    known = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
+    said = re.compile(rf"(?<![a-z0-9.])(?:{known})", re.IGNORECASE)
+    return said.sub(lambda found: f" {named[found[0].lower()]} ", text)
 
 
 def _without(text: str, found: re.Match[str]) -> str:

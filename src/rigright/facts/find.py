@@ -62,9 +62,15 @@ def match_chip(text: str, *, total_bytes: float | None = None) -> Match:
 def find_chips(text: str) -> tuple[Chip, ...]:
     """Every chip a loose name could mean, in the order of the table."""
     said, agreeing = _read(text, read_counts(read_tokens(text)).name)
-    if not agreeing:
-        return (_rented(text, said),)
-    return tuple(_by_chip(agreeing).values())
+    return tuple(_by_chip(agreeing).values()) or (_rented(text, said),)
+
+
+def names_chip(text: str) -> bool:
+    """Whether a text calls a chip by its name, and not by a family of instances that have it."""
+    try:
+        return bool(_read(text, read_counts(read_tokens(text)).name)[1])
+    except AskError:
+        return False
 
 
 def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:

@@ -59,7 +59,9 @@ _COUNT = (
 )
 _CORES = pattern(r"\s*(?P<cores>\d{1,3})[\s-]*(?:cores?|c\b|核)", _CASE)
 _ALONE = pattern(r"\bcpu[\s-]*only\b|\b(?:no|without(?: a)?) gpus?\b|纯处理器|无显卡", _CASE)
-_LABELS = pattern(r"\b(?:gpus?|cards?|cpu|ram|memory|board)\s*[:：]|(?:显卡|处理器|内存)\s*[:：]", _CASE)
+_LABELS = pattern(
+    r"(?:\b(?:gpus?|cards?|cpu|board|(?P<kept>ram|memory))|显卡|处理器|主板|(?P<memory>内存))\s*[:：]", _CASE
+)
 _TWICE = pattern(r"\s*[x×*]\s*(?P<count>[248])\b")
 _SIGNS = pattern(r"ddr|\d\s*[gt]|\d{4}[xkfwgh]")  # one is in all that speaks of memory or a bare model
 _MODEL = pattern(r"[a-z]*\d+[a-z]*\d*[a-z]*")
@@ -166,7 +168,7 @@ def take_host(words: str) -> Taken:
 
 
 def _taken(words: str) -> Taken:
-    plain = _LABELS.sub(" ", words)
+    plain = _LABELS.sub(lambda found: f" {found['kept'] or found['memory'] or ''} ", words)
     alone = _ALONE.search(plain)
     plain = plain if alone is None else _cut(plain, alone)
     cpu = _find(plain)

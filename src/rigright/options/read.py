@@ -18,8 +18,10 @@ Wish = TypeVar("Wish")
 def read_wish(words: Mapping[str, str | None], *, verb: str = "plan") -> PlanWish:
     """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing."""
     said = said_of(verb, words)
-    mode = said.get("mode")
-    values = values_of(verb, said, kinds=kinds_of(None if mode is None else mode.strip().lower()))
+    mode = None
+    if "mode" in said:
+        mode = next(one for one in options_of(verb) if one.name == "mode").plain(said["mode"].strip()).lower()
+    values = values_of(verb, said, kinds=kinds_of(mode))
     return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
 
 

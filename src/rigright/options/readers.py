@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ _SIZES = {"m": 1 / KILO, "b": 1.0, "t": KILO}
 
 def names(text: str) -> tuple[str, ...]:
     """Read "h100, mi300x" as a list."""
-    found = tuple(name.strip() for name in text.replace("、", ",").split(",") if name.strip())
+    found = tuple(name.strip() for name in re.split("[,，、;；]", text) if name.strip())
     if not found:
         raise unreadable(text, say("a list of names"), example="h100, mi300x")
     return found

@@ -8,9 +8,27 @@ from typing import Any
 
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
-from rigright.base.units import parse_count, parse_seconds
+from rigright.base.units import (
+    parse_amount,
+    parse_count,
+    parse_factor,
+    parse_rate,
+    parse_seconds,
+    parse_share,
+    parse_watts,
+)
 from rigright.base.words import LANGUAGES, Sentence, say
-from rigright.options.readers import cells
+from rigright.options.readers import (
+    ago,
+    cached,
+    cells,
+    days,
+    params,
+    part,
+    percentile,
+    spread,
+    whole,
+)
 
 SERVE, SPEECH, EMBED, IMAGE = "serve", "speech", "embed", "image"
 TRAIN, LEARN = "train", "learn"  # learn: to train on images
@@ -23,6 +41,15 @@ MOST = 2**31
 ABOVE_ZERO = say("it must be above zero")
 LEAST = 1e-9  # but 0
 UNITS = {"MONEY": "usd", "POWER": "W"}  # by what stands for the value
+CALLED = {"train": "method"}  # an option that takes the words of another
+YEARS = frozenset({"years", "after"})
+METAVARS = {"MONEY": "money"}  # a kind of figure, by what stands for the value
+FIGURES: Mapping[Callable[[str], Any], str] = {  # the same by what reads it
+    **dict.fromkeys((parse_count, parse_amount, whole), "number"),
+    **dict.fromkeys((parse_seconds, days, ago), "time"),
+    **dict.fromkeys((parse_share, part, cached, spread, percentile), "share"),
+    parse_rate: "rate", parse_factor: "factor", parse_watts: "power", params: "size",
+}  # fmt: skip
 _NOT_POSITIVE = re.compile(r"-\d+(?:\.\d+)?|0(?:\.0+)?")  # told as such, whatever is counted
 
 
@@ -86,7 +113,7 @@ class Option:
 
     def value(self, text: str) -> Any:
         """Read it, within its choices and bounds."""
-        text = text.strip()
+        text = self.plain(text.strip())
         if self.choices is not None:
             known = self.choices()
             if text.lower() not in known:
@@ -100,9 +127,32 @@ class Option:
             )
         if _NOT_POSITIVE.fullmatch(text):
             self.check(float(text), text=text)
-        found = self.read(text)
+        found = self._read(text)
         self.check(found, text=text)
         return found
+
+    def plain(self, text: str) -> str:
+        """Everyday words for choices and formats as their names: "聊天" is chat, "四比特" 4bit."""
+        if text.lower() in (() if self.choices is None else self.choices()):
+            return text
+        from rigright.base import everyday
+
+        if self.name in everyday.FORMATS:
+            return ", ".join(everyday.named(self.name, one) for one in re.split("[,，、]", text))
+        return everyday.named(CALLED.get(self.name, self.name), text) if self.choices is not None else text
+
+    def _read(self, text: str) -> Any:
+        """What a reader makes of it; what it cannot read may be an everyday wording: "每天10万次"."""
+        try:
+            return self.read(text)
+        except AskError:
+            from rigright.base import everyday
+
+            kind = "years" if self.name in YEARS else FIGURES.get(self.read, METAVARS.get(self.metavar, ""))
+            plain = everyday.figure(self.name, text, kind=kind) if kind else None
+            if plain is None or plain == text:
+                raise
+        return self.read(plain)
 
     def written(self, value: Any) -> str:
         """A value as it is typed, in the unit that is read back."""

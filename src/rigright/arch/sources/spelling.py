@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any
 
+from rigright.base.everyday import words_of
+from rigright.base.numerals import chinese
 from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
 from rigright.base.tables import DATA, read_toml
+from rigright.base.units import GIGA
 
 MAX_NAME = 300
 MAX_KEPT = 4096
@@ -35,6 +38,8 @@ _WORD = pattern(
     r"|\d+(?:\.\d+)*"
     r"|[a-z]+"
 )
+_HUNDREDS_OF_MILLIONS = pattern(r"[\d.零一二三四五六七八九十百千万两]+亿")
+_BITS = pattern(r"([\d零一二三四五六七八]|十六) ?比特")
 _GAPS = pattern(r"[^a-z0-9.+\u4e00-\u9fff]+")
 _VERSION = pattern(r"^v?(\d+(?:\.\d+)*?)(?:\.0)?$")
 _DATE = pattern(r"(?:0[1-9]|1[0-2])[0-3]\d|2[3-9](?:0[1-9]|1[0-2])|20[2-3]\d|0\d")
@@ -66,7 +71,7 @@ def tables() -> dict[str, Any]:
 @lru_cache(maxsize=MAX_KEPT)
 def spell(name: str) -> Spelling:
     """Take a name apart."""
-    text, mix = _without_mix(unicodedata.normalize("NFKC", name[:MAX_NAME]).lower())
+    text, mix = _without_mix(_plain_words(unicodedata.normalize("NFKC", name[:MAX_NAME]).lower()))
     phrases = (_GLUED_VERSION.sub(" ", phrase) for phrase in _same(_dotted(text)))
     words = [_VERSION.sub(r"\1", word) for phrase in phrases for word in _WORD.findall(phrase)]
     words, formats, stored = _formats(words)
@@ -106,6 +111,20 @@ def _same(text: str) -> list[str]:
     text = _foreign().sub(lambda found: f" {same[found[0]]} ", text)
     text = " ".join(_GAPS.split(text)).strip()
     return _nicknames().sub(lambda found: same[found[0]], text).split()
+
+
+def _plain_words(text: str) -> str:
+    """Sizes and formats in everyday words as names bear them: "130亿" is 13b, "半精度" fp16."""
+    if text.isascii() and " " not in text:
+        return text
+    for word, form in words_of("format").items():
+        text = (
+            text
+            if word not in text or word[0].isdigit()
+            else text.replace(word, f" {form.replace('half', 'fp16')} ")
+        )
+    text = _BITS.sub(lambda found: f" {chinese(found[1]):g}bit ", text)
+    return _HUNDREDS_OF_MILLIONS.sub(lambda found: f" {(chinese(found[0]) or 0.0) / GIGA:g}b ", text)
 
 
 @cache

@@ -20,7 +20,7 @@ def page(result: Listing) -> Page:
     if count == 1 or kind.full:
         parts = [part for record in result.records for part in _one(kind, record, titled=count > 1)]
     else:
-        parts = [_table(kind, result.records)] if result.records else []
+        parts = [_table(result)] if result.records else []
     notes = tuple(Line(said=note, tone="dim") for note in result.notes)
     title = _heading(kind.title, result)
     if count == 1:
@@ -43,7 +43,7 @@ def findings_page(found: Findings) -> Page:
     parts = [
         part
         for name, one in found.found.items()
-        for part in (replace(_table(one.kind, one.records), title=_heading(name, one)),)
+        for part in (replace(_table(one), title=_heading(name, one)),)
     ]
     commands = tuple(
         f"rigright look-up {name} {_quoted(found.text)}"
@@ -99,10 +99,11 @@ def kinds_plain(summaries: dict[str, Sentence], language: str) -> dict[str, str]
     return {name: tell(summary, language) for name, summary in summaries.items()}
 
 
-def _table(kind: ListingKind, records: tuple[Any, ...]) -> Table:
+def _table(result: Listing) -> Table:
     """The fields that fit beside each other; a column that would stay empty is left out."""
+    kind, records = result.kind, result.records
     columns, cells = [], []
-    for field in (one for one in kind.fields if one.listed):
+    for field in (*(one for one in kind.fields if one.listed), *result.also):
         shown = [_shown(field, record) for record in records]
         if any(cell not in {"", UNKNOWN} for cell in shown):
             right = field.right or any(is_number(field.read(record)) for record in records)

@@ -13,6 +13,7 @@ from rigright.base.words import Sentence, say
 from rigright.verbs import clock
 from rigright.verbs.look_up.conditions import Condition, never_met, read_condition, sort_records
 from rigright.verbs.look_up.listing import Listing, ListingKind, LookUpQuery
+from rigright.verbs.look_up.words import saying, speaking_of
 
 FOLDER = "rigright.verbs.look_up.kinds"
 
@@ -85,8 +86,6 @@ def _found(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     except AskError as error:
         found, refused = (), error
     if not found and asked.words and kind.searched:
-        from rigright.verbs.look_up.words import speaking_of
-
         found = speaking_of(kind, asked)
     if not found and refused is not None:
         raise refused
@@ -116,6 +115,7 @@ def look_up(
         kind=kind,
         records=kept,
         total=len(records),
+        also=saying(kind, records, words=words) if len(records) > 1 else (),
         notes=(kind.notes(asked, kept) if kind.notes else ()) if records else _why_none(conditions, known),
         with_sources=wish.with_sources,
     )

@@ -86,6 +86,7 @@ class Listing:
     records: tuple[Any, ...]
     total: int  # before the limit
     notes: tuple[Shown, ...] = ()
+    also: tuple[ListingField, ...] = ()  # columns beside the listed ones: those that say what was asked
     with_sources: bool = False
 
     @property

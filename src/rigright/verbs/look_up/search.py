@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
@@ -11,9 +12,10 @@ from rigright.base.words import say
 from rigright.verbs import clock
 from rigright.verbs.look_up.frame import find_kind, kind_names
 from rigright.verbs.look_up.listing import Findings, Listing, ListingKind, LookUpQuery
-from rigright.verbs.look_up.words import speaking_of
+from rigright.verbs.look_up.words import saying, speaking_of
 
 MOST_CHARS = 1000  # of a question
+MOST_NEAR = 3
 SHOWN = 4  # records of a kind where several kinds answer
 # the kinds whose things bear names, in the order in which a name is tried
 _NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms")
@@ -32,8 +34,27 @@ def search(text: str, *, today: date | None = None) -> Findings:
         if name not in _APART and (listing := _speaking(name, text, today=today)) is not None
     }
     if hit is None and not found:
-        raise AskError(say('nothing found for "{text}"; see: rigright look-up', text=text[:80]))
+        near = ", ".join(_near(text, today))
+        lists = say("`{see}` lists all", see="rigright look-up")
+        raise AskError(
+            say('nothing found for "{text}"', text=text[:80]),
+            hint=say("did you mean {near}?", near=near) if near else lists,
+        )
     return Findings(text=text, hit=hit, found=found)
+
+
+def _near(text: str, today: date) -> list[str]:
+    """Names of things that are written much alike."""
+    names = [
+        str(kind.fields[0].read(record))
+        for kind in (find_kind(name) for name in _NAMED if name not in _APART)
+        for record in kind.find(LookUpQuery(today=today))
+    ]
+    known = {name.casefold().split(" ", 1)[-1]: name for name in names} | {
+        name.casefold(): name for name in names
+    }
+    close = difflib.get_close_matches(text.casefold()[:60], known, n=MOST_NEAR, cutoff=0.75)
+    return [known[name] for name in close]
 
 
 def _hits(text: str, today: date) -> Iterator[Listing]:
@@ -70,4 +91,8 @@ def _speaking(name: str, text: str, *, today: date) -> Listing | None:
         records = ()
     if not records and kind.searched:
         records = speaking_of(kind, asked)
-    return Listing(kind=kind, records=records[:SHOWN], total=len(records)) if records else None
+    if not records:
+        return None
+    return Listing(
+        kind=kind, records=records[:SHOWN], total=len(records), also=saying(kind, records, words=asked.words)
+    )

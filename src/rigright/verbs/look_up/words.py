@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Any, TypeVar
@@ -12,9 +13,10 @@ from rigright.base.page import Shown
 from rigright.base.words import Sentence, say, tell
 from rigright.facts.prices import is_stale
 from rigright.verbs.look_up.fields import confidence_shown, source_of
-from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
+from rigright.verbs.look_up.listing import ListingField, ListingKind, LookUpQuery
 
 Record = TypeVar("Record")
+_ASIDE = frozenset({"id", "notes", "source", "sources", "as_of", "confidence"})  # what is said about a record
 
 
 def matching(
@@ -35,6 +37,34 @@ def matching(
     raise AskError(say('nothing matches "{text}"', text=" ".join(words)))
 
 
+def with_words(records: Iterable[Record], text: str, *, texts: Callable[[Record], str]) -> tuple[Record, ...]:
+    """The records in whose text each word begins a word, its numbers whole: "a3" is in no "a30"."""
+    words = [re.compile(rf"(?<![^\W_]){re.escape(word)}(?!(?<=\d)\d)") for word in text.casefold().split()]
+    return tuple(one for one in records if all(word.search(texts(one).casefold()) for word in words))
+
+
+def saying(
+    kind: ListingKind, records: tuple[Any, ...], *, words: tuple[str, ...]
+) -> tuple[ListingField, ...]:
+    """The unlisted columns in which every record says a word that was asked, and no listed one does."""
+    found = []
+    for word in " ".join(words).casefold().split():
+        said = [
+            field for field in kind.fields
+            if field.key not in _ASIDE and all(word in tell_all(field.read(one)) for one in records)
+        ]  # fmt: skip
+        if said and not any(field.listed for field in said):
+            found.append(said[0])
+    return tuple(dict.fromkeys(found))
+
+
+def tell_all(value: Any) -> str:
+    """A value in both languages, in small letters; a number says no word."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    words = [part for part in parts if isinstance(part, str | Sentence)]
+    return "\n".join(tell(word, language) for word in words for language in ("en", "zh")).casefold()
+
+
 def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
     """The records of a kind in whose texts, in either language, every word stands."""
     words = " ".join(asked.words).casefold().split()
@@ -44,10 +74,7 @@ def speaking_of(kind: ListingKind, asked: LookUpQuery) -> tuple[Any, ...]:
 
 def _texts(kind: ListingKind, record: object) -> str:
     """Every word a record bears: numbers are no words."""
-    values = [field.read(record) for field in kind.fields]
-    told = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
-    words = [part for part in told if isinstance(part, str | Sentence)]
-    return "\n".join(tell(word, language) for word in words for language in ("en", "zh")).casefold()
+    return "\n".join(tell_all(field.read(record)) for field in kind.fields)
 
 
 def source_shown(record: object) -> Sentence:

@@ -10,7 +10,7 @@ from rigright.facts.find import find_chips, match_chip
 from rigright.facts.naming import read_tokens
 from rigright.verbs.look_up.fields import doubt, field, provenance
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
-from rigright.verbs.look_up.words import doubt_notes, source_shown
+from rigright.verbs.look_up.words import doubt_notes, source_shown, with_words
 
 
 def _find(asked: LookUpQuery) -> tuple[Chip, ...]:
@@ -21,15 +21,23 @@ def _find(asked: LookUpQuery) -> tuple[Chip, ...]:
     try:
         found = find_chips(text)
     except AskError:
-        words = [token.text for token in read_tokens(text)]
-        told = [f"{chip.vendor} {chip.name} {chip.architecture} {chip.notes}".casefold() for chip in chips()]
-        found = tuple(
-            chip for chip, said in zip(chips(), told, strict=True) if all(word in said for word in words)
-        )
-        if not found or not words:
+        words = [word if word.isascii() else _english(word) for word in text.split()]
+        found = with_words(chips(), " ".join(words), texts=_said)
+        if not found or not any(words):
             raise
         return found
     return (match_chip(text).chip,) if len(found) == 1 else found
+
+
+def _english(word: str) -> str:
+    """A maker or a kind of card as tables call it: "昇腾" is ascend."""
+    return " ".join(token.text for token in read_tokens(word))
+
+
+def _said(chip: Chip) -> str:
+    """What a chip is and has, in words; notes say what it lacks, too."""
+    said = [chip.vendor, chip.name, chip.architecture, chip.segment, chip.form, chip.mem_type]
+    return " ".join(filter(None, (*said, chip.link, chip.isa)))
 
 
 def _named(asked: LookUpQuery) -> Chip | None:
@@ -53,7 +61,7 @@ _LISTED = (
     field("mem_bytes", say("memory GB"), "mem", "memory", listed=True),
     field("mem_bytes_per_s", say("bandwidth GB/s"), "bandwidth", "bw", listed=True),
     field("training_flops_per_s", say("16-bit TFLOP/s"), "tflops", "flops", listed=True),
-    field("fp8_flops_per_s", say("FP8 TFLOP/s"), "fp8", listed=True),
+    field("fp8_acc32_flops_per_s", say("FP8 TFLOP/s"), "fp8", "fp8_acc32", listed=True),
     field("tdp_w", say("power W"), "tdp", "power", "watts", listed=True),
     field("launch", say("launch"), "since", "year", listed=True),
 )
@@ -79,7 +87,7 @@ _RATES = (
     field("bf16_flops_per_s", say("BF16 TFLOP/s dense"), "bf16"),
     field("fp16_acc32_flops_per_s", say("FP16 TFLOP/s dense, FP32 accumulate"), "fp16_acc32"),
     field("fp16_flops_per_s", say("FP16 TFLOP/s dense, fastest"), "fp16"),
-    field("fp8_acc32_flops_per_s", say("FP8 TFLOP/s dense, FP32 accumulate"), "fp8_acc32"),
+    field("fp8_flops_per_s", say("FP8 TFLOP/s dense, fastest"), "fp8_fastest"),
     field("fp4_flops_per_s", say("FP4 TFLOP/s dense"), "fp4"),
     field("int8_ops_per_s", say("INT8 TOP/s dense"), "int8"),
     field("sparsity", say("2:4 sparsity doubles these")),
@@ -117,8 +125,9 @@ KIND = ListingKind(
     find=_find,
     named=_named,
     notes=lambda _asked, kept: (
-        say("dense rates; 16-bit: bf16, or fp16 with fp32 accumulation (as PyTorch uses)"),
+        say("dense rates with FP32 accumulation, as PyTorch uses; 16-bit: bf16, or fp16 where there is none"),
         *doubt_notes(kept),
     ),
     sources=source_shown,
+    searched=False,
 )

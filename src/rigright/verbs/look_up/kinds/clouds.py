@@ -8,10 +8,16 @@ from rigright.base.units import GIGA, TERA
 from rigright.base.words import say
 from rigright.facts.chips import by_id
 from rigright.facts.clouds import Offer, offers, providers_of
-from rigright.facts.find import find_chips
+from rigright.facts.find import find_chips, names_chip
 from rigright.verbs.look_up.fields import field, provenance
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery, Unit
-from rigright.verbs.look_up.words import doubt_notes, price_date_shown, source_shown, stale_notes
+from rigright.verbs.look_up.words import (
+    doubt_notes,
+    price_date_shown,
+    source_shown,
+    stale_notes,
+    with_words,
+)
 
 
 def _find(asked: LookUpQuery) -> tuple[Offer, ...]:
@@ -19,14 +25,17 @@ def _find(asked: LookUpQuery) -> tuple[Offer, ...]:
     named = {provider for word in asked.words for provider in providers_of(word)}
     rest = " ".join(word for word in asked.words if not providers_of(word))
     of_provider = tuple(offer for offer in offers() if not named or offer.provider in named)
-    by_name = tuple(offer for offer in of_provider if rest.casefold() in offer.instance.casefold())
-    if by_name:
-        return by_name
-    wanted = {chip.id for chip in find_chips(rest)}
-    found = tuple(offer for offer in of_provider if offer.chip in wanted)
+    wanted = _chips(rest)
+    called = with_words(of_provider, rest, texts=lambda offer: offer.instance)
+    found = tuple(offer for offer in of_provider if offer in called or offer.chip in wanted)
     if not found:
         raise AskError(say('no cloud in the table offers "{text}"', text=" ".join(asked.words)))
     return found
+
+
+def _chips(text: str) -> frozenset[str]:
+    """The chips that words mean; a family of instances is found by its own name."""
+    return frozenset(chip.id for chip in find_chips(text)) if text and names_chip(text) else frozenset()
 
 
 def _notes(asked: LookUpQuery, kept: tuple[Offer, ...]) -> tuple[Shown, ...]:

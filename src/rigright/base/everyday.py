@@ -1,0 +1,228 @@
+"""Everyday wordings as the plain form that readers know: "每天10万次" -> "100000/d", "two weeks" -> "14d".
+
+The words are rows of `data/everyday.csv`: what a word is of (a kind of value, or an option by its name) and
+its plain form. A row without one is dropped: what is counted, or a word around a figure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from rigright.base.loader import rows
+from rigright.base.numerals import leading, plain
+from rigright.base.patterns import pattern
+from rigright.base.units import GIGA, MEGA
+
+LEAST = frozenset({"tok-per-s", "min-params"})  # options that say the least, where others say the most
+FORMATS = frozenset({"weights", "kv", "quality", "base", "precision"})
+STORED = FORMATS - {"kv", "precision"}
+LENGTHS = frozenset({"prompt", "output", "context", "seq", "tokens", "step-tokens", "mtok"})
+DAYS = {"s": 1 / 86400, "min": 1 / 1440, "h": 1 / 24, "d": 1.0, "ms": 1 / 86400e3, "us": 1 / 86400e6}
+_UPPER = pattern(r"\s*(?:-|–|—|~|到|至|\bto\b)\s*")
+_PERCENT = pattern(r"百分之\s*(.+)")
+_TIMED = pattern(r"([0-9.]*)([a-z]+)")
+_AREA = pattern(r"(\d{2,5})\s*[x×*]\s*\1(?!\d)")
+_EVERY = r"(?:/|每个?|一|\bper\b|\ban?\b|\beach\b|\bevery\b|\bon\b)\s*"
+
+
+@cache
+def words_of(kind: str) -> Mapping[str, str]:
+    """Word -> plain form, of a kind of value or of an option."""
+    return {word: form for word, of, form in rows("everyday.csv", "word", "of", "plain") if of == kind}
+
+
+def named(option: str, text: str) -> str:
+    """A word that stands for a choice or a format, as the option knows it; any other text as it is."""
+    said = plain(text)
+    own = {**(words_of("format") if option in STORED else {}), **words_of(option)}
+    if option not in FORMATS:
+        return own.get(said, text)
+    tail = max((one for one in words_of("stored") if said.endswith(one)), key=len, default="")
+    bare = said.removesuffix(tail).strip()
+    forms = [_bits(said), _bits(bare)]
+    known = next((own[form] for form in forms if form in own), None)
+    return known or next((form for form in forms if form and form != said), text)
+
+
+def _bits(text: str) -> str:
+    """Bits in digits: "四比特", "4-bit" -> "4bit"."""
+    found = leading(text)
+    if found is None or not found[0].is_integer():
+        return text
+    unit = found[1].removeprefix("-").strip()
+    return f"{found[0]:.0f}bit" if unit in words_of("bits") else text
+
+
+def figure(option: str, text: str, *, kind: str) -> str | None:
+    """A figure in everyday words in its plain form; None where the words say none of that kind."""
+    said = plain(text)
+    whole = {**words_of(kind), **words_of(option)}.get(said)
+    if whole:
+        return whole
+    said = _bare(said, option)
+    reader = _KINDS.get(kind)
+    return None if reader is None else reader(option, said)
+
+
+def _bare(said: str, option: str) -> str:
+    """The figure without words around it; of a range its upper end."""
+    around = (*words_of("around"), *words_of("least" if option in LEAST else "most"))
+    for word in sorted(around, key=len, reverse=True):
+        edge = r"\b" if word[-1].isalnum() and word.isascii() else ""
+        said = re.sub(rf"\A{re.escape(word)}{edge}|{edge}{re.escape(word)}\Z", "", said).strip()
+    low, *high = _UPPER.split(said, maxsplit=1)
+    if not high or leading(low) is None or leading(high[0]) is None:
+        return said
+    return high[0]
+
+
+def _unit(rest: str, known: Mapping[str, str]) -> str | None:
+    """What a unit or a word for what is counted stands for; None: it means nothing here."""
+    for word in (rest, rest.removeprefix("个").strip(), rest.removeprefix("of ").strip()):
+        if word in known:
+            return known[word]
+    return None
+
+
+def _count(option: str, said: str) -> str | None:
+    """A number of what the option counts."""
+    own = {**words_of(option), **(words_of("length") if option in LENGTHS else {})}
+    said = _per(said)[0] if option == "tok-per-s" and _per(said)[1] == "s" else said
+    area = _AREA.match(said) if option == "image-size" else None
+    said = said if area is None else area[1] + said[area.end() :]
+    for word in sorted((one for one, form in own.items() if not form), key=len, reverse=True):
+        bare = said.removesuffix(word).strip()
+        if bare != said and bare:
+            said = re.sub(r"(?<=[\d万亿千百十])个\Z", "", bare)
+            break
+    return _number(said)
+
+
+def _number(said: str) -> str | None:
+    found = leading(said)
+    if found is None:
+        return None
+    value, rest = found
+    rest = "" if rest == "个" else rest
+    scale = words_of("scale").get(rest)
+    if scale is not None:
+        return f"{value * float(scale):.12g}"
+    return f"{value:.12g}{rest}" if re.fullmatch(r"[a-z]{0,2}", rest) else None
+
+
+def _time(_option: str, said: str) -> str | None:
+    found = leading(said)
+    if found is None:
+        return None
+    value, rest = found
+    if rest.endswith("半"):
+        value, rest = value + 0.5, rest[:-1]
+    unit = _unit(rest, words_of("time"))
+    return None if unit is None else _timed(value, unit)
+
+
+def _timed(value: float, unit: str) -> str:
+    """So many of a unit such as "7d"."""
+    many = _TIMED.fullmatch(unit)
+    return f"{value * float(many[1] or 1):.12g}{many[2]}" if many else ""
+
+
+def _per(said: str) -> tuple[str, str | None]:
+    """What happens, and in which time: "每天10万次", "10k a day", "5 qps"; None: in no time that was said."""
+    for word, unit in words_of("per").items():
+        for bare in (said.removeprefix(word), said.removesuffix(word)):
+            if bare != said and bare.strip():
+                return bare.strip(), unit
+    units = {**words_of("time"), **words_of("working")}
+    known = "|".join(map(re.escape, sorted(units, key=len, reverse=True)))
+    before = re.match(rf"(?:平均)?(?:每个?|一)\s*(?P<unit>{known})\s*(?P<rest>.+)", said)
+    before = before or re.match(rf"(?P<unit>{'|'.join(words_of('working'))})\s*(?P<rest>.+)", said)
+    found = before or re.match(rf"(?P<rest>.+?)\s*{_EVERY}(?P<unit>{known})\Z", said)
+    return (said, None) if found is None else (found["rest"].strip(), units[found["unit"]])
+
+
+def _rate(option: str, said: str) -> str | None:
+    what, unit = _per(said)
+    number = None if unit is None else _count(option, what)
+    many = _TIMED.fullmatch(unit or "")
+    if number is None or many is None:
+        return None
+    return f"{number}/{many[2]}" if not many[1] else _divided(number, float(many[1]), unit=many[2])
+
+
+def _divided(number: str, by: float, *, unit: str) -> str | None:
+    found = leading(number)
+    return None if found is None or found[1] else f"{found[0] / by:.12g}/{unit}"
+
+
+def _share(option: str, said: str) -> str | None:
+    percent = _PERCENT.match(said)
+    found = leading(said if percent is None else percent[1])
+    what, unit = _per(said) if option == "duty" else (said, None)
+    spent = None if unit is None else _time(option, what)
+    if spent is not None and unit is not None:
+        return f"{_days(spent) / _days(unit):.12g}"
+    if found is None:
+        return None
+    value, rest = found
+    if percent is not None and not rest:
+        return f"{value:.12g}%"
+    tenths = words_of("share").get(rest)
+    if tenths:
+        return f"{value * float(tenths):.12g}%"
+    if rest in words_of(option) or rest in {"", "%", "percent"}:
+        return f"{value:.12g}" + ("%" if rest in {"%", "percent"} else "")
+    return None
+
+
+def _days(time: str) -> float:
+    many = _TIMED.fullmatch(time)
+    return float(many[1] or 1) * DAYS[many[2]] if many else 0.0
+
+
+def _measured(kind: str) -> Callable[[str, str], str | None]:
+    """A number with a unit of a kind."""
+
+    def read(_option: str, said: str) -> str | None:
+        found = leading(said)
+        unit = None if found is None else _unit(found[1], {**words_of(kind), "": ""})
+        return None if found is None or unit is None else f"{found[0]:.12g}{unit}"
+
+    return read
+
+
+def _years(_option: str, said: str) -> str | None:
+    found = leading(said)
+    unit = None if found is None else _unit(found[1], words_of("years"))
+    return None if found is None or unit is None else f"{found[0] * float(unit):.12g}"
+
+
+def _size(_option: str, said: str) -> str | None:
+    """A number of parameters."""
+    for word in words_of("size"):
+        said = said.removesuffix(word).strip()
+    found = leading(said)
+    return f"{found[0] / GIGA:.12g}B" if found is not None and not found[1] and found[0] >= MEGA else None
+
+
+def _money(_option: str, said: str) -> str | None:
+    """An amount whose number or small coin is said in words; its currency stays as it stands."""
+    found = leading(said)
+    if found is None:
+        return None
+    value, rest = found
+    for word, form in words_of("money").items():
+        if rest.startswith(word):
+            return f"{value * float(form[:-1]):.12g}{form[-1]}{rest.removeprefix(word)}"
+    if rest[:1] == "w":
+        return f"{value:.12g}万{rest[1:]}"
+    kept = said.removesuffix(rest).strip()
+    return said if not kept.isascii() else f"{value:.12g}{rest}"
+
+
+_KINDS: Mapping[str, Callable[[str, str], str | None]] = {
+    "number": _count, "time": _time, "rate": _rate, "share": _share, "factor": _measured("factor"),
+    "power": _measured("power"), "years": _years, "size": _size, "money": _money,
+}  # fmt: skip

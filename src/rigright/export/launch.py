@@ -11,7 +11,6 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import MEGA
 from rigright.base.words import say
-from rigright.cost.training_states import dividing
 from rigright.facts.launching import Launcher
 from rigright.machine.bench.ask import SentLoad
 
@@ -214,6 +213,8 @@ class Launch:
     def copies(self) -> int:
         """Groups of ranks that each hold all of the states, where hybrid sharding divides them in groups."""
         shared = self.dp * self.cp
+        from rigright.cost.training_states import dividing  # with numpy, which a look at a machine needs not
+
         own = int(dividing(shared, self.training.sharding))
         if shared % own or own % self.cp:
             raise AskError(

@@ -65,7 +65,7 @@ def lost_of(
     for group, name, value, default in _choices(plan):
         if name in program.implies or value == program.runs[0]:
             continue
-        words = _words(plan, name, value, program=program)
+        words = _words(plan, name, value=value, program=program)
         others = (default, *_numbers(value)) if words is None else words
         moved = (_written(render, _with(plan, group, name=name, value=one)) != written for one in others)
         if not (any(moved) if words is None else all(moved)):  # each word says another thing
@@ -139,12 +139,12 @@ def _matters(plan: Mapping[str, Any], group: str, *, name: str) -> bool:
     return not (name == "sequence_parallel" and int(layout["tp"]) == 1)
 
 
-def _words(plan: Mapping[str, Any], name: str, value: Any, *, program: Launcher) -> tuple[str, ...] | None:
+def _words(plan: Mapping[str, Any], name: str, *, value: Any, program: Launcher) -> tuple[str, ...] | None:
     """Every word that says another thing; None: it is not one of a list of words."""
     if name not in _WORDS or not isinstance(value, str):
         return None
-    own = _meaning(plan, name, value, program=program)
-    found = (one for one in _WORDS[name](program) if _meaning(plan, name, one, program=program) != own)
+    own = _meaning(plan, name, value=value, program=program)
+    found = (one for one in _WORDS[name](program) if _meaning(plan, name, value=one, program=program) != own)
     return tuple(found)
 
 
@@ -156,7 +156,7 @@ def _numbers(value: Any) -> Iterator[Any]:
         yield value / 2
 
 
-def _meaning(plan: Mapping[str, Any], name: str, value: str, *, program: Launcher) -> str:
+def _meaning(plan: Mapping[str, Any], name: str, *, value: str, program: Launcher) -> str:
     """What a word comes to: some are two names of one thing."""
     if name == "optimizer":
         return program.optimizers.get(value, value)

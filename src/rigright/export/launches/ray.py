@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
+from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.export.clients import vllm_bench
@@ -68,7 +68,7 @@ def export(launch: Launch) -> dict[str, str]:
 def _value(text: str) -> object:
     """A number as a number, and what a flag takes as JSON as the tables that it is."""
     if text.startswith("{"):
-        return json.loads(text)
+        return bounded_json(text.encode())
     for kind in (int, float):
         try:
             return kind(text)

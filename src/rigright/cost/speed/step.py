@@ -17,6 +17,7 @@ from rigright.base.record import dataclass, replace
 from rigright.cost.links import all_reduce_s, send_s
 from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
+from rigright.cost.speed.pipeline import most_of
 from rigright.cost.speed.rates import Beside, Rates
 from rigright.cost.speed.work import Encoder, InRam, Work, parted
 from rigright.demand import Layout, Numbers
@@ -47,6 +48,7 @@ class StepTime:
     attention_s: Numbers
     link_s: Numbers
     fixed_s: Numbers
+    head_s: Numbers  # of gemm: what makes logits, which only the last stage does
     compute_s: Numbers  # of gemm and attention: what computing alone would take
     memory_s: Numbers  # and what reading alone would take
 
@@ -102,7 +104,8 @@ def step(
         gemms.append(heard.gemm)
         prefill, fixed = prefill + heard.attention_s, fixed + heard.fixed_s
     pairs = (*gemms, *reads)
-    gemm = sum(np.sqrt(compute * compute + memory * memory) for compute, memory in gemms)
+    each = [np.hypot(compute, memory) for compute, memory in gemms]
+    gemm = sum(each)
     attention = prefill + sum(np.maximum(compute, memory) for compute, memory in reads)
     link = _links(work, rates, layout=layout, content=content, tok=tok)
     return StepTime(
@@ -110,6 +113,7 @@ def step(
         attention_s=attention,
         link_s=link + _hops(work, rates, layout=layout),
         fixed_s=np.maximum(fixed, _host(work, rates) - gemm - attention - link),
+        head_s=sum(one for part, one in zip(parts, each, strict=False) if part.kind == "head"),
         compute_s=prefill + sum(compute for compute, _ in pairs),
         memory_s=sum(memory for _, memory in pairs),
     )
@@ -170,23 +174,6 @@ def sent_bytes(work: Work, ram: InRam, *, tok: Numbers) -> Numbers:
     return total
 
 
-def pipeline_gain(work: Work, rates: Rates, *, cards: Numbers, passes: Numbers) -> Numbers:
-    """How much sooner a prompt is done because several cards work on passes of it at once."""
-    ideal = passes * cards / (passes + cards - 1)
-    return 1 + (ideal - 1) * piped_share(work, rates)
-
-
-def piped_share(work: Work, rates: Rates) -> Numbers:
-    """The part of a pipeline's gain that prompts get: less of it where more weights are unpacked first."""
-    unpacked = sum(gemm.elems for gemm in work.gemms if gemm.narrow) / rates.piped_elems
-    return rates.piped / (1 + unpacked * unpacked)
-
-
-def overlap_of(work: Work, rates: Rates) -> Numbers:
-    """How far micro-batches go on at once in a pipeline, 0 to 1: as runs told, and in servers wholly."""
-    return np.where(np.asarray(rates.hop_s) > 0, piped_share(work, rates), 1.0)
-
-
 def _rank(content: Pass, layout: Layout) -> _Rank:
     ranks = ranks_of(layout)
     # a prompt is worked on by one rank; several prompts spread over the ranks
@@ -222,7 +209,7 @@ def _experts(
     used = part.per_tok / part.experts
     touched = 1 - np.exp(np.log1p(-min(used, 1 - 1e-9)) * rates.touched * tok)
     ranks = np.asarray(layout.ep, dtype=float)
-    most = 0.82 * np.log(ranks) ** 0.75  # of so many normal draws, in standard deviations
+    most = most_of(ranks)
     chance = most * np.sqrt(touched * (1 - touched) * ranks / part.experts)
     tokens = tok * used * (1 + most * np.sqrt(ranks / np.maximum(tok * part.per_tok, 1)))
     fuller = 1 + rates.imbalance * (1 - 1 / ranks)

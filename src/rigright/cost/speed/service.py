@@ -15,7 +15,7 @@ import numpy as np
 
 from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
-from rigright.cost.speed.pipeline import apart_of, longest_s, micro_seqs, pipeline_gain
+from rigright.cost.speed.pipeline import apart_of, fullest, longest_s, micro_seqs, pipeline_gain
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
@@ -172,9 +172,9 @@ def passes_of(
     )
     # each pass ends some sequences, and as many prompts come in with the next: whole, or in chunks
     together = np.minimum(ranks**rates.gathered, np.maximum(passes, 1))
-    coming = np.maximum(passes / outputs, together)
     room = np.maximum(most_tok - decode.decode_seqs * each, 1)
-    tok = np.minimum(coming * fresh, room)
+    most = fullest(passes / outputs, room=room / fresh, passes=running / passes)  # all keep its pace
+    tok = np.minimum(np.maximum(most, together) * fresh, room)
     prompts = tok / fresh
     mixed = replace(
         decode,

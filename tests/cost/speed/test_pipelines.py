@@ -1,4 +1,4 @@
-"""Stages one after another: what they lose to unlike passes and stages, held against rings that are played."""
+"""Stages one after another: what they lose to unlike passes and stages, against rings that are played."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from passes import BIG, GEMMA, HOPPER, LLAMA, MIXTRAL, SERVERS, one, rates, work
 
-from rigright.cost.speed.pipeline import fullest, longest_s
+from rigright.cost.speed.pipeline import fullest
 from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.step import Pass, step
+from rigright.cost.speed.step import Pass, longest_s, step
 from rigright.demand import Layout, Traffic
 
 ROOMY = Limits(pool_tok=1e9, max_seqs=4096, budget_tok=8192)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
-
-if TYPE_CHECKING:
-    from rigright.cost.speed.step import StepTime
 
 LEAST = 1e-30  # nothing over nothing is nothing
 
@@ -69,16 +64,3 @@ def fullest(prompts: Numbers, *, room: Numbers, passes: Numbers) -> Numbers:
 def most_of(count: Numbers) -> Numbers:
     """The most of so many normal draws, in standard deviations."""
     return 0.82 * np.log(np.asarray(count, dtype=float)) ** 0.75
-
-
-def longest_s(time: StepTime, work: Work, rates: Rates, *, layout: Layout, passes: Numbers) -> Numbers:
-    """What a round of so many passes takes more than one pass: all wait for the longest stage.
-
-    Stages have equal layers, those before the last one more where some are left over; the last has the head.
-    """
-    stages, layers = np.asarray(layout.pp, dtype=float), np.asarray(work.layers, dtype=float)
-    least, most = np.floor(layers / stages) / layers, np.ceil(layers / stages) / layers
-    inner = time.total_s - time.head_s
-    longest = np.maximum(inner * most, inner * least + time.head_s)
-    told = np.asarray(rates.hop_s) > 0  # of such engines runs told what stages gain, unequal as they were
-    return np.where(told, 0.0, np.maximum(passes * longest - time.total_s, 0.0))

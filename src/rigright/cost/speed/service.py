@@ -15,9 +15,9 @@ import numpy as np
 
 from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
-from rigright.cost.speed.pipeline import apart_of, fullest, longest_s, micro_seqs, pipeline_gain
+from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, pipeline_gain
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, StepTime, step
+from rigright.cost.speed.step import Pass, StepTime, longest_s, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 
@@ -237,7 +237,7 @@ def _in_round(
 ) -> StepTime:
     """A pass of one micro-batch, where so many are under way."""
     time = step(work, rates, layout=layout, content=content, parts=parts)
-    waits = longest_s(time, work, rates, layout=layout, passes=passes)
+    waits = longest_s(time, work, rates=rates, layout=layout, passes=passes)
     return replace(time, fixed_s=time.fixed_s + waits)
 
 

@@ -174,6 +174,19 @@ def sent_bytes(work: Work, ram: InRam, *, tok: Numbers) -> Numbers:
     return total
 
 
+def longest_s(time: StepTime, work: Work, *, rates: Rates, layout: Layout, passes: Numbers) -> Numbers:
+    """What a round of so many passes takes more than one pass: all wait for the longest stage.
+
+    Stages have equal layers, those before the last one more where some are left over; the last has the head.
+    """
+    stages, layers = np.asarray(layout.pp, dtype=float), np.asarray(work.layers, dtype=float)
+    least, most = np.floor(layers / stages) / layers, np.ceil(layers / stages) / layers
+    inner = time.total_s - time.head_s
+    longest = np.maximum(inner * most, inner * least + time.head_s)
+    told = np.asarray(rates.hop_s) > 0  # of such engines runs told what stages gain, unequal as they were
+    return np.where(told, 0.0, np.maximum(passes * longest - time.total_s, 0.0))
+
+
 def _rank(content: Pass, layout: Layout) -> _Rank:
     ranks = ranks_of(layout)
     # a prompt is worked on by one rank; several prompts spread over the ranks

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rigright.arch.sources.zoo import arch
 from rigright.base.errors import AskError
-from rigright.choice.layout import check_layout
+from rigright.choice.layout import STAGED, check_layout, is_staged, surely
 from rigright.demand import Layout
+from rigright.facts.engines import engines
 from rigright.facts.nodes import find_node
 
 
@@ -17,3 +21,17 @@ def test_a_stage_a_layer_is_the_most():
     check_layout(model, node, layout=Layout(pp=layers))
     with pytest.raises(AskError):
         check_layout(model, node, layout=Layout(pp=layers + 1))
+
+
+def test_layers_that_an_engine_deals_out_anyway_are_no_stages_instead_of_tensors():
+    for engine in engines().values():
+        assert not is_staged(engine.split, 1)
+        assert bool(is_staged(engine.split, 4)) == (engine.split == "tensor"), engine.id
+    splits, pp = np.array(["tensor", "layer", "tensor"]), np.array([2, 2, 1])
+    assert is_staged(splits, pp).tolist() == [True, False, False]
+
+
+@given(serves=st.floats(0, 1e6), more=st.floats(1, 3))
+def test_a_pipeline_counts_for_less_and_nothing_else_does(serves, more):
+    assert surely(serves, staged=False) == serves
+    assert surely(serves * STAGED * more, staged=True) >= surely(serves, staged=False) * (1 - 1e-12)

@@ -12,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import few
+from rigright.choice.layout import STAGED
 from rigright.cost.memory_serving import serving_memory
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
-from rigright.search.choose import field_of
+from rigright.search.choose import choose, field_of
 from rigright.search.figures import _limits, headroom
 from rigright.search.question import ask
 from rigright.search.score import SERVED, _served, score
 from rigright.search.serving import filled, find, find_serving, searched, tabled, wider
-from rigright.search.sure import doubts_of
+from rigright.search.sure import doubts_of, staged_at
 from rigright.search.why import excess_of
 from rigright.terms.memory import device_of, started, weigh
 from rigright.terms.speed import rates_of, work_of
@@ -96,7 +97,8 @@ def test_plans_keep_every_limit_and_nothing_beats_them(world, wish):
         assert not keeps.any()
         return
     doubts = doubts_of(table, limits, index=np.flatnonzero(keeps), cost="usd_per_h")
-    field = field_of(figures, alike=np.arange(keeps.sum()), told=True, weight=doubts.weight)
+    staged = staged_at(table, table.options.index[keeps])
+    field = field_of(figures, alike=np.arange(keeps.sum()), told=True, weight=doubts.weight, staged=staged)
     for plan in found.plans:
         own = [plan.figures[name].value if name in plan.figures else np.inf for name in ("ttft_s", "tpot_s")]
         assert wish.ttft_s is None or own[0] <= wish.ttft_s
@@ -112,6 +114,21 @@ def test_plans_keep_every_limit_and_nothing_beats_them(world, wish):
             np.any(np.all(field.table <= row, axis=1) & np.any(field.table < row, axis=1)) for row in rows
         ]
         assert not all(beaten), f"{plan.supply.label} is beaten"
+
+
+@given(users=LOADS, more=st.floats(1.01, 3.0), flip=st.booleans())
+def test_stages_are_taken_only_where_they_serve_clearly_more(users, more, flip):
+    """Two layouts of one machine at one price; the pipeline serves so many times what the other does."""
+    output = np.array([1000.0, 1000.0 * more])
+    figures = {"output_tok_per_s": output, "tpot_s": users / output, "usd_per_h": np.full(2, 10.0)}
+    staged = np.array([False, True])
+    if flip:
+        figures, staged = {name: column[::-1] for name, column in figures.items()}, staged[::-1]
+    field = field_of(figures, alike=np.zeros(2), told=True, weight=np.ones(2), staged=staged)
+    first = choose(field, PlanWish())[0].place
+    assert bool(staged[first]) == (more > STAGED)
+    even = field_of(figures, alike=np.zeros(2), told=True, weight=np.ones(2))
+    assert bool(staged[choose(even, PlanWish())[0].place]), "else the one that serves more"
 
 
 @given(wish=wishes(), dice=st.lists(st.integers(0, 2**31), min_size=4, max_size=4))

@@ -207,6 +207,24 @@ def test_many_users_are_told_nearly_alike(users):
     assert tpot == pytest.approx(float(np.ravel(formula.tpot_s)[0]), rel=0.14)
 
 
+@pytest.mark.parametrize("stages", [2, 4])
+@pytest.mark.parametrize("users", [16, 48])
+def test_a_pipeline_is_told_nearly_alike(stages, users):
+    """Micro-batches that wait for the fullest of them: by the mean of chance, and played."""
+    work, rates, layout, pace = machine("llama-3.1-8b", "4x rtx 4090", Layout(pp=stages))
+    shop = make_shop("vllm_sync", blocks=1 << 20, seats=64, budget=8192, pace=pace)
+    outputs = np.random.default_rng(users).integers(128, 384, users * 8)  # ends come one by one
+    load = make_load([(0.0, 512, int(output)) for output in outputs], users=users)
+    found, _ = played(load, shop)
+    formula = serve(
+        work, rates, layout=layout,
+        traffic=Traffic(prompt_tok=512, output_tok=256, concurrency=users),
+        limits=Limits(pool_tok=1e9, max_seqs=64, budget_tok=8192),
+    )  # fmt: skip
+    counted = tally(load, found, targets=NO_TARGETS)
+    assert counted.output_tok_per_s == pytest.approx(float(np.ravel(formula.output_tok_per_s)[0]), rel=0.10)
+
+
 @given(st.lists(st.floats(0, 1e3), min_size=1, max_size=200))
 def test_percentiles_are_those_of_a_sorted_list(values):
     found = spread(np.array([*values, np.nan]))

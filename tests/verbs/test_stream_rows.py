@@ -13,8 +13,8 @@ import pytest
 
 from rigright.base.errors import AskError
 from rigright.base.tables import Row, read_cells
+from rigright.cost.speed.pipeline import overlap_of
 from rigright.cost.speed.service import Limits, serve
-from rigright.cost.speed.step import overlap_of
 from rigright.demand import Layout, Traffic
 from rigright.predict.passes import law_of
 from rigright.predict.streams import work_in

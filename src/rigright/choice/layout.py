@@ -6,16 +6,19 @@ from collections.abc import Collection
 from functools import cache
 from itertools import product
 
+import numpy as np
+
 from rigright.arch.record import Arch, Mixer
 from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.cost.memory_kv import takes_samples
 from rigright.cost.weights import has_experts
-from rigright.demand import Layout, ServingWish
+from rigright.demand import Layout, Numbers, ServingWish
 from rigright.facts.engines import Engine
 from rigright.facts.nodes import Node
 
+STAGED = 1.25  # a pipeline has to promise so much more: of it nothing was measured under load
 STAGES = (1, 2, 3, 4, 6, 8, 12, 16)
 MOST_TP = 16
 
@@ -121,6 +124,20 @@ def open_layouts(arch: Arch, engine: Engine, *, cards: int, told: Layout | None 
         for one in found
         if one.tp > 1 or not cut
     )
+
+
+def is_staged(split: str | Numbers, pp: Numbers) -> Numbers:
+    """Whether layers are cut into stages by an engine that could cut tensors instead."""
+    return (np.asarray(pp) > 1) & (np.asarray(split) == "tensor")
+
+
+def surely(serves: Numbers, *, staged: Numbers) -> Numbers:
+    """What layouts of one machine are compared by: a pipeline is taken where it serves clearly more.
+
+    People take tensor parallel as far as links are fast; a gain that the law of pipelines may well miss is
+    no reason to take another.
+    """
+    return np.asarray(serves) / np.where(staged, STAGED, 1.0)
 
 
 def divides(arch: Arch, tp: int) -> bool:

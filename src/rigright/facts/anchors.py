@@ -43,6 +43,7 @@ class RunCase:
     prompt_tok: float = 0.0
     output_tok: float = 0.0
     apart: bool = False  # prompts have workers of their own
+    staged: bool = False  # tensors could be cut, and layers are: stages work one after another
 
 
 _KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}
@@ -72,6 +73,7 @@ class Anchor:
     prompt_tok: float = 0.0
     output_tok: float = 0.0
     apart: bool = False
+    staged: bool = False
 
     @property
     def case(self) -> RunCase:

@@ -14,6 +14,7 @@ import numpy as np
 from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.choice.drafts import head_bytes
+from rigright.choice.layout import is_staged, surely
 from rigright.cost.memory_serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates
@@ -189,7 +190,8 @@ def serves_most(found: Figures, cases: Sequence[Case]) -> Numbers:
     """By what layouts of one question are ranked: of those at one rate, the one that would bear most."""
     bears = found["running"] / found["latency_s"]
     at_rate = np.array([case.traffic is not None and case.traffic.tpot_p99_s is not None for case in cases])
-    return np.where(at_rate, bears, found["requests_per_s"])
+    staged = np.array([bool(is_staged(case.engine.split, case.layout.pp)) for case in cases])
+    return surely(np.where(at_rate, bears, found["requests_per_s"]), staged=staged)
 
 
 def _shared(case: Case) -> tuple[object, ...]:

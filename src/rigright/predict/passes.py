@@ -9,8 +9,9 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.choice.case import Case
+from rigright.cost.speed.pipeline import overlap_of
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, overlap_of, step
+from rigright.cost.speed.step import Pass, longest_s, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 from rigright.predict.cases import reached
@@ -45,8 +46,12 @@ def law_of(work: Work, rates: Rates, *, layout: Layout, shares: Numbers = None) 
 
     def law(content: Pass) -> np.ndarray:
         upright = {one.name: _upright(getattr(content, one.name)) for one in fields(Pass)}
-        times = step(work, rates, layout=layout, content=replace(content, **upright)).total_s
-        times = np.asarray(times, dtype=float)
+        content = replace(content, **upright)
+        time = step(work, rates, layout=layout, content=content)
+        # with more than one sequence each, all micro-batches are under way
+        passes = np.where(np.asarray(content.decode_seqs) > 1, layout.pp, 1)
+        waits = longest_s(time, work, rates=rates, layout=layout, passes=passes)
+        times = np.asarray(time.total_s + waits, dtype=float)
         each = np.broadcast_to(times, (len(content.prefill_tok), times.shape[-1] if times.ndim > 1 else 1))
         return np.asarray(each.max(axis=1) if shares is None else each @ np.asarray(shares))
 

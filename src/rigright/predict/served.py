@@ -15,9 +15,10 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.choice.case import Case
 from rigright.cost.memory_split import even_bounds
+from rigright.cost.speed.pipeline import pipeline_gain
 from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits, Service, serve
-from rigright.cost.speed.step import Pass, StepTime, pipeline_gain, step
+from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip

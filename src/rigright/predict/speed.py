@@ -9,11 +9,13 @@ import numpy as np
 
 from rigright.base.record import replace
 from rigright.choice.case import Case
+from rigright.choice.layout import is_staged
 from rigright.choice.work import SPEECH
 from rigright.choice.work import work_of as work_named
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import transcribes
-from rigright.cost.speed.service import Service, micro_seqs
+from rigright.cost.speed.pipeline import micro_seqs
+from rigright.cost.speed.service import Service
 from rigright.cost.speed.step import Pass, StepTime
 from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
@@ -68,7 +70,12 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         "output_tok_per_s": _least(found.output_tok_per_s),
         "prefill_tok_per_s": float(traffic.prompt_tok) / _most(prompt.total_s),
     }
-    asked = case_of(traffic, case.serving.weights, chips=layout.tp * layout.pp * layout.dp)
+    asked = case_of(
+        traffic,
+        case.serving.weights,
+        chips=layout.tp * layout.pp * layout.dp,
+        staged=bool(is_staged(case.engine.split, layout.pp)),
+    )
     told = tell(seen, arch=case.arch, engine=case.engine, chips=chips, host=host, case=asked)
     if case.percentile is not None:
         told |= _late(found, told, percentile=case.percentile)

@@ -166,7 +166,7 @@ def most_output(output_tok_per_s: Numbers, tpot_s: Numbers, *, load: Numbers) ->
     return np.where(np.asarray(load) > 0, np.minimum(output_tok_per_s, most), output_tok_per_s)
 
 
-def case_of(traffic: Traffic, weights: str, *, chips: float) -> RunCase:
+def case_of(traffic: Traffic, weights: str, *, chips: float, staged: bool = False) -> RunCase:
     """A load as own runs tell of it."""
     load = 0.0 if traffic.concurrency is None else float(traffic.concurrency)
     return RunCase(
@@ -175,6 +175,7 @@ def case_of(traffic: Traffic, weights: str, *, chips: float) -> RunCase:
         load=load,
         prompt_tok=float(traffic.prompt_tok),
         output_tok=float(traffic.output_tok),
+        staged=staged,
     )
 
 

@@ -13,6 +13,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.units import TERA
 from rigright.base.words import say
+from rigright.choice.layout import surely
 from rigright.demand import Numbers, PlanWish
 from rigright.predict.columns import grouped
 
@@ -64,14 +65,20 @@ class Field:
     alike: Numbers  # a number for what a person would call the same
     main: str  # the cost that counts
     sure: Numbers  # the same, over the chance that the limits are kept (see `sure.py`); never unknown
+    serves: Numbers  # output, as far as it is sure where layouts of one machine are compared
     told: bool  # the load is given: more output than that is worth nothing
     buys: bool = True  # False: on a machine that is there, whose price decides nothing
 
 
 def field_of(
-    figures: dict[str, Numbers], *, alike: Numbers, told: bool, weight: Numbers | None = None
+    figures: dict[str, Numbers],
+    *,
+    alike: Numbers,
+    told: bool,
+    weight: Numbers | None = None,
+    staged: Numbers = False,
 ) -> Field:
-    """The field of some options; `weight`: what doubts make of each cost."""
+    """The field of some options; `weight`: what doubts make of each cost; `staged`: which are pipelines."""
     costs = {name: figures[name] for name in LESS if name in figures}
     costs |= {name: -figures[name] for name in MORE if name in figures}
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
@@ -81,9 +88,12 @@ def field_of(
     size = [figures[name] for name in ("n_chips", "power_w") if name in figures]
     unpriced = UNPRICED_USD * (1.0 + grouped(*size)) if size else np.array(UNPRICED_USD)
     sure = np.where(priced, known[main] * (1.0 if weight is None else weight), unpriced)
-    aims = [*known.values(), *([] if weight is None else [sure])]
+    output = next((known[name] for name in OUTPUTS if name in known), np.zeros(len(alike)))
+    serves = surely(output, staged=staged)
+    aims = [surely(column, staged=staged) if name in OUTPUTS else column for name, column in known.items()]
+    aims += [] if weight is None else [sure]
     return Field(
-        costs=known, table=np.stack(aims, axis=1), alike=alike, main=main, sure=sure, told=told
+        costs=known, table=np.stack(aims, axis=1), alike=alike, main=main, sure=sure, serves=serves, told=told
     )  # fmt: skip
 
 
@@ -156,17 +166,13 @@ def least(field: Field, wish: PlanWish) -> Numbers:
     name = field.main if wish.aim in {None, "cost"} else AIMS[wish.aim or "cost"]
     column = field.sure if wish.aim is None else field.costs[name if name in field.costs else field.main]
     if name == "loss":
-        return _ranked(column, field.sure, _output(field))
+        return _ranked(column, field.sure, field.serves)
     if name.startswith("usd"):
         column = np.where(np.isfinite(column), column, field.sure)
     lowest = column.min()
     near = column <= (lowest * NEAR if lowest > 0 else lowest / NEAR)
     loss = field.costs.get("loss", np.zeros(len(column)))
-    return np.where(near, _ranked(loss, _output(field), column), np.inf)
-
-
-def _output(field: Field) -> Numbers:
-    return next((field.costs[name] for name in OUTPUTS if name in field.costs), np.zeros(len(field.alike)))
+    return np.where(near, _ranked(loss, field.serves, column), np.inf)
 
 
 def _ranked(*columns: Numbers) -> Numbers:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rigright.base.record import replace
 from rigright.choice.drafts import paid_tok
+from rigright.choice.layout import is_staged
 from rigright.choice.work import traffic_of as sent
 from rigright.demand import Numbers, Traffic
 from rigright.facts.anchors import ANY, anchors
@@ -41,7 +42,7 @@ def edges_at(question: Question, way: Way, *, points: Points) -> dict[str, Numbe
     )
     asked: Any = {"engine": way.engine, "kinds": tuple(kind.chips for kind in kinds), "hosts": hosts}
     apart = bool(len(points) and points.prefill_dp[0] > 0)
-    loads = np.nan_to_num(points.load)
+    loads, staged = np.nan_to_num(points.load), is_staged(way.engine.split, points.pp)
     if any(one.chip in {chip.id for kind in kinds for chip in kind.chips} for one in anchors()):
         pairs, place = np.unique(np.stack([loads, points.n_chips]), axis=1, return_inverse=True)
         cases = [
@@ -52,9 +53,10 @@ def edges_at(question: Question, way: Way, *, points: Points) -> dict[str, Numbe
         place, cases = np.zeros(len(points), dtype=int), [ANY]
     found = {name: np.ones(len(points)) for name in EDGES}
     for number, case in enumerate(cases):
-        mine = place.ravel() == number
-        edges = edges_of(question.arch, case=replace(case, apart=apart), **asked)
-        for name in (*TIMES, *RATES):
-            found[f"{name}_edge"][mine] = edges[name][points.row[mine]]
-        found[UNPROVEN][mine] = edges[UNPROVEN][points.row[mine]]
+        for cut in (False, True):
+            mine = (place.ravel() == number) & (staged == cut)
+            edges = edges_of(question.arch, case=replace(case, apart=apart, staged=cut), **asked)
+            for name in (*TIMES, *RATES):
+                found[f"{name}_edge"][mine] = edges[name][points.row[mine]]
+            found[UNPROVEN][mine] = edges[UNPROVEN][points.row[mine]]
     return found

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from rigright.choice.layout import surely
 from rigright.choice.ways import quality_class
 from rigright.demand import Numbers
 from rigright.facts.formats import find_format, find_kv_format
@@ -17,7 +18,7 @@ from rigright.predict.columns import grouped
 from rigright.predict.kept import SAFE
 from rigright.search.figures import usual_limits
 from rigright.search.plans import Table
-from rigright.search.sure import Doubts
+from rigright.search.sure import Doubts, staged_at
 
 STEPS = 4  # of speed in each doubling: what is closer counts as equal
 NEAR = 1.03  # times that differ less count as equal
@@ -65,11 +66,12 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
         return _order(crowd, unusual, unsure, late, crawls, quality, slow, loss, tight, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
+    staged = staged_at(table, point)
     if not question.is_loaded:
-        output = figures["output_tok_per_s"]
+        output = surely(figures["output_tok_per_s"], staged=staged)
         poor = ~_near_most(output, loss=loss, level=product_of(unusual, unsure, quality, idle, slow))
         return _order(unusual, unsure, late, quality, idle, slow, poor, loss, -output, price)
-    each = np.round(np.log(token_s) / np.log(NEAR))
+    each = -np.round(np.log(surely(1 / token_s, staged=staged)) / np.log(NEAR))
     cards = points.n_chips[point]
     return _order(unusual, unsure, late, quality, idle, slow, loss, each, figures["ttft_s"], cards, price)
 

@@ -12,6 +12,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.units import show_bytes
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say
 from rigright.choice.drafts import head_bytes
+from rigright.choice.layout import is_staged
 from rigright.choice.offload import told_in_ram
 from rigright.choice.ways import reads_gguf
 from rigright.cost.estimate import Estimate
@@ -250,7 +251,7 @@ def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) 
     point = table.options.index[place]
     load, cards = (float(column[point]) for column in (table.scored.points.load, table.scored.points.n_chips))
     case = case_of(traffic_of(table.question, load, way=way), way.weights, chips=cards)
-    case = replace(case, apart=apart)
+    case = replace(case, apart=apart, staged=bool(is_staged(way.engine.split, table.scored.points.pp[point])))
     bands = tell(served, arch=arch, engine=way.engine, chips=kind.chips, host=host, case=case)
     found = {name: at(one, served[name]) for name, one in bands.items()}
     free = told["headroom"]

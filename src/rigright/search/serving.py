@@ -24,7 +24,7 @@ from rigright.search.question import Question, Way, ask, offloaded, ways_of
 from rigright.search.record import Found, Plan, Rejection
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options, prices_of
-from rigright.search.sure import Doubts, doubted, doubts_of
+from rigright.search.sure import Doubts, doubted, doubts_of, staged_at
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 
 ONE_MACHINE = 8  # cards of it at most
@@ -210,7 +210,8 @@ def _picked(
     doubts = doubts_of(table, limits, index=keeps, cost=cost_of(table.figures, told=told))
     unwanted = OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset()
     figures = {name: column[keeps] for name, column in table.figures.items() if name not in unwanted}
-    field = field_of(figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight)
+    staged = staged_at(table, table.options.index[keeps])
+    field = field_of(figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight, staged=staged)
     field = replace(field, buys=wish.on is None)
     ranks = ranks_of(table, doubts, index=keeps, price=field.sure) if buys_best(table) else None
     chosen = choose(field, wish, ranks=ranks)

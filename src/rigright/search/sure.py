@@ -13,6 +13,7 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.base.words import DOUBT, Sentence, say
+from rigright.choice.layout import is_staged, surely
 from rigright.cost.bands import EDGE
 from rigright.demand import Numbers
 from rigright.predict.kept import RATES, UNPROVEN, chance
@@ -39,11 +40,12 @@ class Doubts:
     many: Numbers
     slow: Numbers
     spread: Numbers  # of what a token costs: its expectation over its middle
+    staged: Numbers  # and what it costs where a pipeline serves no more than it surely does
 
     @property
     def weight(self) -> Numbers:
         """All of them together."""
-        found = self.unproven * self.many * self.slow * self.spread
+        found = self.unproven * self.many * self.slow * self.spread * self.staged
         for one in self.broken.values():
             found = found * one
         return found
@@ -72,7 +74,15 @@ def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: st
         many=crowded * EACH_DOUBLING ** np.log2(points.n_chips[point]),
         slow=slow,
         spread=np.exp(output**2 / 2) if cost == OF_A_TOKEN else np.ones(len(index)),
+        staged=1 / surely(1.0, staged=staged_at(table, point) & (cost == OF_A_TOKEN)),
     )
+
+
+def staged_at(table: Table, point: Numbers) -> Numbers:
+    """Which of some points are pipelines of what could be cut otherwise."""
+    points = table.scored.points
+    splits = np.array([way.engine.split for way in table.question.ways])
+    return is_staged(splits[points.way[point]], points.pp[point])
 
 
 def _broken(served: Mapping[str, Numbers], limits: Sequence[Limit], *, index: Numbers) -> dict[str, Numbers]:

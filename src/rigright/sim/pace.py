@@ -14,6 +14,7 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
+from rigright.cost.speed.pipeline import most_of
 from rigright.cost.speed.step import Pass
 
 Grid = list[float]
@@ -43,6 +44,7 @@ class Pace:
     ) -> None:
         self.rounds = rounds
         self._overlap = overlap
+        self._spread = float(most_of(rounds))
         self._chunk = most_tok
         seqs = grid(most_seqs, FINE)
         self._seqs, self._contexts = seqs, grid(most_context, LONG)
@@ -87,9 +89,7 @@ class Pace:
 
     def pass_s(self, tok: int, seen_tok: float, *, prompts: int, seqs: int, context_tok: float) -> float:
         """A pass that works on so many prompt tokens, each of which sees so many keys, and on sequences."""
-        parts = 1
-        if tok > self._chunk and self.rounds > 1:
-            parts = min(ceil(tok / self._chunk), self.rounds)
+        parts = self._parts(tok, prompts)
         share = tok / parts
         # where so many sequences stand on the fine and on the coarse axis
         found = self._seqs_at.get(seqs)
@@ -112,10 +112,21 @@ class Pace:
         whole = bare + back + more
         if not seqs or self.rounds == 1:
             return whole * parts / (1 + (parts - 1) * self._overlap)
-        # micro-batches without prompts go on meanwhile: each waits for its turn alone
+        # all micro-batches go at the pace of the one with most prompts
         alone = self.decode_s(seqs, context_tok)
-        busy = min(self.rounds, parts + seqs)
-        return alone + max(whole - alone, 0.0) * parts / (1 + (busy - 1) * self._overlap)
+        return alone + max(whole - alone, 0.0) * parts / (1 + (parts - 1) * self._overlap)
+
+    def _parts(self, tok: int, prompts: int) -> float:
+        """Micro-batches that would share the prompts of a round evenly, as long as the fullest of them takes.
+
+        A prompt longer than a pass is cut into as many as it needs; of several, chance says who has which.
+        """
+        if self.rounds == 1:
+            return 1.0
+        cut = min(ceil(tok / self._chunk), self.rounds)
+        mean = prompts / self.rounds
+        fullest = max(min(mean + self._spread * sqrt(mean), prompts), 1.0)
+        return max(prompts / fullest, float(cut), 1.0)
 
     def _own(self, seqs: int) -> float:
         """Sequences of one micro-batch: none is cut in parts."""

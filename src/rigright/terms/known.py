@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from rigright.base.tables import DATA
-from rigright.cost.known import CHIP, CLASS, KIN, NOTHING, TRAVELLED, Known, Ran, engine_level, source_family
+from rigright.cost.known import (
+    CHIP,
+    CLASS,
+    KIN,
+    NEVER,
+    NOTHING,
+    TRAVELLED,
+    Known,
+    Ran,
+    engine_level,
+    source_family,
+)
 from rigright.facts.anchors import Anchor
 from rigright.facts.chips import Chip, by_id, kin_of
 from rigright.facts.hosts import CPU
@@ -77,6 +88,8 @@ def _chip_level(chip: Chip, seen: Mapping[str, Any]) -> int:
 
 def _engine_level(chip: Chip, what: Ran, *, seen: Mapping[str, Any]) -> int:
     engines, engine = seen.get("engines", {}), what.engine
+    if what.case.staged and engine not in seen.get("staged", ()):
+        return NEVER
     ran = engines.get(f"{engine} {what.backends.get(chip.vendor, '')}", engines.get(engine, ()))
     if ran and chip.vendor == CPU:
         return TRAVELLED  # of processors there are too many to list: it ran on each class of them

@@ -11,8 +11,9 @@ from hypothesis import strategies as some
 
 from rigright.arch.sources.open import open_model
 from rigright.cost.speed.eras import table_of
+from rigright.cost.speed.pipeline import micro_seqs
 from rigright.cost.speed.reach import chain, cores_per_s, reached
-from rigright.cost.speed.service import Limits, micro_seqs, serve
+from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import Stream, prompt_s, stream_of, token_s
 from rigright.cost.speed.work import Work

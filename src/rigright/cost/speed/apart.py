@@ -10,8 +10,9 @@ from rigright.base.record import dataclass
 from rigright.cost.links import send_s
 from rigright.cost.memory_kv import entry_bytes
 from rigright.cost.speed.parts import ranks_of
+from rigright.cost.speed.pipeline import micro_seqs
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.service import LEAST, Limits, first_round, micro_seqs
+from rigright.cost.speed.service import LEAST, Limits, first_round
 from rigright.cost.speed.step import Pass, StepTime, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic

@@ -8,14 +8,16 @@ first round meets a queue of prompts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rigright.base.record import dataclass, replace
-from rigright.cost.speed.parts import parts_of, ranks_of
+from rigright.cost.speed.parts import Part, parts_of, ranks_of
+from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, pipeline_gain
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.step import Pass, StepTime, overlap_of, pipeline_gain, step
+from rigright.cost.speed.step import Pass, StepTime, longest_s, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, Traffic
 
@@ -152,19 +154,10 @@ def admitted(rates: Rates, *, traffic: Traffic, limits: Limits) -> Numbers:
     return np.maximum(np.minimum(room, limits.max_seqs), 1)
 
 
-def micro_seqs(running: Numbers, layout: Layout, *, rates: Rates) -> Numbers:
-    """Sequences of one pass: a pipeline shares them out over its stages, and cuts none in parts.
-
-    Stages that take turns with one processor have all of them in a pass: no stage goes on meanwhile.
-    """
-    stages = layout.pp if rates.host is None else 1
-    return np.maximum(running / stages, np.minimum(running, 1))
-
-
 def passes_of(
     rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> tuple[Pass, Pass, Numbers]:
-    """A pass that only makes next tokens, one that takes prompts in beside them, and how full that one is."""
+    """A pass that only makes next tokens, one that takes prompts in too, and how many it has room for."""
     passes = micro_seqs(running, layout, rates=rates)
     fresh = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
     each, outputs = 1 + traffic.drafted_tok, np.maximum(traffic.output_tok, 1)
@@ -179,9 +172,9 @@ def passes_of(
     )
     # each pass ends some sequences, and as many prompts come in with the next: whole, or in chunks
     together = np.minimum(ranks**rates.gathered, np.maximum(passes, 1))
-    coming = np.maximum(passes / outputs, together)
     room = np.maximum(most_tok - decode.decode_seqs * each, 1)
-    tok = np.minimum(coming * fresh, room)
+    most = fullest(passes / outputs, room=room / fresh, passes=running / passes)  # all keep its pace
+    tok = np.minimum(np.maximum(most, together) * fresh, room)
     prompts = tok / fresh
     mixed = replace(
         decode,
@@ -190,38 +183,40 @@ def passes_of(
         prefill_seqs=np.maximum(prompts, 1),
         heard_share=np.minimum(prompts, 1),
     )
-    return decode, mixed, tok / room
+    return decode, mixed, room / fresh
 
 
 def _load(
     work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> _Load:
-    only, both, full = passes_of(rates, layout=layout, traffic=traffic, limits=limits, running=running)
+    only, both, room = passes_of(rates, layout=layout, traffic=traffic, limits=limits, running=running)
     passes, outputs = micro_seqs(running, layout, rates=rates), np.maximum(traffic.output_tok, 1)
     prompts = both.prefill_tok / np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
     parts = parts_of(work, layout)
-    decode, mixed = (step(work, rates, layout=layout, content=one, parts=parts) for one in (only, both))
+    decode, mixed = (
+        _in_round(work, rates, layout=layout, content=one, parts=parts, passes=running / passes)
+        for one in (only, both)
+    )
     decode_s, pass_s = decode.total_s, mixed.total_s
     chunks = np.maximum(1 / prompts, 1)
     gain = pipeline_gain(work, rates, cards=np.asarray(layout.pp, dtype=float), passes=chunks)
     added_s = np.maximum(pass_s - decode_s, 0) / prompts
     # a pass has its fixed times once: with room for more prompts, those that wait share them
-    shared_s = np.maximum(mixed.fixed_s - decode.fixed_s, 0) * (1 - full) / prompts
-    # others' prompts hold up one of a pipeline's micro-batches, or all as far as cards do not overlap
-    apart = 1 + (layout.pp - 1) * overlap_of(work, rates)
+    shared_s = np.maximum(mixed.fixed_s - decode.fixed_s, 0) * (1 - prompts / room) / prompts
+    # others' prompts hold up all of a pipeline's micro-batches but for what comes to several of them alike
+    apart = apart_of(work, rates, passes=running / passes, prompts=passes / outputs, room=room)
     lined = np.maximum(gain, apart)  # prompts of several requests follow each other through its stages
     others = np.maximum(running - 1, 0) / apart
     token_s = decode_s / (1 + traffic.accepted_tok)
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
-    met = np.minimum(others / outputs, prompts)
+    met = np.minimum(others / outputs, room)
     tpot = token_s + rates.mixed * met * added_s
     between = rates.ahead * np.minimum(np.maximum(running - 1, 0), 1) * decode_s
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
-    held = np.maximum(running / apart, np.minimum(running, 1) / gain)
     # a life holds the prompts of all at work, and the passes that work them off
-    alone = np.maximum(alone, held * added_s + passes / prompts * token_s - rest)
-    arrive = np.minimum(running / outputs, prompts)  # at a pass, on average
+    alone = np.maximum(alone, running / lined * added_s + passes / prompts * token_s - rest)
+    arrive = np.minimum(running / apart / outputs, room)  # at a pass, on average
     usual = np.maximum(arrive - FEW, 0.0)  # and in the middle one
     # of the passes that make its tokens a request's own part, and what its prompt adds to them
     own = traffic.output_tok / (1 + traffic.accepted_tok) / running
@@ -235,6 +230,15 @@ def _load(
         tpot_s=tpot, itl_s=decode_s + usual * added_s, life_s=alone + rest,
         compute_s=compute_s, work_s=work_s,
     )  # fmt: skip
+
+
+def _in_round(
+    work: Work, rates: Rates, *, layout: Layout, content: Pass, parts: Sequence[Part], passes: Numbers
+) -> StepTime:
+    """A pass of one micro-batch, where so many are under way."""
+    time = step(work, rates, layout=layout, content=content, parts=parts)
+    waits = longest_s(time, work, rates=rates, layout=layout, passes=passes)
+    return replace(time, fixed_s=time.fixed_s + waits)
 
 
 def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:

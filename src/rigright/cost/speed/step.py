@@ -17,6 +17,7 @@ from rigright.base.record import dataclass, replace
 from rigright.cost.links import all_reduce_s, send_s
 from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
+from rigright.cost.speed.pipeline import most_of
 from rigright.cost.speed.rates import Beside, Rates
 from rigright.cost.speed.work import Encoder, InRam, Work, parted
 from rigright.demand import Layout, Numbers
@@ -47,6 +48,7 @@ class StepTime:
     attention_s: Numbers
     link_s: Numbers
     fixed_s: Numbers
+    head_s: Numbers  # of gemm: what makes logits, which only the last stage does
     compute_s: Numbers  # of gemm and attention: what computing alone would take
     memory_s: Numbers  # and what reading alone would take
 
@@ -102,7 +104,8 @@ def step(
         gemms.append(heard.gemm)
         prefill, fixed = prefill + heard.attention_s, fixed + heard.fixed_s
     pairs = (*gemms, *reads)
-    gemm = sum(np.sqrt(compute * compute + memory * memory) for compute, memory in gemms)
+    each = [np.hypot(compute, memory) for compute, memory in gemms]
+    gemm = sum(each)
     attention = prefill + sum(np.maximum(compute, memory) for compute, memory in reads)
     link = _links(work, rates, layout=layout, content=content, tok=tok)
     return StepTime(
@@ -110,6 +113,7 @@ def step(
         attention_s=attention,
         link_s=link + _hops(work, rates, layout=layout),
         fixed_s=np.maximum(fixed, _host(work, rates) - gemm - attention - link),
+        head_s=sum(one for part, one in zip(parts, each, strict=False) if part.kind == "head"),
         compute_s=prefill + sum(compute for compute, _ in pairs),
         memory_s=sum(memory for _, memory in pairs),
     )
@@ -170,21 +174,17 @@ def sent_bytes(work: Work, ram: InRam, *, tok: Numbers) -> Numbers:
     return total
 
 
-def pipeline_gain(work: Work, rates: Rates, *, cards: Numbers, passes: Numbers) -> Numbers:
-    """How much sooner a prompt is done because several cards work on passes of it at once."""
-    ideal = passes * cards / (passes + cards - 1)
-    return 1 + (ideal - 1) * piped_share(work, rates)
+def longest_s(time: StepTime, work: Work, *, rates: Rates, layout: Layout, passes: Numbers) -> Numbers:
+    """What a round of so many passes takes more than one pass: all wait for the longest stage.
 
-
-def piped_share(work: Work, rates: Rates) -> Numbers:
-    """The part of a pipeline's gain that prompts get: less of it where more weights are unpacked first."""
-    unpacked = sum(gemm.elems for gemm in work.gemms if gemm.narrow) / rates.piped_elems
-    return rates.piped / (1 + unpacked * unpacked)
-
-
-def overlap_of(work: Work, rates: Rates) -> Numbers:
-    """How far micro-batches go on at once in a pipeline, 0 to 1: as runs told, and in servers wholly."""
-    return np.where(np.asarray(rates.hop_s) > 0, piped_share(work, rates), 1.0)
+    Stages have equal layers, those before the last one more where some are left over; the last has the head.
+    """
+    stages, layers = np.asarray(layout.pp, dtype=float), np.asarray(work.layers, dtype=float)
+    least, most = np.floor(layers / stages) / layers, np.ceil(layers / stages) / layers
+    inner = time.total_s - time.head_s
+    longest = np.maximum(inner * most, inner * least + time.head_s)
+    told = np.asarray(rates.hop_s) > 0  # of such engines runs told what stages gain, unequal as they were
+    return np.where(told, 0.0, np.maximum(passes * longest - time.total_s, 0.0))
 
 
 def _rank(content: Pass, layout: Layout) -> _Rank:
@@ -222,7 +222,7 @@ def _experts(
     used = part.per_tok / part.experts
     touched = 1 - np.exp(np.log1p(-min(used, 1 - 1e-9)) * rates.touched * tok)
     ranks = np.asarray(layout.ep, dtype=float)
-    most = 0.82 * np.log(ranks) ** 0.75  # of so many normal draws, in standard deviations
+    most = most_of(ranks)
     chance = most * np.sqrt(touched * (1 - touched) * ranks / part.experts)
     tokens = tok * used * (1 + most * np.sqrt(ranks / np.maximum(tok * part.per_tok, 1)))
     fuller = 1 + rates.imbalance * (1 - 1 / ranks)

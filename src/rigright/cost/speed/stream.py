@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from rigright.base.record import replace
+from rigright.cost.speed.pipeline import pipeline_gain
 from rigright.cost.speed.rates import Rates, SpeedTerms, rates_of
-from rigright.cost.speed.step import Pass, pipeline_gain, step
+from rigright.cost.speed.step import Pass, step
 from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers
 

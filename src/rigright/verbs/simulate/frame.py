@@ -10,9 +10,11 @@ from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.choice.case import Case
+from rigright.choice.layout import is_staged
 from rigright.cost.estimate import Estimate
 from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish, ServingWish, Traffic
+from rigright.facts.anchors import RunCase
 from rigright.facts.nodes import Node
 from rigright.predict.kept import chance_of
 from rigright.predict.told import tell
@@ -185,7 +187,8 @@ def _simulated(
 def _banded(case: Case, **figures: float) -> dict[str, Estimate]:
     """Figures with the bands that people are told of such a case."""
     chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
-    return tell(figures, arch=case.arch, engine=case.engine, chips=chips)
+    staged = RunCase(staged=bool(is_staged(case.engine.split, case.layout.pp)))
+    return tell(figures, arch=case.arch, engine=case.engine, chips=chips, case=staged)
 
 
 def _certainty(case: Case, counted: Tally, *, load: PlayWish) -> dict[str, float]:

@@ -11,6 +11,7 @@ from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
 from rigright.base.units import KILO, MIB, show_bytes
 from rigright.base.words import Sentence, say, with_semicolons
+from rigright.choice.layout import is_staged
 from rigright.cost.bands import figure_of
 from rigright.cost.known import Known, ran
 from rigright.cost.unsaid import trials, weighed
@@ -76,10 +77,11 @@ def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]
         prompt_tok=float(sent.prompt_tok),
         output_tok=float(sent.output_tok),
         apart=bool(row.get("disagg")) and not ask.is_alone,
+        staged=ask.layout is not None and bool(is_staged(ask.engine.split, ask.layout.pp)),
     )
     subject = subject_of(ask.engine, ask.chip, alone=ask.is_alone)
     what = ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
-    alike = (subject, ask.chip.id, ask.engine, what.model, what.source, case if anchors() else None)
+    alike = (subject, ask.chip.id, ask.engine, what.model, what.source, case if anchors() else case.staged)
     known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
     said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
     if known.shift and not ask.is_alone:

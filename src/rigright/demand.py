@@ -5,6 +5,7 @@ A field left at None takes the engine's or framework's own default, which the co
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from rigright.base.record import dataclass
@@ -117,6 +118,7 @@ class Training:
 class TrainingWish:
     """What somebody said of a training; None was left to the trainer, the model and the machine."""
 
+    work: str | None = None  # "finetune", "pretrain"; None: by how the model is cut
     trainer: str | None = None
     method: str | None = None
     optimizer: str | None = None
@@ -175,6 +177,11 @@ class Traffic:
     output_spread: Numbers = None  # of answers; None: of users that go on a little, else none
     drafted_tok: Numbers = 0  # tokens drafted for each pass of a sequence (speculative decoding, MTP)
     accepted_tok: Numbers = 0  # of them, those kept, on average
+
+
+def grown_users(users: float, growth: float) -> float:
+    """Requests in flight once a load has grown: whole ones."""
+    return users if growth == 1 else float(ceil(round(users * growth, 6)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

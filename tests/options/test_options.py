@@ -149,7 +149,7 @@ WISHES = {
     "plan": (PlanWish,),
     "compare": (PlanWish,),
     "sweep": (PlanWish,),
-    "explain": (ServingWish, TrainingWish),
+    "explain": (ServingWish, TrainingWish, PlanWish),
     "simulate": (ServingWish, PlayWish),
     "fit": (FitWish,),
     "cost": (PlanWish, CostWish),

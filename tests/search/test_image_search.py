@@ -49,7 +49,7 @@ def test_a_painter_waits_for_one_picture(xl, market):
 
 
 def test_a_wait_below_physics_is_told(xl, market):
-    found = find(xl, PlanWish(work="image", on="1x rtx 3060", ttft_s=0.01), market=market)
+    found = find(xl, PlanWish(work="image", on="1x rtx 3060", latency_s=0.01), market=market)
     assert not found.plans
     assert [one.limit for one in found.broken] == ["latency_s"]
     assert found.nearest.work.batch == 1, "a batch of one is soonest"

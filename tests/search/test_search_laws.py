@@ -18,7 +18,7 @@ from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format
 from rigright.search.choose import choose, field_of
-from rigright.search.figures import _limits, headroom
+from rigright.search.figures import headroom, limits_on
 from rigright.search.question import ask
 from rigright.search.score import SERVED, _served, score
 from rigright.search.serving import filled, find, find_serving, searched, tabled, wider
@@ -259,7 +259,7 @@ def test_room_for_growth_never_costs_less(world, wish, growth):
 
 
 def test_limits_are_those_of_the_load_to_come():
-    (limit,) = _limits(PlanWish(rate_per_s=3.0, growth=2.0), {"busy": np.array([0.5])}, later=None)
+    (limit,) = limits_on(PlanWish(rate_per_s=3.0, growth=2.0), {"busy": np.array([0.5])})
     assert (limit.name, limit.bound, limit.reached.tolist()) == ("requests_per_s", 6.0, [12.0])
 
 

@@ -262,7 +262,8 @@ def test_json_is_stable_and_whole(capsys):
         "schema_version", "model", "params", "machine", "engine", "engine_version", "weights", "kv",
         "context_tok",
         "batch", "budget_tok", "max_seqs", "utilisation", "serving", "layout", "fits", "verdict", "cards",
-        "ram", "limits", "speed", "samples", "remedies", "why", "notes",
+        "ram", "limits", "speed", "samples", "held", "certainty", "safe", "broken", "days", "remedies", "why",
+        "notes",
     }  # fmt: skip
     assert told["context_tok"] == 16_384
     switches = {"sequence_parallel": False, "attention_dp": False}

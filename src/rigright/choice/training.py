@@ -65,7 +65,9 @@ class Space:
 
 
 def work_of(wish: TrainingWish, *, cards: int) -> str:
-    """Whether a training is "pretrain" or "finetune": the first where the model is cut, or on many cards."""
+    """What a training is said to be; else "pretrain" where the model is cut or on many cards."""
+    if wish.work is not None:
+        return wish.work
     if wish.method not in {None, "full"}:
         return "finetune"
     return "pretrain" if cards > TUNED_CARDS or _cuts(wish) else "finetune"

@@ -12,7 +12,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.choice.work import RACK, is_home
 from rigright.cost.memory_kv import generates, transcribes
-from rigright.demand import PlanWish, ServingWish
+from rigright.demand import PlanWish, ServingWish, grown_users
 from rigright.facts.chips import Chip
 from rigright.facts.engines import NATIVE, Engine, engines, find_engine, how_runs
 from rigright.facts.formats import find_format, find_kv_format, mixes
@@ -115,7 +115,7 @@ def _place(arch: Arch, wish: PlanWish, *, site: Site) -> str:
         return "samples"
     if transcribes(arch):
         return "rack" if all(one.segment in RACK for one in chips) else "many"
-    few = wish.users is not None and wish.users * wish.growth <= FEW
+    few = wish.users is not None and grown_users(wish.users, wish.growth) <= FEW
     desk = (
         mixed or is_home(chips) or (wish.work == "chat" and all(one.segment != "datacenter" for one in chips))
     )

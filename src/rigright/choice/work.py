@@ -47,6 +47,11 @@ def works() -> dict[str, Work]:
     return {name: Work(**row) for name, row in read_toml(DATA / "works.toml").items() if name != THINKING}
 
 
+def spoken() -> frozenset[str]:
+    """Kinds of work that a model which writes may be asked for."""
+    return frozenset(works()) - {SPEECH}
+
+
 def work_of(name: str, arch: Arch) -> Work:
     """The work with a model: who reasons at length writes more."""
     found = works()[name]
@@ -78,11 +83,10 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
     `chips`: of the machine that was named; `more`: others may be bought beside it. At home one person chats;
     elsewhere a service is asked about: of a named machine as much as it carries.
     """
-    loaded = wish.users is not None or wish.rate_per_s is not None or wish.tok_per_s is not None
+    loaded = says_load(wish)
     name = SPEECH if transcribes(arch) else wish.work
     if name == AUTO:
-        alone = wish.users == 1 and wish.rate_per_s is None and wish.tok_per_s is None
-        name = "chat" if chips and is_home(chips) and (alone or not loaded) else "serve"
+        name = usual_work(wish, home=bool(chips) and is_home(chips))
     usual = work_of(name, arch)
     prompt, output = _lengths(wish, usual, most=wish.context_tok or arch.max_context_tok)
     context = wish.context_tok or usual_context_tok(name, arch, tok=prompt + output)
@@ -95,6 +99,17 @@ def settled(arch: Arch, wish: PlanWish, *, chips: Sequence[Chip] = (), more: boo
         wish, work=name, prompt_tok=prompt, output_tok=output, context_tok=context, users=users,
         cached_share=cached,
     )  # fmt: skip
+
+
+def says_load(wish: PlanWish) -> bool:
+    """Whether somebody said how much is asked of it."""
+    return any(one is not None for one in (wish.users, wish.rate_per_s, wish.tok_per_s))
+
+
+def usual_work(wish: PlanWish, *, home: bool) -> str:
+    """The work where nobody says: one person chats at home."""
+    alone = wish.users == 1 and wish.rate_per_s is None and wish.tok_per_s is None
+    return "chat" if home and (alone or not says_load(wish)) else "serve"
 
 
 def usual_context_tok(work: str, arch: Arch, *, tok: Numbers) -> Numbers:
@@ -123,8 +138,7 @@ def side_by_side(arch: Arch, wish: PlanWish, *, machines: Sequence[Sequence[Chip
     A chat where all of them stand at home, else a service: as much as each carries where all are `named`
     as a whole, else for the usual number of users.
     """
-    loaded = wish.users is not None or wish.rate_per_s is not None or wish.tok_per_s is not None
-    if loaded or wish.work not in {AUTO, *CARRIES} or not generates(arch):
+    if says_load(wish) or wish.work not in {AUTO, *CARRIES} or not generates(arch):
         return wish
     home = all(chips and is_home(chips) for chips in machines)
     name = SPEECH if transcribes(arch) else "chat" if home and wish.work == AUTO else "serve"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from rigright.base.record import Inner, Sparse, dataclass
 
+SECONDS_PER_DAY = 86_400
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -24,6 +26,12 @@ def spread(value: float, ratios: tuple[float, float], *, mark: str = "fitted") -
     """A value with its band told as ratios: measured over predicted."""
     low, high = ratios
     return Estimate(value=value, low=value * low, high=value * high, mark=mark)
+
+
+def days_of(amount: float, rate: Estimate) -> Estimate:
+    """The days that so many take at so many a second."""
+    value, low, high = (amount / each / SECONDS_PER_DAY for each in (rate.value, rate.high, rate.low))
+    return Estimate(value=value, low=low, high=high, mark=rate.mark)
 
 
 def added(parts: Sequence[Estimate]) -> Estimate:

@@ -25,6 +25,20 @@ def read_wish(words: Mapping[str, str | None], *, verb: str = "plan") -> PlanWis
     return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
 
 
+def kinds_said(said: Mapping[str, str]) -> frozenset[str]:
+    """What the work may be where it is also said by `--train` or `--serve`: not against the mode."""
+    mode = said.get("mode")
+    kinds = ALL - TRAINS if mode is None else kinds_of(mode.strip().lower())
+    trains = mode is not None and kinds <= TRAINS
+    wrong = "serve" if trains else "train" if mode is not None else None
+    if wrong in said:
+        raise AskError(
+            say("{first} and {second} cannot be combined", first=f"--mode {mode}", second=f"--{wrong}"),
+            hint=say("remove one of them"),
+        )
+    return TRAINS if "train" in said else kinds
+
+
 def said_of(verb: str, words: Mapping[str, str | None]) -> dict[str, str]:
     """What was said, each option by its own name; one that is not there is refused."""
     known = {name: option for option in options_of(verb) for name in (option.name, *option.aliases)}

@@ -9,6 +9,10 @@ from typing import Any
 from rigright.base.errors import AskError, unknown
 from rigright.base.record import dataclass
 from rigright.base.units import (
+    GIGA,
+    KILO,
+    MEGA,
+    TERA,
     parse_amount,
     parse_count,
     parse_factor,
@@ -40,6 +44,7 @@ TRAINS = frozenset({TRAIN, LEARN})
 MOST = 2**31
 ABOVE_ZERO = say("it must be above zero")
 LEAST = 1e-9  # but 0
+MAGNITUDES = (("T", TERA), ("B", GIGA), ("M", MEGA))
 UNITS = {"MONEY": "usd", "POWER": "W"}  # by what stands for the value
 CALLED = {"train": "method"}  # an option that takes the words of another
 YEARS = frozenset({"years", "after"})
@@ -160,10 +165,15 @@ class Option:
             return ", ".join(map(str, value))
         if not isinstance(value, int | float):
             return str(value)
+        for letter, size in MAGNITUDES if self.read is parse_amount and value >= MEGA else ():
+            short = f"{value / size:.6g}{letter}"
+            if value >= size and parse_amount(short) == value:
+                return short
         from decimal import Decimal
 
-        unit = "s" if self.read is parse_seconds else UNITS.get(self.metavar, "")
-        number = value * (100 if self.metavar == "P" else 1)
+        unit, number = UNITS.get(self.metavar, ""), value * (100 if self.metavar == "P" else 1)
+        if self.read is parse_seconds:
+            unit, number = ("s", value) if value >= 1 else ("ms", value * KILO)
         return f"{Decimal(f'{number:.12g}'):f}{unit}"
 
     def check(self, value: Any, *, text: str | None = None) -> None:

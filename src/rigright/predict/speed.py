@@ -20,7 +20,7 @@ from rigright.cost.speed.step import Pass, StepTime
 from rigright.demand import Numbers, Traffic
 from rigright.facts.hosts import CPU
 from rigright.predict.cases import group_of
-from rigright.predict.kept import TIMES, at_percentile, columns_of
+from rigright.predict.kept import TIMES, at_percentile, chance_of, columns_of, share_kept
 from rigright.predict.served import prompt_alone, served, token_pass
 from rigright.predict.timed import Speed, TimeParts
 from rigright.predict.told import at, case_of, tell
@@ -90,11 +90,19 @@ def speed(case: Case, *, traffic: Traffic | None = None) -> Speed:
         concurrency=float(traffic.concurrency or running),
         rate_per_s=traffic.rate_per_s,
         percentile=case.percentile,
+        held=_held(found, case.most_s),
+        certainty={name: chance_of(told[name], bound=bound) for name, bound in case.most_s},
         running=running * layout.dp,
         token_pass=_parts(token),
         prompt_pass=_parts(prompt.one, times=prompt.times),
         **told,
     )
+
+
+def _held(found: Service | Apart, most_s: tuple[tuple[str, float], ...]) -> dict[str, float]:
+    """By limit: the share of requests that keep it."""
+    columns = columns_of(found) if most_s else {}
+    return {name: _least(share_kept(columns, name, bound=bound)) for name, bound in most_s}
 
 
 def _late(found: Service | Apart, told: Mapping[str, Estimate], *, percentile: float) -> dict[str, Estimate]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
+
 from rigright.base.record import Flat, Inner, Pairs, Sparse, dataclass, derived
 from rigright.cost.estimate import Estimate
 
@@ -51,6 +54,10 @@ class Speed:
     audio_s: Inner[float | None] = None  # of a window
     rate_per_s: Inner[float | None] = None  # of requests that arrive, where such a load was asked for
     percentile: Sparse[float | None] = None  # share of requests that TTFT and TPOT hold for; None: the mean
+    held: Inner[Mapping[str, float]] = field(default_factory=dict)  # by limit: share of requests that keep it
+    certainty: Inner[Mapping[str, float]] = field(
+        default_factory=dict
+    )  # by limit: chance that its figure keeps it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,15 @@ from rigright.predict.trained_memory import least, stages
 from rigright.predict.trained_unsaid import least_over
 
 
+def too_long(arch: Arch, seq_tok: int | None) -> Iterator[Sentence]:
+    """A length that was said and that the model was not made for."""
+    if seq_tok and arch.max_context_tok and seq_tok > arch.max_context_tok:
+        yield say(
+            "{asked} tokens exceed the model's context of {most}",
+            asked=f"{seq_tok:,}", most=f"{arch.max_context_tok:,}",
+        ).of(DECIDES)  # fmt: skip
+
+
 def length_decides(
     arch: Arch, training: Training, *, layout: Layout, room_bytes: float
 ) -> Iterator[Sentence]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ PHASES = {  # of the law of power, by work
     "serve": "serve", "batch": "serve", "chat": "decode", "finetune": "training", "pretrain": "training",
     "image": "image", "rag": "serve", "agent": "serve", "rerank": "serve", "speech": "serve",
 }  # fmt: skip
+SAMPLES = ("images_per_s", "texts_per_s")
 LATER_SHARE = 0.85  # of a card, for the weights of a later model
 
 
@@ -156,22 +157,25 @@ def usual_limits(question: Question, figures: dict[str, Numbers]) -> tuple[Limit
 
 def limits_of(question: Question, figures: dict[str, Numbers]) -> tuple[Limit, ...]:
     """Every limit of the wish."""
-    return tuple(_limits(question.wish, figures, later=question.later_params))
+    return tuple(limits_on(question.wish, figures, later=question.later_params))
 
 
-def _limits(wish: PlanWish, figures: dict[str, Numbers], *, later: float | None) -> Iterator[Limit]:
+def limits_on(
+    wish: PlanWish, figures: Mapping[str, Numbers], *, later: float | None = None
+) -> Iterator[Limit]:
+    """Every limit that a wish sets on what has these figures."""
     most = {
         "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s, "usd_per_h": wish.usd_per_h,
         "usd_per_mtok": wish.usd_per_mtok, "power_w": wish.power_w, "days": wish.days,
+        "latency_s": wish.latency_s,
     }  # fmt: skip
     for name, bound in most.items():
         if bound is not None and name in figures:
             yield Limit(name=name, reached=figures[name], bound=bound)
-    if wish.ttft_s is not None and "latency_s" in figures:
-        yield Limit(name="latency_s", reached=figures["latency_s"], bound=wish.ttft_s)
-    if wish.rate_per_s is not None and "images_per_s" in figures:
-        images = wish.rate_per_s * wish.growth
-        yield Limit(name="images_per_s", reached=figures["images_per_s"], bound=images, at_least=True)
+    for name in SAMPLES:
+        if wish.rate_per_s is not None and name in figures:
+            asked = wish.rate_per_s * wish.growth
+            yield Limit(name=name, reached=figures[name], bound=asked, at_least=True)
     if wish.budget_usd is not None and "usd_needed" in figures:
         yield Limit(name="usd", reached=figures["usd_needed"], bound=wish.budget_usd)
     if wish.tok_per_s is not None and "output_tok_per_s" in figures:

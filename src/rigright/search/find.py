@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
+from rigright.base.record import replace
 from rigright.base.words import say
 from rigright.choice.work import AUTO, works
 from rigright.cost.memory_kv import generates
 from rigright.demand import PlanWish
+from rigright.facts.nodes import find_node
 from rigright.search.market import Market
-from rigright.search.record import Found
+from rigright.search.record import Found, is_named
 
 SERVED = (AUTO, *works())
 TRAINED = ("finetune", "pretrain")
@@ -20,6 +24,29 @@ def takes_images(arch: Arch, wish: PlanWish) -> bool:
     """Whether the work is on whole samples: images or texts, looked at at once, or images to learn from."""
     learns = wish.work in TRAINED and arch.task in {"vision", "image"}
     return wish.work in SAMPLED or learns or (wish.work in SERVED and not generates(arch))
+
+
+def _or_instead(
+    search: Callable[..., Found], arch: Arch, wish: PlanWish, *, market: Market, alone: bool
+) -> Found:
+    """What is found; where nothing fits what was named, with more such cards or another machine that does."""
+    found = search(arch, wish, market=market)
+    if alone or found.plans or found.nearest is not None or not is_named(wish):
+        return found
+    named = wish.on if wish.on is not None else wish.owned
+    node = market.there if market.there is not None or named is None else find_node(named)
+    chips = wish.chips if node is None else tuple(dict.fromkeys(card.chip.id for card in node.cards))
+    freed = replace(wish, on=None, owned=None, chips=(), most_chips=None, most_plans=1)
+    if wish.aim is None and wish.buy is not False and not wish.clouds:
+        freed = replace(freed, aim="price", buy=True)  # the smallest that does
+    for kinds in dict.fromkeys((chips, ())):
+        try:
+            other = search(arch, replace(freed, chips=kinds), market=replace(market, there=None))
+        except AskError:
+            continue
+        if other.plans:
+            return replace(found, instead=other.plans[0])
+    return found
 
 
 def find(
@@ -33,7 +60,7 @@ def find(
     if takes_images(arch, wish):
         from rigright.search.images import find_images
 
-        return find_images(arch, wish, market=market)
+        return _or_instead(find_images, arch, wish, market=market, alone=alone)
     if wish.work in SERVED:
         from rigright.search.serving import find_serving
 
@@ -41,6 +68,6 @@ def find(
     if wish.work in TRAINED:
         from rigright.search.training import find_training
 
-        return find_training(arch, wish, market=market)
+        return _or_instead(find_training, arch, wish, market=market, alone=alone)
     known = ", ".join((*SERVED, *TRAINED, *SAMPLED))
     raise AskError(say('unknown mode "{work}"; choose {known}', work=wish.work, known=known))

@@ -11,6 +11,7 @@ from rigright.arch.record import Arch
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, assuming, say
 from rigright.choice.networks import PACKED, PAINT, READ, Network, network_of
+from rigright.cost.estimate import SECONDS_PER_DAY
 from rigright.cost.memory_kv import takes_samples
 from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import SECONDS_PER_H, usd_per_mtok
@@ -27,7 +28,7 @@ from rigright.search.supply import HOWS, RENT, options, prices_of
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 TRAINED = frozenset({"finetune", "pretrain"})
-HOURS_PER_DAY, SECONDS_PER_DAY = 24, 86_400
+HOURS_PER_DAY = 24
 LEAST_RENT_H = 1.0  # that is paid for, however soon the work is done
 
 
@@ -181,16 +182,8 @@ def _figures(table: Table, network: Network) -> dict[str, Numbers]:
 def _limits(table: Table, network: Network) -> tuple[Limit, ...]:
     """The limits, named after what a sample is."""
     found = limits_of(table.question, table.figures)
-    wish = table.question.wish
-    more = (
-        [Limit(name="latency_s", reached=table.figures["latency_s"], bound=wish.latency_s)]
-        if wish.latency_s is not None
-        and "latency_s" in table.figures
-        and not any(limit.name == "latency_s" for limit in found)
-        else []
-    )
     renamed = RENAMED if network.does == READ else {}
-    return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in (*found, *more))
+    return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in found)
 
 
 def _found(table: Table, network: Network) -> Found:

@@ -87,7 +87,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
         figures=figures,
         held=_held(table, point),
         certainty=_certainty(limits, figures=figures),
-        safe=_safe(table, point),
+        safe=safe_at(table, point),
         machines_needed=_needed(table, point, figures=figures),
         supply=supply,
         bound=_bound(table.scored, point),
@@ -130,7 +130,7 @@ def _certainty(limits: Sequence[Limit], *, figures: Mapping[str, Estimate]) -> d
     }
 
 
-def _safe(table: Table, point: int) -> Safe | None:
+def safe_at(table: Table, point: int) -> Safe | None:
     """The highest load that keeps every limit of time in nine cases of ten, where none was told."""
     load, output = (float(table.scored.served[name][point]) for name in (SAFE_LOAD, SAFE_OUTPUT))
     if np.isnan(load):

@@ -10,7 +10,7 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
-from rigright.demand import Layout, Numbers, PlanWish, Traffic
+from rigright.demand import Layout, Numbers, PlanWish, Traffic, grown_users
 from rigright.facts.engines import Engine
 from rigright.predict.columns import at
 from rigright.predict.room import Room
@@ -47,7 +47,7 @@ class Pools:
 
 def is_enough(wish: PlanWish) -> bool:
     """Whether there is enough work to be parted."""
-    return wish.users is None or wish.users * wish.growth >= FEW
+    return wish.users is None or grown_users(wish.users, wish.growth) >= FEW
 
 
 def parts_work(engine: Engine, kind: Kind) -> bool:
@@ -84,7 +84,7 @@ def pools_of(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> Pool
     elif wish.users is None:
         held = np.broadcast_to(np.arange(len(HELD)), (len(n_chips), len(HELD)))
     else:
-        each = wish.users * wish.growth * own / n_chips
+        each = grown_users(wish.users, wish.growth) * own / n_chips
         held = np.minimum(np.searchsorted(HELD, each), len(HELD) - 1)[:, None]
     asking = workers.prompts_per_s[prompts][:, None]
     answering = workers.answers_per_s[tokens[:, None], held]
@@ -125,7 +125,7 @@ def points_of(
     if wish.rate_per_s is not None:
         load = np.full(len(pools.held), np.nan)
     elif wish.users is not None:
-        load = np.full(len(pools.held), float(wish.users * wish.growth))
+        load = np.full(len(pools.held), grown_users(wish.users, wish.growth))
     else:
         ranks = workers.chips[pools.prompts] if shapes.attention_dp else 1
         load = pools.n_tokens * HELD[pools.held] + pools.n_prompts * ranks

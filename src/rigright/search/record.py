@@ -96,6 +96,11 @@ class Plan:
         return tuple({name: round(size) for name, size in one.items()} for one in parts)
 
 
+def is_named(wish: PlanWish) -> bool:
+    """Whether somebody said which machine, or how many or which cards."""
+    return any((wish.on, wish.owned, wish.chips, wish.most_chips))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
     """Something cheaper or smaller that was looked at, and the limit that it breaks."""

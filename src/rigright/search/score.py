@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from rigright.choice.offload import in_ram
 from rigright.cost.known import ran
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.work import Work
-from rigright.demand import Layout, Numbers, PlanWish, ServingWish
+from rigright.demand import Layout, Numbers, PlanWish, ServingWish, grown_users
 from rigright.facts.anchors import anchors, remembered
 from rigright.facts.engines import Engine
 from rigright.facts.hosts import host_chip
@@ -136,7 +135,7 @@ def score(question: Question) -> Scored:
     )
     if here is None or len(users) <= 1:
         return found
-    return found.take(np.flatnonzero(found.points.load == here * wish.growth))
+    return found.take(np.flatnonzero(found.points.load == grown_users(here, wish.growth)))
 
 
 @remembered(most=WAYS)
@@ -272,7 +271,7 @@ def _replicas(question: Question, way: Way) -> Iterator[_Replicas]:
         traffic_tok=traffic_tok(question),
         most_seqs=DEFAULT_SEQS
         if shares
-        else min(ceil(question.users[-1] * question.wish.growth), DEFAULT_SEQS),
+        else min(int(grown_users(question.users[-1], question.wish.growth)), DEFAULT_SEQS),
     )
     kinds = tuple(question.kinds[kind] for kind in way.kinds)
     told = question.cut if question.by_hand else None

@@ -21,7 +21,7 @@ from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Table, plan_of
 from rigright.search.question import Question, Way, ask, offloaded, ways_of
-from rigright.search.record import Found, Plan, Rejection
+from rigright.search.record import Found, Plan, Rejection, is_named
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options, prices_of
 from rigright.search.sure import Doubts, doubted, doubts_of, staged_at
@@ -69,7 +69,7 @@ def find(question: Question, *, alone: bool = False) -> Found:
     found: Found
     if not len(table.options.index):
         found = nothing_fits(table.question, table.scored.misfits)
-        if _is_named(question.wish) and not alone:
+        if is_named(question.wish) and not alone:
             found = replace(found, instead=_instead(question))
     else:
         found = _found(table, limits, comfort=comfort)
@@ -261,10 +261,6 @@ def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found
         plans=(), rejections=(), looked_at=0, chips=0,
         nearest=plan_of(table, place, limits=limits), broken=broken(table, limits, place=place),
     )  # fmt: skip
-
-
-def _is_named(wish: PlanWish) -> bool:
-    return any((wish.on, wish.owned, wish.chips, wish.most_chips))
 
 
 def _instead(question: Question) -> Plan | None:

@@ -21,10 +21,12 @@ from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.host_words import find_host
 from rigright.facts.nodes import Node
+from rigright.predict.kept import TIMES
 from rigright.search.edges import traffic_of
 from rigright.search.market import Market
-from rigright.search.plans import Table, drafting_notes, fitted, layout_at, serving_at
+from rigright.search.plans import Table, drafting_notes, fitted, layout_at, safe_at, serving_at
 from rigright.search.question import ask, offloaded
+from rigright.search.record import Safe
 from rigright.search.score import CUTS
 from rigright.search.serving import best, wider
 
@@ -39,6 +41,7 @@ class Single:
     case: Case
     wish: PlanWish
     notes: tuple[Sentence, ...] = ()
+    safe: Safe | None = None  # the highest load whose limits hold in nine cases of ten, where none was told
 
 
 def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None) -> Single:
@@ -74,6 +77,7 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         serving=serving,
         traffic=None if traffic is None else replace(traffic, requests=wish.requests),
         percentile=full.percentile,
+        most_s=tuple((name, bound) for name in TIMES if (bound := getattr(full, name)) is not None),
         image_px=wish.image_size,
         steps=wish.steps,
         notes=(
@@ -86,7 +90,8 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
             *_towers(arch),
         ),
     )
-    return Single(case=case, wish=full, notes=notes)
+    safe = None if found is None else safe_at(found[0], int(found[0].options.index[found[1]]))
+    return Single(case=case, wish=full, notes=notes, safe=safe)
 
 
 def _together(arch: Arch, node: Node, *, work: PlanWish) -> Node:

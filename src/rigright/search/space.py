@@ -10,7 +10,7 @@ import numpy as np
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts, replicas_told
-from rigright.demand import Layout, Numbers, ServingWish
+from rigright.demand import Layout, Numbers, ServingWish, grown_users
 from rigright.search.question import NODE_CHIPS, Kind, Question, Way
 
 LOADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # requests a replica has in flight: rungs to search between
@@ -174,7 +174,7 @@ def _loads(question: Question, dp: Numbers, *, most: Numbers) -> tuple[Numbers, 
     if question.wish.rate_per_s is not None:
         return np.arange(len(dp)), np.full(len(dp), np.nan)
     if question.users:
-        loads = np.array(question.users) * question.wish.growth
+        loads = np.array([grown_users(users, question.wish.growth) for users in question.users])
         which, index = np.nonzero(dp <= np.maximum(loads, 1)[:, None])
         return index, loads[which]
     full = np.clip(np.floor(most), 1, MOST_LOAD)

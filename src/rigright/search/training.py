@@ -13,14 +13,14 @@ from rigright.base.units import MEGA
 from rigright.base.words import DECIDES, Sentence, assuming, say
 from rigright.choice.training import batch_of, seq_tok_of, tokens_of
 from rigright.choice.training_runs import box_of
-from rigright.cost.estimate import Estimate
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
 from rigright.cost.training_setup import METHODS
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
 from rigright.money.tariff import usd_per_mtok
 from rigright.predict.trained import TrainingCase
 from rigright.predict.trained_memory import least, shown
-from rigright.predict.trained_notes import batch_notes, training_notes
+from rigright.predict.trained_notes import batch_notes, too_long, training_notes
 from rigright.predict.trained_step import step_use
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
@@ -34,7 +34,7 @@ from rigright.search.training_score import TrainingScored
 from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, said_of
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
-HOURS_PER_DAY, SECONDS_PER_DAY = 24, 86_400
+HOURS_PER_DAY = 24
 BUBBLE = 0.25  # share of a step above which waiting is what limits
 
 
@@ -55,7 +55,7 @@ def filled(arch: Arch, wish: PlanWish) -> tuple[PlanWish, tuple[Sentence, ...]]:
     tokens = tokens_of(wish)
     if tokens is None and wish.samples is not None:
         tokens = wish.samples * wish.epochs * seq
-    notes = []
+    notes = list(too_long(arch, wish.seq_tok))
     if wish.seq_tok is None or wish.global_batch is None:
         notes.append(
             assuming(

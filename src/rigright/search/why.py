@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 
 from rigright.base.money import USD, currency_of
+from rigright.base.record import replace
 from rigright.base.units import KILO, show_bytes, show_count, to_gib
 from rigright.base.words import Sentence, say
-from rigright.demand import Numbers
+from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import tariff_in, write_off_usd_per_h
-from rigright.search.figures import Limit
+from rigright.search.figures import Limit, limits_on
 from rigright.search.plans import Table
 from rigright.search.question import Question
 from rigright.search.record import Found, Rejection
@@ -46,9 +47,22 @@ def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) 
 
 def broken(table: Table, limits: Sequence[Limit], *, place: int) -> tuple[Rejection, ...]:
     """The limits one option breaks, the farthest first; those without a number last."""
+    return tuple(_rejection(table, limit, place=place) for limit in _farthest(limits, place=place))
+
+
+def missed(wish: PlanWish, figures: Mapping[str, float], *, label: str) -> tuple[Rejection, ...]:
+    """The same of one case with these figures."""
+    limits = limits_on(wish, {name: np.array([value]) for name, value in figures.items()})
+    return tuple(
+        _rejected(limit, float(limit.reached[0]), label=label, currency=wish.currency)
+        for limit in _farthest(tuple(limits), place=0)
+    )
+
+
+def _farthest(limits: Sequence[Limit], *, place: int) -> list[Limit]:
     far = {limit.name: float(limit.excess[place]) for limit in limits}
     worst = sorted(limits, key=lambda limit: (np.isinf(far[limit.name]), -far[limit.name]))
-    return tuple(_rejection(table, limit, place=place) for limit in worst if limit.excess[place] > 0)
+    return [limit for limit in worst if far[limit.name] > 0]
 
 
 def excess_of(limits: Sequence[Limit], size: int) -> Numbers:
@@ -87,13 +101,19 @@ def _missed(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> 
 
 
 def _rejection(table: Table, limit: Limit, *, place: int) -> Rejection:
-    reached = float(limit.reached[place])
     cost = float(table.figures["usd_per_h"][place])
+    found = _rejected(
+        limit, float(limit.reached[place]), label=label_of(table, place),
+        currency=table.question.wish.currency,
+    )  # fmt: skip
+    return replace(found, usd_per_h=cost if np.isfinite(cost) else None)
+
+
+def _rejected(limit: Limit, reached: float, *, label: str, currency: str) -> Rejection:
     return Rejection(
-        label=label_of(table, place),
-        reason=_told(limit, reached, currency=table.question.wish.currency),
+        label=label,
+        reason=_told(limit, reached, currency=currency),
         limit=limit.name,
-        usd_per_h=cost if np.isfinite(cost) else None,
         nearest=reached if np.isfinite(reached) else None,
     )
 

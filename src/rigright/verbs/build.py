@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import AskError, DataError
@@ -28,6 +29,9 @@ from rigright.money.machine_price import NOTHING, Stored, stored_of
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
 from rigright.verbs.ordering import beside, host_in, node_in
+
+if TYPE_CHECKING:
+    from rigright.verbs.planning.planned import Planned
 
 STDIN = "-"
 MOST_PLAN_BYTES = 16 * MIB
@@ -92,8 +96,24 @@ def build(
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
 
-    bought = wish if wish.buy is not None else replace(wish, buy=True)
-    return around_plan(as_data(plan(what, wish=bought), ENGLISH), wish, circuit=circuit, asked=asked)
+    planned = plan(what, wish=wish if wish.buy is not None else replace(wish, buy=True))
+    if planned.first is None:
+        raise _no_machine(planned)
+    return around_plan(as_data(planned, ENGLISH), wish, circuit=circuit, asked=asked)
+
+
+def _no_machine(planned: Planned) -> AskError:
+    """That no machine holds the model, and which one does."""
+    said = say("no machine found for {model}", model=planned.model)
+    for one in planned.broken[:1]:
+        said = say("{label}: {reason}", label=one.label, reason=one.reason)
+        if one.limit == "memory":
+            said = say("does not fit: {label}: {reason}", label=one.label, reason=one.reason)
+    machines = [step.on for step in planned.steps if step.kind != "rent"]
+    machines += [] if planned.instead is None else [planned.instead.wish.on or ""]
+    if not machines:
+        return AskError(said)
+    return AskError(said, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))
 
 
 def _check_bought(wish: PlanWish) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from rigright.arch.count import params
+from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError
 from rigright.choice.case import Case
+from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.memory_kv import generates, takes_samples
-from rigright.demand import ServingWish
+from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import backend_label
+from rigright.facts.nodes import Node, find_node
 from rigright.predict.ranks import deal_notes, worst
 from rigright.predict.served import started_for
 from rigright.predict.speed import speed, traffic_of
 from rigright.search.single import single
+from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.cards import card_uses, limits, ram_use
@@ -22,25 +30,67 @@ from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
 
 
 def explain(
-    model: str, on: str | None = None, *, wish: ServingWish | None = None, why: bool = False, asked: str = ""
+    model: str,
+    on: str | None = None,
+    *,
+    wish: ServingWish | None = None,
+    work: PlanWish | None = None,
+    why: bool = False,
+    asked: str = "",
 ) -> Explained:
-    """Explain serving a model on a machine, or on this one; `asked` is the command to build on."""
+    """Explain serving a model on a machine, or on this one; `asked` is the command to build on.
+
+    `work`: its kind and its limits, where somebody said them.
+    """
     node = the_node(on)
-    wish = wish or ServingWish()
+    wish, work = wish or ServingWish(), work or PlanWish()
     arch = open_model(model)
-    check_single(arch, wish)
+    check_single(arch, wish, work=work)
     if wish.image_size is not None:
         from rigright.verbs.serving.pictures import resized
 
         arch = resized(arch, wish.image_size)
-    found = single(arch, node, wish=wish)
+    found = single(arch, node, wish=wish, work=work)
     told = explain_case(found.case, machine=node.shown, why=why)
     if told.speed is not None:
         open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
         full = wish.context_tok is not None and wish.prompt_tok is None
         short = tuple(crowded(found.case, users=wish.users)) if full else ()
         told = replace(told, notes=(*short, *deciding(found.case, unsaid=open_ones), *told.notes))
-    return replace(told, asked=asked, work=found.wish.work)
+    if told.remedies:
+        from rigright.verbs.serving.remedies import as_asked
+
+        asks = partial(_again, arch, node, wish=wish, work=work)
+        told = replace(told, remedies=tuple(as_asked(told.remedies, asks)))
+    return replace(_judged(told, found.wish), asked=asked, safe=found.safe)
+
+
+def _again(
+    arch: Arch, node: Node, changes: Mapping[str, Any], *, wish: ServingWish, work: PlanWish
+) -> Case | None:
+    """What the same command answers with a change; None where it is refused."""
+    said = dict(changes)
+    machine = find_node(said.pop("on")) if "on" in said else node
+    freed: dict[str, Any] = {"users": None, "rate_per_s": None} if "batch" in said else {}
+    try:
+        return single(arch, machine, wish=replace(wish, **freed, **said), work=replace(work, **freed)).case
+    except AskError:
+        return None
+
+
+def _judged(told: Explained, wish: PlanWish) -> Explained:
+    """The same held against the limits of a wish."""
+    figures: dict[str, Estimate] = {}
+    days, speed, samples = None, told.speed, told.samples
+    if speed is not None:
+        figures = {name: getattr(speed, name) for name in ("ttft_s", "tpot_s", "output_tok_per_s")}
+        told = replace(told, held=speed.held, certainty=speed.certainty)
+    if samples is not None:
+        days = None if wish.samples is None else days_of(wish.samples * wish.epochs, samples.rate)
+        figures = {f"{samples.unit}_per_s": samples.rate, "latency_s": samples.batch_s}
+        figures |= {} if days is None else {"days": days}
+    reached = {name: one.value for name, one in figures.items()}
+    return replace(told, wish=wish, days=days, broken=missed(wish, reached, label=told.machine))
 
 
 def explain_case(case: Case, *, machine: str, why: bool = False) -> Explained:

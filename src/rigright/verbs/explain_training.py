@@ -6,26 +6,38 @@ import numpy as np
 
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
+from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.training_adapters import halves, is_target
-from rigright.demand import TrainingWish
-from rigright.predict.trained_step import slowest
+from rigright.demand import PlanWish, TrainingWish
+from rigright.predict.timed import SampleSpeed
+from rigright.predict.trained_step import StepUse, slowest
+from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.training.case import Case, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons
-from rigright.verbs.training.remedies import remedies
+from rigright.verbs.training.remedies import quicker, remedies
 from rigright.verbs.training.samples import learning_speed
 from rigright.verbs.training.trained import Trained
 
 
 def explain_training(
-    model: str, on: str | None = None, *, wish: TrainingWish | None = None, why: bool = False, asked: str = ""
+    model: str,
+    on: str | None = None,
+    *,
+    wish: TrainingWish | None = None,
+    work: PlanWish | None = None,
+    why: bool = False,
+    asked: str = "",
 ) -> Trained:
-    """Explain memory and speed of training a model on a machine; `asked` is the command to build on."""
+    """Explain memory and speed of training a model on a machine; `asked` is the command to build on.
+
+    `work`: how much is learnt from, and by when, where somebody said so.
+    """
     node = the_node(on)
-    arch, wish = open_model(model), wish or TrainingWish()
-    check_single(arch, wish)
+    arch, wish, work = open_model(model), wish or TrainingWish(), work or PlanWish()
+    check_single(arch, wish, work=work)
     if wish.image_size is not None:
         from rigright.verbs.serving.pictures import resized
 
@@ -33,7 +45,10 @@ def explain_training(
     case = build_case(arch, node, wish=wish)
     setup, ranks, memory = case.setup(), rank_uses(case), case.memory()
     worst = min(ranks, key=lambda rank: rank.spare_bytes)
-    step = slowest(case.on_each())
+    step, samples = slowest(case.on_each()), learning_speed(case, node)
+    days = _days(work, step=step, samples=samples, seq_tok=case.training.seq_tok)
+    fits, far = worst.spare_bytes >= 0, reach(case)
+    reached = {} if days is None else {"days": days.value}
     return Trained(
         model=case.arch.name,
         params=params(case.arch),
@@ -48,14 +63,29 @@ def explain_training(
         ranks=ranks,
         host_bytes=float(np.max(memory.host_bytes)),
         nvme_bytes=float(np.max(memory.nvme_bytes)),
-        limits=reach(case),
+        limits=far,
+        quicker=quicker(case, most=far.micro_batch) if fits and asked else None,
         time=step,
-        samples=learning_speed(case, node),
-        remedies=() if worst.spare_bytes >= 0 else remedies(case),
+        samples=samples,
+        days=days,
+        by_days=work.days,
+        broken=missed(work, reached, label=node.shown),
+        remedies=() if fits else remedies(case),
         why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
         notes=(*case.notes, *case.arch.warnings),
         asked=asked,
     )
+
+
+def _days(
+    work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None, seq_tok: float
+) -> Estimate | None:
+    """How long all of it takes; None where nobody said how much, or the speed is not known."""
+    many = None if work.samples is None else work.samples * work.epochs
+    if step is None:
+        return None if samples is None or many is None else days_of(many, samples.rate)
+    tokens = many * seq_tok if work.train_tok is None and many is not None else work.train_tok
+    return None if tokens is None else days_of(tokens / step.ranks, step.tok_per_s_per_chip)
 
 
 def learnt_params(case: Case) -> int:

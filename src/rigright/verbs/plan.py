@@ -12,7 +12,7 @@ from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
-from rigright.demand import PlanWish, Serving, Training, TrainingWish
+from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
 from rigright.money.tariff import local_tariff, tariff_of
@@ -34,10 +34,32 @@ if TYPE_CHECKING:
 def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: str = "") -> Planned:
     """Plan machines for a model; `asked` is the command to build on."""
     from rigright.cost.memory_kv import generates
-    from rigright.search.find import SERVED, TRAINED
+    from rigright.search.find import SERVED
 
     wish = wish or PlanWish()
-    arch, market, planned = _searched(model, wish, alone=False)
+    arch, market, planned = _answered(model, wish, alone=False, asked=asked)
+    named = wish.on is not None or wish.owned is not None
+    serves = generates(arch) and planned.wish.work in SERVED
+    if (serves and named) or planned.found.instead is not None:
+        from rigright.verbs.planning.steps import instead_of, steps
+
+        def ask(other: PlanWish) -> Planned:
+            return _answered(model, other, alone=True)[2]
+
+        more = steps(planned, arch=arch, market=market, ask=ask) if serves else ()
+        planned = replace(planned, steps=more, instead=instead_of(planned, ask=ask))
+    if not why or planned.first is None:
+        return planned
+    from rigright.verbs.planning.reasons import reasons
+
+    return replace(planned, why=reasons(arch, planned.first, wish=planned.wish, market=market))
+
+
+def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tuple[Arch, Market, Planned]:
+    """The answer with its notes, but for what may be done next; `alone`: nor another machine instead."""
+    from rigright.search.find import SERVED, TRAINED
+
+    arch, market, planned = _searched(model, wish, alone=alone)
     found, filled = planned.found, planned.wish
     planned = replace(
         planned,
@@ -56,15 +78,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
         planned = replace(planned, notes=(*_open(arch, wish, planned=planned), *planned.notes))
     if filled.work in TRAINED:
         planned = replace(planned, open_length=_open_length(arch, wish, first=planned.first))
-    if generates(arch) and filled.work in SERVED and (wish.on is not None or wish.owned is not None):
-        from rigright.verbs.planning.steps import steps
-
-        planned = replace(planned, steps=steps(arch, filled, found=found, market=market))
-    if not why or planned.first is None:
-        return planned
-    from rigright.verbs.planning.reasons import reasons
-
-    return replace(planned, why=reasons(arch, planned.first, wish=filled, market=market))
+    return arch, market, planned
 
 
 def plans(model: str, *, wish: PlanWish, beside: tuple[float, ...] = ()) -> Planned:
@@ -94,6 +108,7 @@ def _searched(
         active_params=active_params(arch),
         licence=licence_of(arch.name),
         wish=understood(arch, wish, found=found),
+        said=wish,
         found=found,
         today=day.isoformat(),
         model_asked=model,
@@ -126,15 +141,10 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
 
 
 def _open_length(arch: Arch, wish: PlanWish, *, first: Plan | None) -> bool:
-    """Whether the length may stay unsaid in what is typed next: what hangs on it is then told there too."""
-    from rigright.choice.training import seq_tok_of, work_of
-
-    if wish.seq_tok is not None or first is None or not isinstance(first.work, Training) or not arch.vocab:
-        return False
-    work, layout = first.work, first.layout
-    cuts = {name: getattr(layout, name) for name in ("tp", "pp", "cp", "ep")}
-    typed = TrainingWish(method=work.method, trainer=work.trainer, **cuts)
-    return bool(seq_tok_of(arch, work_of(typed, cards=first.n_chips)) == work.seq_tok)
+    """Whether the length stays unsaid in what is typed next: what hangs on it is then told there too."""
+    return (
+        wish.seq_tok is None and first is not None and isinstance(first.work, Training) and bool(arch.vocab)
+    )
 
 
 def arch_of(model: str, wish: PlanWish) -> Arch:

@@ -11,10 +11,15 @@ from rigright.base.page import Bar, Bars, Line, Piece, Shown
 from rigright.base.units import KIB, KILO, show_seconds, show_short, to_gib
 from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
 from rigright.choice.work import USUAL_TOK_PER_S, works
+from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
+from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
+from rigright.predict.kept import SAFE
+from rigright.search.record import Rejection, Safe
 
 MOST_NOTES = 3
+LONG_DAYS = 366  # nobody trains for so long
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
 SERVED = {
     "weights": say("weights"),
@@ -127,6 +132,57 @@ def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
 
 
+def unsure(
+    certainty: Mapping[str, float], *, safe: Safe | None, limits: Mapping[str, Shown]
+) -> Iterator[Sentence]:
+    """Limits that somebody named and that may well not hold: no load of those is safe."""
+    for name, sure in certainty.items():
+        if sure < SAFE and safe is None and name in limits:
+            yield say("{limit} in only {count} of 10 cases", limit=limits[name], count=int(10 * sure))
+
+
+def misses(machine: str, broken: Iterable[Rejection], *, held: Mapping[str, float]) -> Sentence:
+    """The limits that a machine misses, and how many requests keep each."""
+    reasons = with_commas([with_share(one, held.get(one.limit)) for one in broken]) or ""
+    return say("{machine} misses the limit: {reasons}", machine=machine, reasons=reasons)
+
+
+def with_share(one: Rejection, share: float | None) -> Sentence:
+    """A broken limit, and how many requests keep it."""
+    if share is None:
+        return one.reason
+    return say("{reason} (met by {share} of requests)", reason=one.reason, share=f"{share:.0%}")
+
+
+def expected(rate: str, *, users: float, safe: Safe | None) -> Sentence:
+    """Tokens a second of so many requests in flight, and of the load that is safe where it is smaller."""
+    told = {"rate": rate, "users": f"{users:,.0f}"}
+    if safe is None or safe.concurrency >= users:
+        return say("{rate} tok/s at concurrency {users}", **told)
+    return say("{rate} tok/s expected at concurrency {users} ({safe} is safe)", safe=safe_load(safe), **told)
+
+
+def safe_load(safe: Safe) -> Sentence:
+    """What a safe load gives, and how many requests it is."""
+    rate = show_short(safe.output_tok_per_s)
+    return say("{rate} at {users}", rate=rate, users=f"{safe.concurrency:,.0f}")
+
+
+def time_limits(wish: PlanWish) -> dict[str, Shown]:
+    """Limits of time as they were set: "TTFT <= 1 s"."""
+    bounds = {"ttft_s": ("TTFT", wish.ttft_s), "tpot_s": ("TPOT", wish.tpot_s)}
+    return {
+        name: f"{shown} <= {limit_time(most_s)}"
+        for name, (shown, most_s) in bounds.items()
+        if most_s is not None
+    }
+
+
+def done_in(days: Estimate) -> Sentence:
+    """How long all of it takes."""
+    return say("done in {time}", time=show_seconds(days.value * SECONDS_PER_DAY))
+
+
 def strained(work: str, *, ttft_s: float, tpot_s: float, users: float) -> Iterator[Sentence]:
     """What feels broken to whoever waits, though nobody named a limit."""
     usual = works()[work].ttft_s if work in works() else None
@@ -162,10 +218,12 @@ def note_lines(notes: Iterable[Shown], *, details: bool, decided: bool = False) 
         yield Line(said=say("{count} more notes: --details", count=len(others) - len(shown)), tone="dim")
 
 
-def again(asked: str, flags: str) -> str:
+def again(asked: str, flags: str, *, without: str = "") -> str:
     """The command with flags that take the place of those it had, and of those that exclude them."""
     words, new = shlex.split(asked), shlex.split(flags)
-    old = {flag for word in new if word.startswith("--") for flag in (word, *rivals(word))}
+    old = {*without.split()} | {
+        flag for word in new if word.startswith("--") for flag in (word, *rivals(word))
+    }
     for start in sorted((words.index(flag) for flag in old if flag in words), reverse=True):
         has_value = start + 1 < len(words) and not words[start + 1].startswith("--")
         del words[start : start + 1 + has_value]

@@ -18,14 +18,19 @@ from rigright.report.pages.brief import (
     NAMES,
     again,
     deciding,
+    done_in,
+    expected,
     memory_bar,
     memory_name,
+    misses,
     model_name,
     note_lines,
     overloaded,
     short_format,
     show_tokens,
     strained,
+    time_limits,
+    unsure,
 )
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.verbs.serving.explained import CardUse, Explained, Limits, RamUse, Remedy
@@ -141,9 +146,14 @@ def _verdict(result: Explained) -> Line:
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
         return Line(said=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
-    if speed is not None and speed.audio_h_per_h is None:
+    if result.broken:
+        return Line(said=misses(short(result.machine), result.broken, held=result.held), tone="bad")
+    wish = result.wish
+    doubts += unsure(result.certainty, safe=result.safe, limits=time_limits(wish))
+    hurried = wish.ttft_s or wish.tpot_s or wish.tok_per_s
+    if speed is not None and speed.audio_h_per_h is None and not hurried:
         pace = {"ttft_s": speed.ttft_s.value, "tpot_s": speed.tpot_s.value}
-        strains += strained(result.work, users=speed.concurrency, **pace)
+        strains += strained(wish.work, users=speed.concurrency, **pace)
     said = say(
         "{machine} runs {model} in {format}: {figures}",
         machine=short(result.machine),
@@ -179,7 +189,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
         )
         told = say("{rate} tok/s", rate=rate)
         if speed.concurrency > 1:
-            told = say("{rate} tok/s at concurrency {users}", rate=rate, users=f"{speed.running:,.0f}")
+            told = expected(rate, users=speed.concurrency, safe=result.safe)
         ttft = (
             None
             if waits
@@ -198,7 +208,8 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
     if result.samples is not None:
         from rigright.report.pages.samples import sample_rate
 
-        return with_commas([sample_rate(result.samples)])
+        done = None if result.days is None else done_in(result.days)
+        return with_commas([done, sample_rate(result.samples)])
     return say("{spare} to spare", spare=show_bytes(result.fullest.spare_bytes))
 
 
@@ -216,7 +227,7 @@ def _refusal(result: Explained, card: CardUse) -> Sentence:
     first = next((one for one in result.remedies if one.fits), None)
     if first is None:
         return said
-    size = show_bytes(max(need - first.saves_bytes, 0.0))
+    size = show_bytes(first.peak_bytes)
     if first.flag is None:
         return say("{said}; use {change} ({size})", said=said, change=first.change, size=size)
     return say(

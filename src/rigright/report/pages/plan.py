@@ -11,32 +11,35 @@ from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
 from rigright.facts.chips import short
-from rigright.predict.kept import SAFE
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
+    LONG_DAYS,
     NAMES,
     TRAINED,
     deciding,
     is_cpu,
     memory_bar,
     memory_name,
+    misses,
     model_name,
     note_lines,
     overloaded,
     strained,
+    time_limits,
+    unsure,
+    with_share,
 )
 from rigright.report.pages.plan_next import next_commands, on_instead, on_step, unsaid
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.search import named
 from rigright.search.record import Plan
-from rigright.verbs.planning.planned import Planned
-
-LONG_DAYS = 366  # nobody trains for so long
+from rigright.verbs.planning.planned import Addition, Planned
 
 
 def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     """The page for people: one screen, or with `details` everything."""
-    answer, first, other = verdict(result), result.first, result.found.instead
+    answer, first, other = verdict(result), result.first, result.instead
+    steps = _steps(result)
     parts: list[Part]
     if details:
         from rigright.report.pages.plan_details import detailed
@@ -48,12 +51,12 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         from rigright.report.pages.why import reasons_table
 
         parts.append(reasons_table(result.why, NAMES))
-    if result.steps:
+    if steps:
         parts.append(steps_table(result))
     parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
     if result.asked and (first or other):
         found = list(next_commands(result, first) if first else [on_instead(result, other)] if other else [])
-        changed = [on_step(result, one) for one in result.steps]
+        changed = [on_step(result, one) for one in steps]
         typed = [*found, *changed] if details else [*(changed or found)[:1], f"{result.asked} --details"]
         parts.append(Commands(items=tuple(typed), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
@@ -102,7 +105,7 @@ def _brief(result: Planned) -> Iterator[Part]:
 def steps_table(result: Planned) -> Table:
     """What may be added or rented, what it costs, and what the model then does."""
     wish, rows = result.wish, list[tuple[Shown, ...]]()
-    for step in result.steps:
+    for step in _steps(result):
         cost: Shown = say("no price known")
         if step.usd is not None:
             cost = show_money(step.usd.value, wish.currency)
@@ -161,10 +164,7 @@ def verdict(result: Planned) -> Line:
 
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
-    for name, sure in first.certainty.items():
-        if sure < SAFE and first.safe is None and getattr(result.wish, name) is not None:
-            limit = words.limit(name, result.wish)
-            yield say("{limit} in only {count} of 10 cases", limit=limit, count=int(10 * sure))
+    yield from unsure(first.certainty, safe=first.safe, limits=time_limits(result.wish))
     paid = first.supply.n_chips
     if paid is not None and paid > first.n_chips:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
@@ -202,8 +202,8 @@ def _missed(result: Planned, first: Plan) -> Sentence:
             needed=first.machines_needed,
             is_one=first.n_chips == 1,
         )
-    reasons = with_commas([_with_share(one.limit, one.reason, plan=first) for one in broken]) or ""
     if wish.on is None and wish.owned is None:
+        reasons = with_commas([with_share(one, first.held.get(one.limit)) for one in broken]) or ""
         said = say(
             "nothing meets every limit; closest is {machine}: {reasons}", machine=machine, reasons=reasons
         )
@@ -217,33 +217,35 @@ def _missed(result: Planned, first: Plan) -> Sentence:
             "the cards alone cost {usd}", usd=usd
         )  # fmt: skip
         return with_semicolons([said, alone]) or said
-    return say("{machine} misses the limit: {reasons}", machine=machine, reasons=reasons)
-
-
-def _with_share(limit: str, reason: Shown, *, plan: Plan) -> Shown:
-    share = plan.held.get(limit)
-    if share is None:
-        return reason
-    return say("{reason} (met by {share} of requests)", reason=reason, share=f"{share:.0%}")
+    return misses(machine, broken, held=first.held)
 
 
 def _refused(result: Planned) -> Sentence:
     """Nothing holds it: what lacks, and what would do."""
-    broken, other = result.broken[:1], result.found.instead
+    broken, other = result.broken[:1], result.instead
     said = say("no machine found for {model}", model=model_name(result.model))
     if broken and broken[0].limit == "memory":
         said = say("does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason)
     elif broken:
         said = say("{label}: {reason}", label=broken[0].label, reason=broken[0].reason)
-    if result.steps:
-        step = result.steps[0]
+    for step in _steps(result)[:1]:
         told = {"change": step.label, "format": words.formats(step.plan), "figures": words.speed(step.plan)}
-        return say("{said}; {change} is enough, in {format}: {figures}", said=said, **told)
+        if verdict(step.planned).tone == "good":
+            return say("{said}; {change} is enough, in {format}: {figures}", said=said, **told)
+        return say("{said}; {change} would hold it, in {format}: {figures}", said=said, **told)
     if other is None:
         return said
-    figures = with_commas([words.speed(other), words.money_of(other, result.wish)])
-    return say("{said}; {machine} does, in {format}: {figures}", said=said, machine=named.machine(other),
-               format=words.formats(other), figures=figures)  # fmt: skip
+    plan = other.plans[0]
+    figures = with_commas([words.speed(plan), words.money_of(plan, result.wish)]) or ""
+    told = {"machine": named.machine(plan), "format": words.formats(plan), "figures": figures}
+    if verdict(other).tone == "good":
+        return say("{said}; {machine} does, in {format}: {figures}", said=said, **told)
+    return say("{said}; {machine} would hold it, in {format}: {figures}", said=said, **told)
+
+
+def _steps(result: Planned) -> list[Addition]:
+    """What may be added or rented, the first what is answered with a tick."""
+    return sorted(result.steps, key=lambda one: verdict(one.planned).tone != "good")
 
 
 def _notes(result: Planned, *, details: bool) -> Iterator[Shown]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any, cast
 
-from rigright.demand import Layout, PlanWish, Serving, Training
+from rigright.choice.work import AUTO, is_home, spoken, usual_work
+from rigright.demand import Layout, PlanWish, Serving, Training, TrainingWish
 from rigright.facts.nodes import find_node
 from rigright.options.read import fields_of, typed
 from rigright.options.row import SAMPLES, TEXT, TRAINS
@@ -39,22 +40,25 @@ def next_commands(result: Planned, first: Plan) -> Iterator[str]:
         yield f"{result.asked} --why"
 
 
-def on_instead(result: Planned, plan: Plan) -> str:
-    """The same question of a machine that does."""
-    machine = named.machine_flag(plan)
-    return again(result.asked, f"--on {shlex.quote(machine)}")
+def on_instead(result: Planned, other: Planned) -> str:
+    """The same question of a machine that does; the kind of work is said where another would be assumed."""
+    machine, said = other.wish.on or "", result.said
+    flags, work = f"--on {shlex.quote(machine)}", other.wish.work
+    if said.work == AUTO and work in spoken():
+        chips = tuple(card.chip for card in find_node(machine).cards)
+        flags += "" if usual_work(said, home=is_home(chips)) == work else f" --mode {work}"
+    return again(result.asked, flags, without="--max-chips")
 
 
 def on_step(result: Planned, step: Addition) -> str:
     """The same question once something is added, or of what is rented instead."""
-    if step.on is not None:
-        return again(result.asked, f"--on {shlex.quote(step.on)}")
-    return again(result.asked, f"--on {shlex.quote(named.machine_flag(step.plan))} --rent")
+    typed_next = on_instead(result, step.planned)
+    return again(typed_next, "--rent") if step.kind == "rent" else typed_next
 
 
-def _there(result: Planned, plan: Plan) -> list[str]:
+def _there(result: Planned, plan: Plan, *, verb: str = "explain") -> list[str]:
     """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
-    flags = explain_flags(plan, wish=result.wish, open_length=result.open_length)
+    flags = explain_flags(plan, wish=result.wish, open_length=result.open_length, verb=verb)
     paid = plan.n_chips if plan.supply.n_chips is None else plan.supply.n_chips
     if result.wish.on is None or paid != plan.n_chips:
         return flags
@@ -95,19 +99,24 @@ def _alike_workers(plan: Plan) -> int | None:
 
 def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
     """The same plan with its load, played request by request."""
-    wish = result.wish
-    flags = _there(result, replace(next(_pools(plan)), concurrency=plan.concurrency))
-    load = {
-        "prefill_workers": _alike_workers(plan) or None, "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s,
-    }  # fmt: skip
-    return [*flags, *typed("simulate", load)]
+    played = replace(next(_pools(plan)), concurrency=plan.concurrency)
+    flags = _there(result, played, verb="simulate")
+    return [*flags, *typed("simulate", {"prefill_workers": _alike_workers(plan) or None})]
 
 
-def explain_flags(plan: Plan, *, wish: PlanWish | None = None, open_length: bool = False) -> list[str]:
-    """The plan as `explain` is asked for it, under the load that it was planned for."""
-    said = _served(plan, wish or PlanWish()) if isinstance(plan.work, Serving) else _trained(plan)
+def explain_flags(
+    plan: Plan, *, wish: PlanWish | None = None, open_length: bool = False, verb: str = "explain"
+) -> list[str]:
+    """The plan as `explain` is asked for it, under the load and the limits that it was planned for.
+
+    `verb`: another that is asked so. A load that nobody told is as high as the limits leave it again.
+    """
+    asked = wish or PlanWish(users=plan.concurrency)
+    said = _served(plan, asked) if isinstance(plan.work, Serving) else _trained(plan, asked)
+    is_open = verb == "explain" and asked.users is None and asked.rate_per_s is None and asked.aim is None
+    said |= {"users": None} if is_open and plan.concurrency is not None else {}
     said |= {"seq_tok": None} if open_length else {}
-    return ["--on", named.machine_flag(plan), *typed("explain", _whole(plan, said), kinds=_kinds(plan))]
+    return ["--on", named.machine_flag(plan), *typed(verb, _whole(plan, said), kinds=_kinds(plan))]
 
 
 def unsaid(plan: Plan, verb: str = "explain") -> tuple[str, ...]:
@@ -140,14 +149,15 @@ def _served(plan: Plan, wish: PlanWish) -> dict[str, Any]:
         length = work.context_tok if "texts_per_s" in plan.figures else None
         said = {
             "weights": work.weights, "context_tok": length, "steps": wish.steps, "batch": int(work.batch),
-            "compiled": work.compiled,
+            "compiled": work.compiled, "rate_per_s": _grown(wish.rate_per_s, wish), **_amount(wish),
+            "latency_s": wish.latency_s,
         }  # fmt: skip
         return said | dict.fromkeys(name for name, _ in _chosen(plan) if name not in said)
     said = {
         "engine": work.engine, "weights": work.weights.removeprefix("gguf:"), "kv": work.kv,
         "context_tok": work.context_tok, "prompt_tok": work.prompt_tok, "output_tok": wish.output_tok,
         "cached_share": wish.cached_share or None,
-        "percentile": wish.percentile,
+        **_limits(plan, wish),
         "draft": wish.draft if plan.drafts.drafted_tok else None,
         "draft_tok": plan.drafts.drafted_tok or None,
         **_load(plan, work, wish=wish),
@@ -173,14 +183,43 @@ def _load(plan: Plan, work: Serving, *, wish: PlanWish) -> dict[str, Any]:
         return {"users": plan.concurrency, "batch": None}
     if wish.rate_per_s is None:
         return {"batch": int(work.batch)}
-    return {"rate_per_s": wish.rate_per_s * wish.growth, "batch": None}
+    return {"rate_per_s": _grown(wish.rate_per_s, wish), "batch": None}
 
 
-def _trained(plan: Plan) -> dict[str, Any]:
+def _grown(asked: float | None, wish: PlanWish) -> float | None:
+    return None if asked is None else asked * wish.growth
+
+
+def _limits(plan: Plan, wish: PlanWish) -> dict[str, Any]:
+    """The kind of work where it is not what would be assumed, and the limits of its times."""
+    asked = replace(wish, users=plan.concurrency if wish.users is not None else None)
+    assumed = usual_work(asked, home=named.is_mixed(plan) or is_home((plan.chip,)))
+    return {
+        "work": None if words.transcribes(plan) or wish.work in {assumed, AUTO} else wish.work,
+        "ttft_s": wish.ttft_s, "tpot_s": wish.tpot_s, "percentile": wish.percentile,
+        "tok_per_s": _grown(wish.tok_per_s, wish),
+    }  # fmt: skip
+
+
+def _amount(wish: PlanWish) -> dict[str, Any]:
+    """How much is to be done, and by when; tokens that samples come to are not said beside them."""
+    return {
+        "train_tok": wish.train_tok if wish.samples is None else None, "samples": wish.samples,
+        "epochs": wish.epochs if wish.epochs != 1 else None, "days": wish.days,
+    }  # fmt: skip
+
+
+def _trained(plan: Plan, wish: PlanWish) -> dict[str, Any]:
+    from rigright.choice.training import work_of
+
     work, layout = cast("Training", plan.work), plan.layout
     usual, cut = Training(), max(layout.tp, layout.pp, layout.cp, layout.ep) > 1
     adapters, quantized = work.method != "full", work.method == "qlora"
+    cuts = {name: getattr(layout, name) for name in CUTS}
+    assumed = work_of(TrainingWish(method=work.method, trainer=work.trainer, **cuts), cards=plan.n_chips)
     return {
+        "work": None if wish.work in {assumed, AUTO} else wish.work,
+        **_amount(wish),
         "method": work.method, "trainer": work.trainer, "optimizer": work.optimizer,
         "offload": None if work.offload == "none" else work.offload, "precision": work.precision,
         "seq_tok": None if words.takes_samples(plan) else work.seq_tok,
@@ -206,4 +245,5 @@ def _work_flags(result: Planned) -> list[str]:
         for field in fields(wish)
         if field.name not in fixed and getattr(wish, field.name) not in {field.default, usual.get(field.name)}
     }
+    said |= {"train_tok": _amount(wish)["train_tok"]}
     return typed("compare", said | ({"budget_usd": wish.budget_said} if wish.budget_said else {}))

@@ -14,7 +14,16 @@ from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
 from rigright.facts.hosts import CPU
-from rigright.report.pages.brief import amount, images_rate, limit_time, show_tokens, symbol
+from rigright.report.pages.brief import (
+    amount,
+    done_in,
+    expected,
+    images_rate,
+    limit_time,
+    safe_load,
+    show_tokens,
+    symbol,
+)
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search import named
 from rigright.search.record import Plan
@@ -179,23 +188,15 @@ def speed(plan: Plan) -> Shown:
     }.get(name, say("{rate} tok/s", rate=rate))
     users, days = plan.concurrency, plan.figures.get("days")
     if name == "output_tok_per_s" and users is not None and users > 1:
-        told = say("{rate} tok/s at concurrency {users}", rate=rate, users=f"{users:,.0f}")
-        if safe(plan):
-            told = say("{rate} tok/s expected at concurrency {users} ({safe} is safe)", rate=rate,
-                       users=f"{users:,.0f}", safe=safe(plan))  # fmt: skip
-    return (
-        told
-        if days is None
-        else with_commas([say("done in {time}", time=show_seconds(days.value * DAY_S)), told]) or ""
-    )
+        told = expected(rate, users=users, safe=plan.safe)
+    return told if days is None else with_commas([done_in(days), told]) or ""
 
 
 def safe(plan: Plan) -> Shown:
     """The load whose limits surely hold, where it is a smaller one."""
     if plan.safe is None or plan.concurrency is None or plan.safe.concurrency >= plan.concurrency:
         return ""
-    rate, users = show_short(plan.safe.output_tok_per_s), f"{plan.safe.concurrency:,.0f}"
-    return say("{rate} at {users}", rate=rate, users=users)
+    return safe_load(plan.safe)
 
 
 def load(plan: Plan) -> Shown:
@@ -282,18 +283,6 @@ def why(plan: Plan) -> Shown:
     first = plan.reasons[0]
     doubtful = isinstance(first, Sentence) and first.kind == DOUBT
     return say("cheaper, less certain") if doubtful else first
-
-
-def limit(name: str, wish: PlanWish) -> Shown:
-    """A limit as it was set: "TTFT <= 1 s"."""
-    bounds: dict[str, Shown] = {
-        "ttft_s": "" if wish.ttft_s is None else f"TTFT <= {limit_time(wish.ttft_s)}",
-        "tpot_s": "" if wish.tpot_s is None else f"TPOT <= {limit_time(wish.tpot_s)}",
-        "requests_per_s": ""
-        if wish.rate_per_s is None
-        else say("{rate} requests/s", rate=f"{wish.rate_per_s:g}"),
-    }
-    return bounds.get(name) or name
 
 
 def work(wish: PlanWish) -> Shown:

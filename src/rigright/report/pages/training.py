@@ -23,7 +23,17 @@ from rigright.base.page import (
 from rigright.base.units import show_bytes, show_count, show_short, to_gib
 from rigright.base.words import Sentence, say, with_commas, with_semicolons
 from rigright.facts.chips import short
-from rigright.report.pages.brief import TRAINED, again, deciding, memory_bar, model_name, note_lines
+from rigright.report.pages.brief import (
+    LONG_DAYS,
+    TRAINED,
+    again,
+    deciding,
+    done_in,
+    memory_bar,
+    misses,
+    model_name,
+    note_lines,
+)
 from rigright.report.pages.samples import learning_lines, sample_table
 from rigright.report.pages.training_time import BOUNDS, speed_facts, step_rows, time_table
 from rigright.report.pages.training_time import NAMES as TIMES
@@ -120,22 +130,28 @@ def _verdict(result: Trained) -> Line:
         said = say("does not fit: needs {need} on the fullest GPU, which has {have}", need=size, have=total)
         helping = next((one for one in result.remedies if one.fits), None)
         if helping is not None:
-            less = show_bytes(worst.used_bytes - helping.saves_bytes)
-            said = say("{said}; use {change} ({size})", said=said, change=helping.change, size=less)
+            size = show_bytes(helping.peak_bytes)
+            said = say("{said}; use {change} ({size})", said=said, change=helping.change, size=size)
             if helping.flag:
                 said = say("{said}: {flag}", said=said, flag=helping.flag)
         return Line(said=said, tone="bad")
+    if result.broken:
+        return Line(said=misses(short(result.machine), result.broken, held={}), tone="bad")
     figures = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
         figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
     elif result.samples is not None:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
+    if result.days is not None:
+        figures.insert(0, done_in(result.days))
     said = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
                model=model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
     doubts: list[Sentence] = []
     if worst.least_high_bytes > worst.total_bytes:
         doubts.append(say("memory is tight, up to {high}", high=show_bytes(worst.least_high_bytes)))
+    if result.days is not None and result.days.value > LONG_DAYS and result.by_days is None:
+        doubts.append(say("slow: over a year"))
     doubts += deciding(result.notes)
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
 
@@ -254,8 +270,8 @@ def _next(result: Trained, *, details: bool) -> Iterator[str]:
     helping = next((one for one in result.remedies if one.fits and one.flag), None)
     if helping is not None and helping.flag:
         yield again(result.asked, helping.flag)
-    elif not result.remedies and result.limits.micro_batch > result.training.micro_batch:
-        yield again(result.asked, f"--micro-batch {result.limits.micro_batch}")
+    elif result.quicker is not None:
+        yield again(result.asked, f"--micro-batch {result.quicker}")
     yield f"{result.asked} --why" if details else f"{result.asked} --details"
 
 

@@ -47,11 +47,14 @@ def check(arch: Arch, wish: PlanWish) -> None:
             find_node(name)
 
 
-def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
+def check_single(arch: Arch, wish: ServingWish | TrainingWish, *, work: PlanWish) -> None:
     """The same for one model on one machine: what says nothing of such a model is refused."""
+    for error in _other_work(arch, work):
+        raise error
+    check_deadline(work)
     trains = isinstance(wish, TrainingWish)
     if isinstance(wish, ServingWish):
-        if wish.batch is not None and wish.rate_per_s is not None:
+        if wish.batch is not None and wish.rate_per_s is not None and generates(arch):
             raise AskError(
                 say("{first} and {second} cannot be combined", first="--batch", second="--rate"),
                 hint=say("remove one of them"),
@@ -73,7 +76,7 @@ def check_single(arch: Arch, wish: ServingWish | TrainingWish) -> None:
             say("{model} has no experts: {option} does not apply", model=arch.name, option=flag),
             hint=say("remove {option}", option=flag),
         )
-    for option in idle(wish, "explain", kind=kind):
+    for option in (*idle(wish, "explain", kind=kind), *idle(work, "explain", kind=kind)):
         raise AskError(
             say("{option} does not apply to {work}", option=option.flag, work=arch.name),
             hint=say("remove {option}", option=option.flag),
@@ -143,7 +146,8 @@ def kind_of(arch: Arch, wish: PlanWish) -> str:
     return EMBED if arch.task == "embed" else IMAGE
 
 
-def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
+def _other_work(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
+    """That the model is not made for such work."""
     ranks = wish.work == "rerank" and arch.task == "embed"  # a cross-encoder reads question and passage whole
     if wish.work in WRITES and not generates(arch) and not ranks:
         yield AskError(
@@ -175,6 +179,10 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
             say("{model} transcribes speech", model=arch.name),
             hint=say("add --mode {modes}", modes=SPEECH),
         )
+
+
+def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
+    yield from _other_work(arch, wish)
     table = {option.name: option for option in options_of("plan")}
     values = values_in(wish, "plan")
     for name, value in values.items():

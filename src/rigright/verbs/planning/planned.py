@@ -21,10 +21,15 @@ class Addition:
 
     kind: str  # "memory", "cards", "rent"
     label: Sentence  # what it is, in words
-    on: str | None  # the machine as --on takes it
-    plan: Plan  # what it then does
+    on: str  # the machine as --on takes it
+    planned: Inner[Planned]  # what is answered of it
     usd: Estimate | None = None  # of what is added; None: no price is known
     usd_per_h: Estimate | None = None
+
+    @derived
+    def plan(self) -> Plan:
+        """What it then does."""
+        return self.planned.plans[0]
 
     @property
     def is_slow(self) -> bool:
@@ -47,6 +52,8 @@ class Planned:
     steps: tuple[Addition, ...] = ()  # where a machine that was named has no room, or is slow
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     seen_cards: Inner[int] = 0  # of the machine on, where it was looked at and not named
+    said: Inner[PlanWish] = PlanWish()  # the wish as it was typed
+    instead: Inner[Planned | None] = None  # the same of a machine that does, where none fits what was named
     asked: Inner[str] = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed
     open_length: Inner[bool] = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from rigright.arch.record import Arch
 from rigright.base.errors import RigError
@@ -11,7 +12,7 @@ from rigright.base.units import from_gib, to_gib
 from rigright.base.words import say
 from rigright.choice.offload import can_offload, least_offload
 from rigright.choice.ways import Site, ways_on
-from rigright.choice.work import USUAL_TOK_PER_S
+from rigright.choice.work import USUAL_TOK_PER_S, spoken
 from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
 from rigright.facts.host_words import RAM_GIB, find_host
@@ -20,32 +21,56 @@ from rigright.facts.nodes import Node, find_node
 from rigright.money.prices import priced, ram_usd
 from rigright.search.find import find
 from rigright.search.market import Market
-from rigright.search.record import Found, Plan
-from rigright.verbs.planning.planned import Addition
+from rigright.search.named import machine_flag
+from rigright.search.record import Plan
+from rigright.verbs.planning.planned import Addition, Planned
 
 DESK, SERVER = (2, 3, 4), (2, 4, 8)  # cards of one machine
+Ask = Callable[[PlanWish], Planned]
+AskOn = Callable[..., Planned | None]  # the same of a machine
 FASTER = 1.3  # a step that brings less is none
 
 
-def steps(arch: Arch, wish: PlanWish, *, found: Found, market: Market) -> tuple[Addition, ...]:
-    """Each with the plan it makes possible; none where the machine does well as it is.
+def steps(planned: Planned, *, arch: Arch, market: Market, ask: Ask) -> tuple[Addition, ...]:
+    """Each with the plan that its command answers; none where the machine does well as it is.
 
-    `wish` is the filled one: all answers hold the same work, so they can be held against each other.
+    All are asked for the same work, so they can be held against each other. `ask` answers a question.
     """
-    named = wish.on if wish.on is not None else wish.owned
+    said, wish = planned.said, planned.wish
+    named = said.on if said.on is not None else said.owned
     node = market.there if market.there is not None else None if named is None else find_node(named)
-    first = found.plans[0] if found.plans else found.nearest
+    first = planned.first
     if node is None or node.n_nodes > 1 or (first is not None and not _slow(first)):
         return ()
+    asks = partial(_asked, planned, ask=ask)
     told: list[Addition] = []
     if wish.buy is not False and not wish.clouds:
-        told += _memory(arch, wish, node=node, market=market)
-        told += _cards(arch, wish, node=node, market=market)
+        told += _memory(arch, wish, node=node, market=market, ask=asks)
+        told += _cards(node=node, market=market, ask=asks)
     if wish.buy is not True:
-        told += _rented(arch, wish, market=market)
+        told += _rented(arch, wish, market=market, ask=asks)
     least = 0.0 if first is None else _rate(first) * FASTER
     worth = [step for step in told if _rate(step.plan) >= least and _carries(step.plan)]
     return tuple(sorted(worth, key=lambda one: (one.is_slow, one.usd is None, one.usd and one.usd.value)))
+
+
+def instead_of(planned: Planned, *, ask: Ask) -> Planned | None:
+    """What is answered of the machine that does instead, where nothing fits what was named."""
+    other = planned.found.instead
+    return None if other is None else _asked(planned, on=machine_flag(other), ask=ask)
+
+
+def _asked(planned: Planned, *, on: str, ask: Ask, buy: bool | None = None) -> Planned | None:
+    """The same question of another machine, with the same kind of work; None where nothing fits."""
+    said, wish = planned.said, planned.wish
+    freed = replace(said, on=on, owned=None, chips=(), vendors=(), most_chips=None, most_plans=1)
+    if buy is not None:
+        freed = replace(freed, buy=buy, used=False)
+    try:
+        found = ask(replace(freed, work=wish.work if wish.work in spoken() else said.work))
+    except RigError:
+        return None
+    return found if found.found.plans else None
 
 
 def _slow(plan: Plan) -> bool:
@@ -61,15 +86,7 @@ def _carries(plan: Plan) -> bool:
     return "ttft_s" in plan.figures
 
 
-def _best(arch: Arch, wish: PlanWish, *, market: Market) -> Plan | None:
-    try:
-        found = find(arch, wish, market=replace(market, there=None), alone=True)
-    except RigError:
-        return None
-    return found.plans[0] if found.plans else None
-
-
-def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market) -> Iterator[Addition]:
+def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
     """As much more main memory as holds what the cards have no room for."""
     if node.has_no_cards or node.cards[0].chip.unified_memory:
         return
@@ -86,11 +103,13 @@ def _memory(arch: Arch, wish: PlanWish, *, node: Node, market: Market) -> Iterat
         if least_offload(arch, serving, cards=node.cards, host=host) is None:
             continue
         on = f"{replace(node, host=None).shown} + {host.said if node.host else f'{size}gb'}"
-        plan = _best(arch, replace(wish, on=on, owned=None), market=market)
-        if plan is not None and plan.host is not None:
+        planned = ask(on=on)
+        if planned is not None and planned.plans[0].host is not None:
             server = host.cpu.segment == "server"
             usd = ram_usd(host.ram_kind, registered=server, gb=size - to_gib(there), today=market.today)
-            yield Addition(kind="memory", label=say("{size} GB of RAM", size=size), on=on, plan=plan, usd=usd)
+            yield Addition(
+                kind="memory", label=say("{size} GB of RAM", size=size), on=on, planned=planned, usd=usd
+            )
         return
 
 
@@ -98,7 +117,7 @@ def _with(host: Host | None, size_gib: int) -> Host:
     return find_host(f"{size_gib} gb ram") if host is None else replace(host, ram_bytes=from_gib(size_gib))
 
 
-def _cards(arch: Arch, wish: PlanWish, *, node: Node, market: Market) -> Iterator[Addition]:
+def _cards(*, node: Node, market: Market, ask: AskOn) -> Iterator[Addition]:
     """The fewest more cards of the same kind."""
     chip = node.cards[0].chip
     price = market.quote(chip)
@@ -108,23 +127,32 @@ def _cards(arch: Arch, wish: PlanWish, *, node: Node, market: Market) -> Iterato
     for count in (one for one in (DESK if desk else SERVER) if one > node.n_cards):
         around = "" if node.host is None else f" + {node.host.said}"
         on = f"{count}x {chip.name}{around}"
-        plan = _best(arch, replace(wish, on=on, owned=None), market=market)
-        if plan is None or _slow(plan) or plan.host is not None or plan.n_chips < count:
+        planned = ask(on=on)
+        plan = None if planned is None else planned.plans[0]
+        if planned is None or plan is None or _slow(plan) or plan.host is not None or plan.n_chips < count:
             continue
         more = count - node.n_cards
         one = None if price is None else priced(price, market.today)
         usd = None if one is None else _times(one, more)
         label = say("{count} more {chip}", count=more, chip=chip.name)
-        yield Addition(kind="cards", label=label, on=on, plan=plan, usd=usd)
+        yield Addition(kind="cards", label=label, on=on, planned=planned, usd=usd)
         return
 
 
-def _rented(arch: Arch, wish: PlanWish, *, market: Market) -> Iterator[Addition]:
+def _rented(arch: Arch, wish: PlanWish, *, market: Market, ask: AskOn) -> Iterator[Addition]:
     """The cheapest machine that somebody rents out."""
-    plan = _best(arch, replace(wish, on=None, owned=None, buy=False), market=market)
-    if plan is not None and plan.supply.how == "rent" and plan.supply.usd_per_h is not None:
-        label = say("rent {label}", label=plan.supply.label)
-        yield Addition(kind="rent", label=label, on=None, plan=plan, usd_per_h=plan.supply.usd_per_h)
+    anywhere = replace(wish, on=None, owned=None, buy=False)
+    try:
+        found = find(arch, anywhere, market=replace(market, there=None), alone=True)
+    except RigError:
+        return
+    for plan in found.plans[:1]:
+        on = machine_flag(plan)
+        planned = ask(on=on, buy=False)
+        supply = plan.supply if planned is None else planned.plans[0].supply
+        if planned is not None and supply.how == "rent" and supply.usd_per_h is not None:
+            label = say("rent {label}", label=supply.label)
+            yield Addition(kind="rent", label=label, on=on, planned=planned, usd_per_h=supply.usd_per_h)
 
 
 def _times(one: Estimate, count: int) -> Estimate:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
 from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.words import Sentence
-from rigright.demand import Layout, Numbers, Serving
+from rigright.cost.estimate import Estimate
+from rigright.demand import Layout, Numbers, PlanWish, Serving
 from rigright.predict.timed import SampleSpeed, Speed
+from rigright.search.record import Rejection, Safe
 
 UNUSED = "unused"  # of a pool: more than was asked for
 BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "slack"})
@@ -65,7 +71,9 @@ class Remedy:
     price: Sentence  # what it costs: quality, speed, length
     saves_bytes: float  # on the fullest card
     fits: bool  # whether it then fits
+    peak_bytes: float  # on the fullest card, once it is done
     flag: str | None = None  # how to ask this again with the change
+    asks: Inner[Mapping[str, Any]] = field(default_factory=dict)  # the same as fields of the wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +120,12 @@ class Explained:
     why: tuple[Reason, ...] = ()  # with `--why`
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: Inner[str] = ""  # the command that asks this again
-    work: Inner[str] = ""  # kind of work, of data/works.toml
+    wish: Inner[PlanWish] = PlanWish()  # the work and its limits, as they were understood
+    held: Mapping[str, float] = field(default_factory=dict)  # by limit: share of requests that keep it
+    certainty: Mapping[str, float] = field(default_factory=dict)  # by limit: chance that its figure keeps it
+    safe: Safe | None = None  # the highest load whose limits hold in nine cases of ten, where none was told
+    broken: tuple[Rejection, ...] = ()  # limits that are missed, the farthest first
+    days: Estimate | None = None  # until all samples are done, where somebody said how many
     speed: Speed | None = None  # null where nothing is generated, or it does not fit
     samples: SampleSpeed | None = None  # where whole images or texts are worked on
     ram: RamUse | None = None  # where a part of the model lies in main memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from rigright.verbs.serving.explained import Remedy
 
 LEAST_SEQS, LEAST_BUDGET_TOK, MOST_SHARE = 16, 1024, 0.97
 
+NOTHING: Mapping[str, Any] = {}
 Change = tuple[dict[str, Any], Sentence, Sentence]  # what is set, in words, its price
 
 
@@ -49,14 +50,45 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
 
 def _weighed(case: Case, change: Change, *, before: float) -> Remedy:
     values, said, price = change
-    after = float(worst(case.over(**values)).spare_bytes)
-    return Remedy(change=said, price=price, flag=_flag(values), saves_bytes=after - before, fits=after >= 0)
+    return _remedy(case.over(**values), said, price=price, before=before, asks=_asks(values))
 
 
-def _flag(values: Mapping[str, Any]) -> str:
-    """How the same is asked with a change."""
+def _remedy(
+    after: Case, change: Sentence, *, price: Sentence, before: float, asks: Mapping[str, Any] = NOTHING
+) -> Remedy:
+    """A change, and the case with it."""
+    memory = worst(after)
+    spare = float(memory.spare_bytes)
+    return Remedy(
+        change=change, price=price, flag=_flag(asks) or None, asks=asks, saves_bytes=spare - before,
+        peak_bytes=float(memory.need_bytes + memory.slack_bytes), fits=spare >= 0,
+    )  # fmt: skip
+
+
+def _asks(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is set, as it is asked for."""
     form = values.get("weights", "").removeprefix("gguf:")
-    return " ".join(typed("explain", {**values, "weights": form or None}))
+    return {**values, **({"weights": form} if form else {})}
+
+
+def _flag(asks: Mapping[str, Any]) -> str:
+    """How the same is asked with a change."""
+    return shlex.join(typed("explain", asks))
+
+
+def as_asked(remedies: Sequence[Remedy], ask: Callable[[Mapping[str, Any]], Case | None]) -> Iterator[Remedy]:
+    """The same, of which the first that is typed next does what its command answers."""
+    sure = False
+    for one in remedies:
+        if sure or one.flag is None or not one.fits:
+            yield one
+            continue
+        after = ask(one.asks)
+        if after is not None:
+            memory = worst(after)
+            sure = float(memory.spare_bytes) >= 0
+            peak = float(memory.need_bytes + memory.slack_bytes)
+        yield replace(one, peak_bytes=peak) if sure else replace(one, fits=False)
 
 
 def _smaller_weights(case: Case) -> Iterator[Change]:
@@ -121,9 +153,9 @@ def _more_cards(case: Case, before: float) -> Iterator[Remedy]:
     layout = replace(case.layout, pp=case.layout.pp * 2)
     if layout.pp > len(case.arch.trunk.layers):
         return
-    after = float(worst(replace(case, cards=grown, layout=layout)).spare_bytes)
     said = say("{cards} GPUs instead", cards=len(grown))
-    yield Remedy(change=said, price=say("cost of the GPUs"), saves_bytes=after - before, fits=after >= 0)
+    after = replace(case, cards=grown, layout=layout)
+    yield _remedy(after, said, price=say("cost of the GPUs"), before=before)
 
 
 def _to_the_host(case: Case) -> Iterator[Remedy]:
@@ -152,13 +184,14 @@ def _to_the_host(case: Case) -> Iterator[Remedy]:
         machine = f"{Node(cards=case.cards).shown} + {f'{size}gb' if known is None else host.said}"
         more = case.serving.offload is not None and host is known
         split = {"gpu_layers": gpu_layers(case.arch, offload), "cpu_moe": cpu_moe(case.arch, offload)}
-        yield Remedy(
-            change=say("more of it in RAM") if more else say("{size} GB of RAM", size=size),
+        found = _remedy(
+            changed,
+            say("more of it in RAM") if more else say("{size} GB of RAM", size=size),
             price=say("{rate} tok/s: {parts}", rate=rate, parts=parts),
-            saves_bytes=float(worst(changed).spare_bytes - worst(case).spare_bytes),
-            fits=True,
-            flag=_flag(split) if more else f"--on {shlex.quote(machine)}",
+            before=float(worst(case).spare_bytes),
+            asks=split if more else {"on": machine},
         )
+        yield replace(found, fits=True)
         return
 
 
@@ -170,12 +203,7 @@ def _together(case: Case, before: float) -> Iterator[Remedy]:
         for change in list(step(case))[-1:]
     ]
     values = {name: value for change in chosen for name, value in change[0].items()}
-    after = float(worst(case.over(**values)).spare_bytes)
-    if len(chosen) > 1 and after > before:
-        yield Remedy(
-            change=say("all together: {changes}", changes=with_commas(change[1] for change in chosen)),
-            price=say("all costs above"),
-            saves_bytes=after - before,
-            fits=after >= 0,
-            flag=_flag(values),
-        )
+    said = say("all together: {changes}", changes=with_commas(change[1] for change in chosen))
+    found = _weighed(case, (values, said, say("all costs above")), before=before)
+    if len(chosen) > 1 and found.saves_bytes > 0:
+        yield found

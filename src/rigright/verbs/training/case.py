@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
-from rigright.base.words import DECIDES, Sentence, assuming, say
+from rigright.base.words import Sentence, assuming, say
 from rigright.choice.layout import check_experts
 from rigright.choice.training_runs import box_of
 from rigright.cost.training_setup import Setup
@@ -18,7 +18,7 @@ from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.nodes import Node
 from rigright.predict.trained import TrainingCase, setup_of
 from rigright.predict.trained_memory import TrainingMemory, least, stages
-from rigright.predict.trained_notes import batch_notes, length_decides, training_notes
+from rigright.predict.trained_notes import batch_notes, length_decides, too_long, training_notes
 from rigright.search.training_settled import settle
 
 CUTS = ("tp", "pp", "dp", "cp")
@@ -68,13 +68,14 @@ class Case:
             for chip in chips
         )
 
-    def asked(self, **changes: Any) -> float | None:
-        """Least bytes of the fullest rank where the same is asked with a change; None where it cannot be."""
+    def asked(self, **changes: Any) -> Case | None:
+        """The same asked with a change; None where it cannot be."""
+        wish = replace(self.wish, **changes)
         try:
-            settled = settle(self.arch, self.node, said=replace(self.wish, **changes))
+            settled = settle(self.arch, self.node, said=wish)
         except AskError:
             return None
-        return least(self.arch, settled.training, layout=settled.layout).value
+        return replace(self, training=settled.training, layout=settled.layout, wish=wish)
 
     def over(self, **changes: Any) -> Case:
         """The same with another training or layout."""
@@ -171,8 +172,4 @@ def _length_notes(
         tokens = say("{tokens} tokens per sequence", tokens=f"{int(training.seq_tok):,}")
         yield assuming(tokens)
         yield from length_decides(arch, training, layout=layout, room_bytes=room_bytes)
-    if wish.seq_tok and arch.max_context_tok and wish.seq_tok > arch.max_context_tok:
-        yield say(
-            "{asked} tokens exceed the model's context of {most}",
-            asked=f"{wish.seq_tok:,}", most=f"{arch.max_context_tok:,}",
-        ).of(DECIDES)  # fmt: skip
+    yield from too_long(arch, wish.seq_tok)

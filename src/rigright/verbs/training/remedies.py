@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rigright.base.words import Sentence, say, with_semicolons
+from rigright.choice.training import MICRO_BATCHES
 from rigright.options.read import typed
+from rigright.predict.trained_notes import length_decides
+from rigright.predict.trained_step import slowest
 from rigright.verbs.serving.explained import Remedy
 from rigright.verbs.training.case import Case
+from rigright.verbs.training.ranks import rank_uses
+from rigright.verbs.training.samples import learning_speed
 
 LEAST_SHARE = 0.002  # of a card: what saves less is not told
+WORTH = 1.03  # times as fast, below which a larger micro-batch is no advice
 
 SHARDED = ("none", "zero1", "zero2", "fsdp")
 Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, its price
@@ -18,20 +24,67 @@ Weighed = tuple[Remedy, Change]
 
 def remedies(case: Case) -> tuple[Remedy, ...]:
     """Changes that save memory on the worst rank: each alone, and as few gentle ones together as do."""
-    before = case.least_bytes()
     saving: list[Weighed] = []
     for change in _changes(case):
         values, said, price = change
         after = case.asked(**values)
-        if after is not None and before - after > LEAST_SHARE * case.card_bytes:
-            fits, flag = after <= case.card_bytes, " ".join(typed("explain", values))
-            remedy = Remedy(change=said, price=price, flag=flag, saves_bytes=before - after, fits=fits)
+        remedy = None if after is None else _remedy(case, after, change=said, price=price, values=values)
+        if remedy is not None and remedy.saves_bytes > LEAST_SHARE * case.card_bytes:
             saving.append((remedy, change))
     alone = [remedy for remedy, _ in saving]
     gentle = [(remedy, change) for remedy, change in saving if not {"method", "seq_tok"} & set(change[0])]
     if not any(remedy.fits for remedy, _ in gentle):
-        alone += _together(case, gentle, before=before)
+        alone += _together(case, gentle)
     return tuple(sorted(alone, key=lambda remedy: -remedy.saves_bytes))
+
+
+def _remedy(
+    case: Case, after: Case, *, change: Sentence, price: Sentence, values: Mapping[str, object]
+) -> Remedy:
+    """A change, and the case that is asked with it."""
+    least = after.least_bytes()
+    return Remedy(
+        change=change,
+        price=price,
+        saves_bytes=case.least_bytes() - least,
+        peak_bytes=max(rank.used_bytes for rank in rank_uses(after)),
+        fits=least <= case.card_bytes,
+        flag=" ".join(typed("explain", values)),
+    )
+
+
+def quicker(case: Case, *, most: int) -> int | None:
+    """The micro-batch up to `most` that is fastest, asked as `--micro-batch`; None: the one there is is."""
+    now = int(case.training.micro_batch)
+    own = _rate(case)
+    best = None
+    for size in sorted({most, *(one for one in MICRO_BATCHES if one < most)}):
+        larger = case.asked(micro_batch=size) if size > now else None
+        if larger is None or _doubtful(larger):
+            continue
+        rate = _rate(larger)
+        if rate > own * WORTH:
+            best, own = size, rate / WORTH
+    return best
+
+
+def _doubtful(case: Case) -> bool:
+    """Whether it may not fit: as far as its band goes, or with another length where nobody said one."""
+    if any(rank.least_high_bytes > rank.total_bytes for rank in rank_uses(case)):
+        return True
+    if case.wish.seq_tok is not None or not case.arch.vocab:
+        return False
+    layout, room_bytes = case.layout, case.card_bytes
+    return any(length_decides(case.arch, case.training, layout=layout, room_bytes=room_bytes))
+
+
+def _rate(case: Case) -> float:
+    """Tokens or samples a second; 0 where no speed is known."""
+    step = slowest(case.on_each())
+    if step is not None:
+        return step.tok_per_s
+    samples = learning_speed(case, case.node)
+    return 0.0 if samples is None else samples.rate.value
 
 
 def _changes(case: Case) -> Iterator[Change]:
@@ -106,7 +159,7 @@ def _divided(case: Case) -> Iterator[Change]:
             yield {"sharding": SHARDED[level]}, said, price
 
 
-def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remedy]:
+def _together(case: Case, gentle: list[Weighed]) -> list[Remedy]:
     """Gentle changes one upon the other, until they are enough; of those that set the same, the best."""
     chosen: list[Weighed] = []
     for one in gentle:
@@ -117,13 +170,7 @@ def _together(case: Case, gentle: list[Weighed], *, before: float) -> list[Remed
         changes = [change for _, change in chosen]
         values = {name: value for change in changes for name, value in change[0].items()}
         after = case.asked(**values)
-        if after is not None and after <= case.card_bytes:
+        if after is not None and after.least_bytes() <= case.card_bytes:
             said = say("{text}", text=with_semicolons(change[1] for change in changes))
-            flag = " ".join(typed("explain", values))
-            return [
-                Remedy(
-                    change=said, price=say("all costs above"), flag=flag,
-                    saves_bytes=before - after, fits=True,
-                )
-            ]  # fmt: skip
+            return [_remedy(case, after, change=said, price=say("all costs above"), values=values)]
     return []

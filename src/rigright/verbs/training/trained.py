@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, Training
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
+from rigright.search.record import Rejection
 from rigright.verbs.serving.explained import Reason, Remedy
 
 
@@ -66,6 +68,10 @@ class Trained:
     time: StepUse | None = None  # None: the speed of such a model or card is not known
     remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
     why: tuple[Reason, ...] = ()  # with `--why`
+    quicker: Inner[int | None] = None  # a larger micro-batch that is faster
+    days: Estimate | None = None  # until all is learnt, where somebody said how much
+    by_days: Inner[float | None] = None  # the deadline, where one was said
+    broken: tuple[Rejection, ...] = ()  # limits that are missed, the farthest first
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: Inner[str] = ""
 

@@ -13,15 +13,20 @@ SUMMARY = say("one model on one machine: memory by part and GPU, limits, and wha
 
 def answer(options: argparse.Namespace) -> Answer:
     """Explain."""
-    from rigright.demand import ServingWish, TrainingWish
+    from rigright.demand import PlanWish, ServingWish, TrainingWish
     from rigright.faces.cli.options import said_in
-    from rigright.options.read import command, fill, values_of
-    from rigright.options.row import ALL, TRAINS
+    from rigright.options.read import command, fill, kinds_said, values_of
+    from rigright.options.row import TRAINS
 
     said = said_in(options, "explain")
-    values = values_of("explain", said, kinds=TRAINS if "train" in said else ALL - TRAINS)
-    told = {"why": options.why, "asked": command("explain", [options.model], said=said)}
-    if "train" in said:
+    kinds = kinds_said(said)
+    values = values_of("explain", said, kinds=kinds)
+    told = {
+        "why": options.why,
+        "asked": command("explain", [options.model], said=said),
+        "work": fill(PlanWish, "explain", values=values),
+    }
+    if kinds <= TRAINS:
         from rigright.report.pages import training
         from rigright.verbs.explain_training import explain_training
 

@@ -182,6 +182,24 @@ def test_what_goes_wrong_is_one_sentence(monkeypatch, kind, told, at):
     assert "whole story" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("kind", "times"), [("ConnectError", 1), ("RepositoryNotFoundError", 3)])
+def test_a_hub_that_cannot_be_reached_is_not_asked_for_every_name(monkeypatch, kind, times):
+    asked = []
+
+    def fails(*names, **_):
+        asked.append(names)
+        failing(kind)()
+
+    fake(monkeypatch, get_hf_file_metadata=fails)
+    told = []
+    for number in range(3):
+        with pytest.raises(MissingError) as caught:
+            open_model(f"someone/Brand-New-{number}B")
+        told.append(values(caught.value.sentence)["why"])
+    assert len(asked) == times
+    assert len({str(one) for one in told}) == 1
+
+
 class Hub(http.server.BaseHTTPRequestHandler):
     """As much of a hub as a config and a header need."""
 

@@ -27,7 +27,7 @@ def test_what_is_near_is_looked_for_once_and_only_where_it_is_read():
 
 def test_a_hint_travels_and_stands_in_a_traceback():
     error = unknown(say("GPU"), "rtx 4900", near=lambda: ["RTX 4090"])
-    there = pickle.loads(pickle.dumps(error))
+    there = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (type(there), str(there), str(there.hint)) == (AskError, str(error), str(error.hint))
     assert there.__notes__ == [str(error.hint)]
 

@@ -195,7 +195,7 @@ def test_a_hub_that_cannot_be_reached_is_not_asked_for_every_name(monkeypatch, k
     for maker in ("one", "two", "three"):
         with pytest.raises(MissingError) as caught:
             open_model(f"{maker}/Brand-New-3B")
-        told.add(str(caught.value))
+        told.add(str(caught.value).replace(maker, "NAME"))
     assert len(asked) == times
     assert len(told) == 1
 

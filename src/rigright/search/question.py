@@ -24,7 +24,7 @@ from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
-from rigright.facts.units import box_of, devices_of, sold_count, units_of
+from rigright.facts.units import box_of, devices_of, fills_boxes, sold_count, units_of
 from rigright.search.counts import counts_of
 from rigright.search.market import Market
 
@@ -275,6 +275,7 @@ def _beside(
     """Numbers of cards with some that are bought beside those that are there, or all of them rented."""
     most = wish.most_chips or max(MOST_CHIPS, sold_count(chip, 1))
     bought = [there + sold_count(chip, count - there) for count in counts if count > there]
+    bought = [count for count in bought if fills_boxes(chip, count)]
     rented = counts_of(chip, replace(wish, buy=False), market=market, asked=counts)
     return tuple(count for count in (*bought, *rented) if count <= most) if counts else ()
 

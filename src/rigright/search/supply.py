@@ -16,7 +16,7 @@ from rigright.cost.estimate import Estimate, added, scaled
 from rigright.demand import Numbers
 from rigright.facts.clouds import Offer
 from rigright.facts.prices import is_stale
-from rigright.facts.units import devices_of, sold_count
+from rigright.facts.units import devices_of, fills_boxes, sold_count
 from rigright.money.machine_price import around_usd, stored_of
 from rigright.money.prices import priced
 from rigright.money.renting import BOX, cheapest, chips_of, holds, price_of
@@ -152,10 +152,14 @@ def _cards_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
 
 def _sold(kind: Kind, *, most: int) -> Numbers:
     """[chips]: whether so many are sold, beside what is there; a machine that was named is sold with more."""
-    more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     if kind.mix or kind.whole:
         return np.ones(most + 1, dtype=bool)
-    return np.array([sold_count(kind.chip, int(count)) == count for count in more])
+
+    def is_sold(count: int) -> bool:
+        more = max(count - kind.owned, 0)
+        return sold_count(kind.chip, more) == more and (not kind.owned or fills_boxes(kind.chip, count))
+
+    return np.array([is_sold(count) for count in range(most + 1)])
 
 
 def _all_bought(kind: Kind, *, most: int) -> Numbers:
@@ -175,8 +179,9 @@ def _cards_bought(kind: Kind, n_chips: int) -> int:
 
 
 def _around(question: Question, kind: Kind, *, n_chips: int, boxes: int) -> Estimate:
-    """The machines around so many; what is there stands in one already."""
-    if kind.owned or not n_chips:
+    """The machines around so many; what is there stands in some of them already."""
+    more = boxes - -(-kind.owned // kind.per_node)
+    if not n_chips or more <= 0:
         return NO_HOST
     wish = question.wish
     if kind.mix:
@@ -186,7 +191,7 @@ def _around(question: Question, kind: Kind, *, n_chips: int, boxes: int) -> Esti
     stored = stored_of(float(count.params(question.arch)), work=wish.work, train_tok=wish.train_tok)
     market = question.market
     return around_usd(
-        chips, boxes=boxes, today=market.today, host=kind.host, stored=stored, ordered=market.ordered
+        chips, boxes=more, today=market.today, host=kind.host, stored=stored, ordered=market.ordered
     )
 
 

@@ -130,7 +130,7 @@ def cost(
         used=bool(bought and bought.used), power_w=power, idle_w=idle, duty=duty, tariff=tariff,
         carbon=None if wish.place is None else carbon_at(find_place(wish.place)),
         output=output, notes=tuple(dict.fromkeys(_notes(subject, wish, bought=bought, market=market))),
-        asked=asked,
+        asked=asked, missed=subject.missed,
         worth_usd=() if bought is None else tuple(bought.resale(year) for year in range(int(wish.years) + 1)),
     )  # fmt: skip
 
@@ -218,12 +218,12 @@ def _bought(subject: Asset, market: Market) -> Bought | None:
     for chip, count in counts.items():
         quote = market.quote(chip, guess=True)
         if quote is None:
-            return None
+            return None  # also of a plan that has a price of its own: nobody knows what it would bring
         paid = count * node.n_nodes if node.is_mixed else sold_count(chip, count * node.n_nodes)
         ones.append((quote, scaled(priced(quote, market.today), paid / devices_of(chip)), chip, paid))
     chip = node.cards[0].chip
     return Bought(
-        cards=added([one for _, one, _, _ in ones]),
+        cards=subject.cards_usd or added([one for _, one, _, _ in ones]),
         host=around_usd(
             tuple((one, -(-paid // node.n_nodes)) for _, _, one, paid in ones),
             boxes=node.n_nodes, today=market.today, host=node.host, stored=subject.stored,
@@ -231,7 +231,7 @@ def _bought(subject: Asset, market: Market) -> Bought | None:
         ),
         n_chips=sum(paid for *_, paid in ones),
         segment="soc" if chip.unified_memory else chip.segment,
-        used=any(quote.used for quote, *_ in ones),
+        used=subject.used if subject.cards_usd else any(quote.used for quote, *_ in ones),
         as_of=min(quote.as_of for quote, *_ in ones),
     )  # fmt: skip
 

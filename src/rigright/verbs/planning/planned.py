@@ -64,6 +64,11 @@ class Planned:
         return self.found.nearest
 
     @derived
+    def instead(self) -> Plan | None:
+        """Where what was named does not do: what does."""
+        return self.found.instead
+
+    @derived
     def broken(self) -> tuple[Rejection, ...]:
         """The limits it breaks."""
         return self.found.broken

@@ -12,7 +12,9 @@ from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.files import read_first
 from rigright.base.units import MIB
 from rigright.base.words import say
+from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import Parts
+from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.machine.bench.ask import SentLoad
@@ -90,6 +92,31 @@ class PlannedRun:
         filled = needed[0] + max(map(_unused, cards if isinstance(cards, list) else ()), default=0.0)
         low, high = band("preallocated", filled, parts=Parts(counted=filled))
         return filled, float(low), float(high)
+
+
+def estimate_in(found: object) -> Estimate | None:
+    """A figure of a file with its band; None where it is none."""
+    told = _mapping(found)
+    value, low, high = (_number(told.get(name)) for name in ("value", "low", "high"))
+    if value is None or low is None or high is None or not 0 <= low <= value <= high:
+        return None
+    mark, as_of = told.get("mark"), told.get("as_of")
+    return Estimate(
+        value=value, low=low, high=high, mark=mark if isinstance(mark, str) else "",
+        as_of=as_of if isinstance(as_of, str) else None,
+    )  # fmt: skip
+
+
+def planned_usd(plan: Mapping[str, Any], asked: Mapping[str, Any], *, wish: PlanWish) -> Estimate | None:
+    """What the cards that a plan buys cost, as it says; None where it buys none, or their price is asked anew.
+
+    `asked`: what the plan was asked; `wish`: what is asked now.
+    """
+    supply = _mapping(plan.get("supply"))
+    anew = wish.prices_file is not None or wish.currency != asked.get("currency")
+    if supply.get("how") != "buy" or anew or (wish.used and supply.get("used") is not True):
+        return None
+    return estimate_in(supply.get("usd"))
 
 
 def count_of(found: object) -> int:

@@ -50,6 +50,7 @@ class Kind:
     owned: int = 0  # there already
     named: bool = False  # somebody asked for just these
     mix: tuple[Card, ...] = ()  # unlike cards that work together; `card` then stands for all
+    beside: tuple[Card, ...] = ()  # the machine's others, which are paid for and wait
     whole: int = 0  # chips of the machine that is paid for, however many of them work; 0: those that work
     host: Host | None = None  # what stands around them, where somebody spoke of it
 
@@ -263,6 +264,7 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...], market: Mar
             owned=there if owned else 0,
             named=True,
             whole=0 if owned else there,
+            beside=tuple(card for card in node.cards if card not in found) if node.n_nodes == 1 else (),
             host=node.host,
         )
     if len(alike) > 1 and node.n_nodes == 1:

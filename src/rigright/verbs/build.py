@@ -237,7 +237,10 @@ def wanted_by(
     whole = paid_node(plan, asked_for)
     named = whole or node_in(plan.get("machine"))
     if named is not None and (chip is None or named.is_mixed):
-        return around_node(named, replace(wish, used=used), circuit=circuit, stored=stored)
+        is_own = isinstance(supply, dict) and supply.get("how") == "own"
+        mixed = replace(wish, used=used, owned=named.shown if is_own else None)
+        found = around_node(named, mixed, circuit=circuit, stored=stored)
+        return replace(found, cards_usd=planned_usd(plan, asked_for, wish=wish))
     if chip is None:
         return None
     host = (None if named is None else named.host) or host_in(asked_for.get("on"))

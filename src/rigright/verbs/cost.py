@@ -53,6 +53,7 @@ from rigright.verbs.costing import Asset, subject_of
 from rigright.verbs.plan import market_of, own_notes, tariff_notes
 
 if TYPE_CHECKING:
+    from rigright.facts.chips import Chip
     from rigright.facts.clouds import Offer
     from rigright.search.market import Market
     from rigright.verbs.runs.planned import PlannedRun
@@ -213,26 +214,31 @@ def drawn(subject: Asset, *, rented: bool = False) -> tuple[Estimate, float]:
 
 def _bought(subject: Asset, market: Market) -> Bought | None:
     """What its cards, as many as are sold, and the machines around them cost; None: a price is unknown."""
-    node, ones = subject.node, []
-    counts = Counter(card.chip for card in node.cards)
-    for chip, count in counts.items():
-        quote = market.quote(chip, guess=True)
-        if quote is None:
-            return None  # also of a plan that has a price of its own: nobody knows what it would bring
-        paid = count * node.n_nodes if node.is_mixed else sold_count(chip, count * node.n_nodes)
-        ones.append((quote, scaled(priced(quote, market.today), paid / devices_of(chip)), chip, paid))
+    node, today = subject.node, market.today
+    paid: dict[Chip, int] = {}
+    for chip, count in Counter(card.chip for card in node.cards).items():
+        paid[chip] = count * node.n_nodes if node.is_mixed else sold_count(chip, count * node.n_nodes)
+    quotes = {chip: market.quote(chip, guess=True) for chip in paid}
+    known = [quote for quote in quotes.values() if quote is not None]
+    cards = subject.cards_usd
+    if cards is None:
+        if len(known) < len(quotes):
+            return None
+        cards = added([
+            scaled(priced(quote, today), paid[chip] / devices_of(chip))
+            for chip, quote in quotes.items() if quote is not None
+        ])  # fmt: skip
     chip = node.cards[0].chip
     return Bought(
-        cards=subject.cards_usd or added([one for _, one, _, _ in ones]),
+        cards=cards,
         host=around_usd(
-            tuple((one, -(-paid // node.n_nodes)) for _, _, one, paid in ones),
-            boxes=node.n_nodes, today=market.today, host=node.host, stored=subject.stored,
-            ordered=market.ordered,
+            tuple((one, -(-count // node.n_nodes)) for one, count in paid.items()),
+            boxes=node.n_nodes, today=today, host=node.host, stored=subject.stored, ordered=market.ordered,
         ),
-        n_chips=sum(paid for *_, paid in ones),
+        n_chips=sum(paid.values()),
         segment="soc" if chip.unified_memory else chip.segment,
-        used=subject.used if subject.cards_usd else any(quote.used for quote, *_ in ones),
-        as_of=min(quote.as_of for quote, *_ in ones),
+        used=subject.used if subject.cards_usd else any(quote.used for quote in known),
+        as_of=min([quote.as_of for quote in known] or [today.isoformat()]),
     )  # fmt: skip
 
 

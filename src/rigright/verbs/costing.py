@@ -201,7 +201,7 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     output, requests, days = (run.figure(name) for name in ("output_tok_per_s", "requests_per_s", "days"))
     power, supply = run.figure("power_w"), run.plan.get("supply")
     how = supply.get("how") if isinstance(supply, dict) else None
-    prompt_tok = run.wish.get("prompt_tok")
+    prompt_tok, cards_usd = run.wish.get("prompt_tok"), planned_usd(run.plan, run.wish, wish=wish)
     wish = replace(wish, **told, used=wish.used or run.wish.get("used") is True)
     named = node_in(run.plan.get("machine"))
     node = paid_node(run.plan, run.wish)
@@ -212,7 +212,7 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
         wish=wish,
         stored=_stored(run),
         is_there=how == "own",
-        cards_usd=planned_usd(run.plan, run.wish, wish=wish),
+        cards_usd=cards_usd,
         used=isinstance(supply, dict) and supply.get("used") is True,
         model=run.model,
         power_w=None if power is None else Estimate(value=power[0], low=power[1], high=power[2]),

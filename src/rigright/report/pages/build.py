@@ -118,8 +118,10 @@ def order(one: Proposal, result: Assembled) -> Table:
         (
             KINDS[item.kind],
             counted(item),
-            say("your own") if item.owned
-            else "" if item.kind == "nic" and item.usd is None
+            say("your own")
+            if item.owned
+            else ""
+            if item.kind == "nic" and item.usd is None
             else _range(item.usd, result),
         )
         for item in one.items

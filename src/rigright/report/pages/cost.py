@@ -61,7 +61,9 @@ def _kept(answer: Line, result: Costed) -> Line:
     if not result.missed:
         return answer
     reasons = with_commas(result.missed) or ""
-    return Line(said=say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.said), tone="bad")
+    return Line(
+        said=say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.said), tone="bad"
+    )
 
 
 def verdict(result: Costed) -> Line:

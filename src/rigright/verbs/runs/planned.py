@@ -10,6 +10,7 @@ from typing import Any
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.files import read_first
+from rigright.base.money import USD
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate
@@ -113,7 +114,7 @@ def planned_usd(plan: Mapping[str, Any], asked: Mapping[str, Any], *, wish: Plan
     `asked`: what the plan was asked; `wish`: what is asked now.
     """
     supply = _mapping(plan.get("supply"))
-    anew = wish.prices_file is not None or wish.currency != asked.get("currency")
+    anew = wish.prices_file is not None or wish.currency not in {asked.get("currency"), USD}
     if supply.get("how") != "buy" or anew or (wish.used and supply.get("used") is not True):
         return None
     return estimate_in(supply.get("usd"))

@@ -106,22 +106,21 @@ def drawn_w(question: Question, scored: Any, *, found: Options) -> Draw:
     each, n_chips = draw_w(power, busy, at=kind), points.n_chips[index]
     cards: Any = {"count": n_chips, "idle": found.idle, "at": kind}
     bought, share = machine_w(power, each, boxes=found.boxes, **cards), rented_w(power, each, **cards)
-    rented, ends, waits = found.how == RENT, ("value", "low", "high"), _beside_w(kinds)
-    return Draw(
-        **{
-            end: np.where(rented, getattr(share, end), getattr(bought, end)) + waits[end][kind]
-            for end in ends
-        }
-    )
+    rented, waits = found.how == RENT, _beside_w(kinds)
+    ends = {
+        end: np.where(rented, getattr(share, end), getattr(bought, end) + more[kind])
+        for end, more in waits.items()
+    }
+    return Draw(**ends)
 
 
-def _beside_w(kinds: Sequence[Kind]) -> dict[str, Numbers]:
+def _beside_w(kinds: Sequence[Kind]) -> dict[str, np.ndarray]:
     """[kind]: what the other cards of its machine draw while they wait."""
     waits = {end: np.zeros(len(kinds)) for end in ("value", "low", "high")}
     for place, kind in enumerate(kinds):
-        for chip, count in Counter(card.chip for card in kind.beside).items():
+        for chip, cards in Counter(card.chip for card in kind.beside).items():
             power = power_terms([chip])
-            drawn = machine_w(power, draw_w(power, AT_REST), count=count, boxes=0)
+            drawn = machine_w(power, draw_w(power, AT_REST), count=cards, boxes=0)
             for end, sums in waits.items():
                 sums[place] += getattr(drawn, end)[0]
     return waits

@@ -146,13 +146,13 @@ def _cards_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
         return np.full(most + 1, usd)
     price = question.market.quote(kind.chip, guess=kind.named)
     cards = np.array([_cards_bought(kind, count) for count in range(most + 1)])
-    others = 0.0 if kind.owned else sum(np.nan if one is None else one.usd for one in _beside(question, kind))
+    others = sum(np.nan if one is None else one.usd for one in _beside(question, kind))
     return cards * (np.nan if price is None else price.usd) + others
 
 
 def _beside(question: Question, kind: Kind) -> list[Quote | None]:
     """What each other card of a machine goes for, of which all is paid."""
-    return [question.market.quote(card.chip, guess=True) for card in kind.beside]
+    return [question.market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]
 
 
 def _sold(kind: Kind, *, most: int) -> Numbers:
@@ -192,7 +192,7 @@ def _around(question: Question, kind: Kind, *, n_chips: int, boxes: int) -> Esti
     if kind.mix:
         chips = tuple(Counter(card.chip for card in kind.mix).items())
     else:
-        others = Counter(card.chip for card in kind.beside)
+        others = Counter(card.chip for card in kind.beside if kind.whole)
         chips = ((kind.chip, -(-_bought(kind, n_chips) // boxes)), *others.items())
     stored = stored_of(float(count.params(question.arch)), work=wish.work, train_tok=wish.train_tok)
     market = question.market
@@ -207,7 +207,7 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     A machine that was named is rented with more than it has, where it must be.
     """
     counts = np.arange(most + 1)
-    if kind.mix or kind.beside:
+    if kind.mix or (kind.beside and kind.whole):
         return np.full((len(SIZES), most + 1), np.nan)
     table = np.full((len(SIZES), most + 1), np.nan)
     for offer in _rents(question, kind):
@@ -252,7 +252,7 @@ def supply_of(
         return _rented(question, kind, n_chips=n_chips, replica=replica)
     if kind.mix:
         return _mixed(question, kind, cards=kind.mix)
-    if kind.beside:
+    if kind.beside and kind.whole:
         return _mixed(question, kind, cards=(*(kind.card,) * kind.whole, *kind.beside))
     price = question.market.quote(kind.chip, guess=kind.named)
     paid = _bought(kind, n_chips)
@@ -280,14 +280,15 @@ def _mixed(question: Question, kind: Kind, *, cards: tuple[Card, ...]) -> Supply
     prices = [price for price in known if price is not None]
     whole = len(prices) == len(known)
     oldest = min((price.as_of for price in prices), default=None) if whole else None
-    total = added([priced(price, question.market.today) for price in prices])
+    today = question.market.today
+    total = added([priced(price, today) for price in prices])
     return Supply(
         how="buy", label=" + ".join(f"{count}x {name}" for name, count in shown.items()), n_units=1,
         usd=total if whole else None,
         host_usd=_around(question, kind, n_chips=kind.whole, boxes=1) if whole else None,
         usd_per_h=None, as_of=oldest,
-        used=any(price.used for price in prices), stale=oldest is not None and is_stale(oldest, question.market.today),
-        n_chips=len(cards),
+        used=any(price.used for price in prices), n_chips=len(cards),
+        stale=oldest is not None and is_stale(oldest, today),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from rigright.cost.power import AT_REST, Busy, draw_w, machine_w, rented_w
 from rigright.demand import CostWish, PlanWish
 from rigright.facts.nodes import Node
 from rigright.facts.prices import is_stale
-from rigright.facts.tariffs import carbon_at, currency_at, find_place
+from rigright.facts.tariffs import carbon_at, find_place
 from rigright.facts.units import devices_of, sold_count
 from rigright.money.lifetime import (
     FREE,
@@ -86,18 +86,12 @@ class Bought:
 
 def cost(
     what: str | PlannedRun, *, wish: PlanWish | None = None, spend: CostWish | None = None,
-    model: str | None = None, local: bool = False, asked: str = "",
+    model: str | None = None, asked: str = "",
 ) -> Costed:  # fmt: skip
-    """Cost a machine ("2x rtx 4090"), a model's plan ("llama-3.1-8b"), or what `plan --json` printed.
-
-    `local`: nobody named a currency, so that of the place is taken.
-    """
+    """Cost a machine ("2x rtx 4090"), a model's plan ("llama-3.1-8b"), or what `plan --json` printed."""
     spend = spend or CostWish()
     day = today()
-    wish = wish or PlanWish()
-    if local and wish.place is not None:
-        wish = replace(wish, currency=currency_at(find_place(wish.place)) or wish.currency)
-    subject = subject_of(what, wish=wish, model=model)
+    subject = subject_of(what, wish=wish or PlanWish(), model=model)
     wish = subject.wish
     market = market_of(replace(wish, on=None), day=day)
     chip = subject.node.cards[0].chip
@@ -231,7 +225,7 @@ def _bought(subject: Asset, market: Market) -> Bought | None:
     chip = node.cards[0].chip
     return Bought(
         cards=cards,
-        host=around_usd(
+        host=subject.host_usd or around_usd(
             tuple((one, -(-count // node.n_nodes)) for one, count in paid.items()),
             boxes=node.n_nodes, today=today, host=node.host, stored=subject.stored, ordered=market.ordered,
         ),

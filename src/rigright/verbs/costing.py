@@ -46,7 +46,8 @@ class Asset:
     missed: tuple[Sentence, ...] = ()  # limits that its plan does not keep
     notes: tuple[Sentence, ...] = ()
     stored: Stored = NOTHING  # what a model keeps on its disks
-    cards_usd: Estimate | None = None  # of the cards, as a plan has it
+    cards_usd: Estimate | None = None  # of the cards that are bought, as a plan has it
+    host_usd: Estimate | None = None  # of the machines around them
     used: bool = False  # they are bought used at that price
 
 
@@ -156,6 +157,9 @@ def _planned(model: str, wish: PlanWish) -> Asset:
         wish=wish,
         is_there=is_own or (wish.on is not None and is_place(wish.on)),
         model=found.model,
+        cards_usd=first.supply.usd,
+        host_usd=first.supply.host_usd,
+        used=first.supply.used,
         missed=tuple(one.reason for one in found.broken),
         notes=found.notes,
         stored=stored_of(found.params, work=found.wish.work, train_tok=found.wish.train_tok),
@@ -177,7 +181,7 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
 def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
     from rigright.verbs.ordering import host_in, node_in, paid_node
-    from rigright.verbs.runs.planned import count_of, planned_usd
+    from rigright.verbs.runs.planned import count_of, estimate_in, planned_usd
 
     plain = PlanWish()
     told: dict[str, Any] = {}
@@ -213,6 +217,9 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
         stored=_stored(run),
         is_there=how == "own",
         cards_usd=cards_usd,
+        host_usd=None
+        if cards_usd is None or not isinstance(supply, dict)
+        else estimate_in(supply.get("host_usd")),
         used=isinstance(supply, dict) and supply.get("used") is True,
         model=run.model,
         power_w=None if power is None else Estimate(value=power[0], low=power[1], high=power[2]),

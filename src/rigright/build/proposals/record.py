@@ -31,9 +31,7 @@ class BuildWish:
     budget_usd: float | None = None
     currency: str = "USD"  # of the market that the cards are bought on
     used: bool = False
-    owned: tuple[
-        tuple[str, int], ...
-    ] = ()  # cards that are there already, of all machines; they cost nothing
+    owned: tuple[tuple[str, int], ...] = ()  # cards of all machines that are there already and cost nothing
     cards_usd: Estimate | None = None  # of those that are bought for all machines, as a plan has it
 
     def there(self, chip: str, count: int) -> int:

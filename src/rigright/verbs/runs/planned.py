@@ -109,7 +109,7 @@ def estimate_in(found: object) -> Estimate | None:
 
 
 def planned_usd(plan: Mapping[str, Any], asked: Mapping[str, Any], *, wish: PlanWish) -> Estimate | None:
-    """What the cards that a plan buys cost, as it says; None where it buys none, or their price is asked anew.
+    """What the cards that a plan buys cost, as it says; None: it buys none, or their price is asked anew.
 
     `asked`: what the plan was asked; `wish`: what is asked now.
     """

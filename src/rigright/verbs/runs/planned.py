@@ -9,7 +9,7 @@ from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, MissingError, RigError
-from rigright.base.files import read_first
+from rigright.base.files import read_first, unread
 from rigright.base.money import USD
 from rigright.base.units import MIB
 from rigright.base.words import say
@@ -151,7 +151,7 @@ def read_plan(file: str) -> PlannedRun:
             say("no such plan: {file}; create it with `rigright plan ... --json > {file}`", file=file)
         ) from None
     except OSError as error:
-        raise DataError(say("cannot read {file}: {why}", file=file, why=error.strerror or error)) from None
+        raise unread(file, error) from None
     wrong = DataError(
         say("{file} is not a plan; create one with `rigright plan ... --json > plan.json`", file=file)
     )

@@ -48,7 +48,7 @@ def test_what_would_do_is_what_its_command_answers(model, words):
     typed = " ".join(f"--{name} {shlex.quote(value)}" for name, value in words.items())
     result = plan(model, wish=read_wish(words), asked=f"rigright plan {model} {typed}")
     promised = [(on_step(result, one), one.plan) for one in result.steps]
-    promised += [(on_instead(result, one), one.plans[0]) for one in (result.instead,) if one is not None]
+    promised += [(on_instead(result, one), one.plans[0]) for one in (result.elsewhere,) if one is not None]
     assert promised
     for command, promise in promised:
         name, wish = read(command)

@@ -182,6 +182,24 @@ def test_what_goes_wrong_is_one_sentence(monkeypatch, kind, told, at):
     assert "whole story" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("kind", "times"), [("ConnectError", 1), ("RepositoryNotFoundError", 3)])
+def test_a_hub_that_cannot_be_reached_is_not_asked_for_every_name(monkeypatch, kind, times):
+    asked = []
+
+    def fails(*names, **_):
+        asked.append(names)
+        failing(kind)()
+
+    fake(monkeypatch, get_hf_file_metadata=fails)
+    told = set()
+    for maker in ("one", "two", "three"):
+        with pytest.raises(MissingError) as caught:
+            open_model(f"{maker}/Brand-New-3B")
+        told.add(str(caught.value).replace(maker, "NAME"))
+    assert len(asked) == times
+    assert len(told) == 1
+
+
 class Hub(http.server.BaseHTTPRequestHandler):
     """As much of a hub as a config and a header need."""
 

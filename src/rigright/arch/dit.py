@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rigright.arch.config import Config
 from rigright.arch.defaults import full
@@ -74,7 +75,7 @@ class Scene:
     tok: int
     text_tok: int
 
-    def stack(self, **more: object) -> Stack:
+    def stack(self, **more: Any) -> Stack:
         """A layer over the image, looking at a text of its own width."""
         base = Stack(
             hidden=self.hidden,

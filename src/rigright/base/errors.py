@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.words import Sentence, say
+
+Hint = Sentence | Callable[[], Sentence | None] | None  # or what looks for it
 
 
 class RigError(Exception):
@@ -12,12 +15,31 @@ class RigError(Exception):
 
     exit_code = 1
 
-    def __init__(self, sentence: Sentence, *, hint: Sentence | None = None) -> None:
+    def __init__(self, sentence: Sentence, *, hint: Hint = None) -> None:
         super().__init__(str(sentence))
         self.sentence = sentence
-        self.hint = hint
-        if hint is not None:
-            self.__notes__ = [str(hint)]  # for those who see a traceback
+        self._hint = hint
+
+    @property
+    def hint(self) -> Sentence | None:
+        """What to type instead; what takes a search is looked for when somebody reads it."""
+        if self._hint is not None and not isinstance(self._hint, Sentence):
+            self._hint = self._hint()
+        return self._hint
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """As it travels between processes: with its hint, not with what looks for it."""
+        self._hint = self.hint
+        return super().__reduce__()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """The hint as a note, for those who see a traceback."""
+            if name != "__notes__" or self.hint is None:
+                raise AttributeError(name)
+            self.__notes__ = [str(self.hint)]
+            return self.__notes__
 
     @property
     def whole(self) -> Sentence:
@@ -52,15 +74,23 @@ class CommandError(RigError):
 
 
 def unknown(
-    what: Sentence, asked: str, *, near: Iterable[str] = (), known: Iterable[str] = (), see: str | None = None
-) -> AskError:
-    """The error for a name that nothing answers to: what is near, else all there are, else where to look."""
-    wrong = say('unknown {what} "{text}"', what=what, text=asked[:80])
-    close, every = ", ".join(dict.fromkeys(near)), ", ".join(dict.fromkeys(known))
-    if close and see:
-        return AskError(wrong, hint=say("did you mean {near}? `{see}` lists all", near=close, see=see))
-    if close:
-        return AskError(wrong, hint=say("did you mean {near}?", near=close))
-    if every:
-        return AskError(wrong, hint=say("choose {known}", known=every))
-    return AskError(wrong, hint=None if see is None else say("`{see}` lists all", see=see))
+    what: Sentence, asked: str, *, near: Iterable[str] | Callable[[], Iterable[str]] = (),
+    known: Iterable[str] = (), see: str | None = None,
+) -> AskError:  # fmt: skip
+    """The error for a name that nothing answers to: what is near, else all there are, else where to look.
+
+    `near`: names, or what looks for them once somebody reads the hint.
+    """
+
+    def hint() -> Sentence | None:
+        found = near() if callable(near) else near
+        close, every = ", ".join(dict.fromkeys(found)), ", ".join(dict.fromkeys(known))
+        if close and see:
+            return say("did you mean {near}? `{see}` lists all", near=close, see=see)
+        if close:
+            return say("did you mean {near}?", near=close)
+        if every:
+            return say("choose {known}", known=every)
+        return None if see is None else say("`{see}` lists all", see=see)
+
+    return AskError(say('unknown {what} "{text}"', what=what, text=asked[:80]), hint=hint)

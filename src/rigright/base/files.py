@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rigright.base.errors import AskError, DataError, MissingError
+from rigright.base.errors import AskError, DataError, MissingError, RigError
 from rigright.base.units import MIB
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 NO_WRITER_S, NO_WRITER = 10.0, say("it is a pipe without a writer")
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 EXIT_SYSTEM = 5
+_REASONS = {
+    errno.EISDIR: (say("it is a folder"), say("give a file in it")),
+    errno.ENOTDIR: (say("a part of its path is a file"), say("check its name and folder")),
+    errno.EACCES: (
+        say("no permission"),
+        say("give yourself read access, or copy it to a folder of your own"),
+    ),
+    errno.ENAMETOOLONG: (say("its name is too long"), say("check its name and folder")),
+}  # by error of the system: what it is, and what to do
 _FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run what begins so
 
 
@@ -50,15 +59,41 @@ def expanded(text: str | Path) -> Path:
         return Path(text)
 
 
+def no_file(file: object) -> MissingError:
+    """That a file is not there, and which of its folder are called nearly so."""
+
+    def near() -> Sentence | None:
+        from difflib import get_close_matches
+
+        path = expanded(str(file))
+        try:
+            there = [one.name for one in path.parent.iterdir()]
+        except (OSError, ValueError):
+            return say("there is no folder {folder} either", folder=path.parent)
+        alike = get_close_matches(path.name, there, n=3, cutoff=0.6)
+        return (
+            say("did you mean {near}?", near=", ".join(alike)) if alike else say("check its name and folder")
+        )
+
+    return MissingError(say("no such file: {file}", file=file), hint=near)
+
+
+def unread(file: object, error: Exception) -> RigError:
+    """Why a file cannot be read, and what to give in its stead."""
+    if isinstance(error, FileNotFoundError):
+        return no_file(file)
+    why = getattr(error, "strerror", None) or error
+    known = _REASONS.get(getattr(error, "errno", None) or 0)
+    said, hint = known or (why, None)
+    return DataError(say("cannot read {file}: {why}", file=file, why=said), hint=hint)
+
+
 def read_bounded(file: str | Path, most_bytes: int) -> bytes:
     """All of a file that may come from anywhere; one that is larger is refused."""
     try:
         raw = read_first(file, most_bytes + 1)
-    except FileNotFoundError:
-        raise MissingError(say("no such file: {file}", file=file)) from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(say("cannot read {file}: {why}", file=file, why=why)) from None
+        raise unread(file, error) from None
     if len(raw) > most_bytes:
         raise too_large(file, most_bytes)
     return raw

@@ -14,7 +14,7 @@ from collections.abc import Callable, Container
 from contextlib import redirect_stdout, suppress
 from functools import cache, reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rigright.base.errors import DataError, MissingError, RigError
 from rigright.base.loader import Derived, Readers, records
@@ -180,7 +180,8 @@ def _words(record: object, field: str) -> list[str]:
 def _marked(record: T, plugin: Plugin) -> T:
     """The same, whose source names the plugin."""
     source = "sources" if hasattr(record, "sources") else "source"
-    return replace(record, **{source: f"{ADDED}{plugin}: {getattr(record, source)}"})
+    marked: T = replace(cast("Any", record), **{source: f"{ADDED}{plugin}: {getattr(record, source)}"})
+    return marked
 
 
 def adds(name: str, plugin: Plugin) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NoReturn, ParamSp
 
 if TYPE_CHECKING:
     from builtins import property as derived
-    from dataclasses import dataclass
+    from dataclasses import dataclass, replace
 
 __all__ = [
     "Flat",
@@ -82,7 +82,7 @@ def kept(law: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
     return cast("Callable[Concatenate[R, P], T]", asked)
 
 
-def replace(record: T, /, **changes: Any) -> T:
+def _replace(record: T, /, **changes: Any) -> T:
     """The same with other values in some fields, as `dataclasses` has it, at a third of the price."""
     copy = getattr(record, "__replace__", None)
     if copy is None:
@@ -294,3 +294,4 @@ class _Derived(property):
 if not TYPE_CHECKING:
     dataclass = _record
     derived = _Derived
+    replace = _replace

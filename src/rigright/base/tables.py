@@ -13,8 +13,8 @@ from typing import Any
 
 from rigright.base.bounded import MOST_ROWS, bounded_csv, bounded_toml
 from rigright.base.compiled import toml_table
-from rigright.base.errors import DataError, MissingError, RigError
-from rigright.base.files import read_bounded, too_large
+from rigright.base.errors import DataError, RigError
+from rigright.base.files import read_bounded, too_large, unread
 from rigright.base.units import MIB, NO, YES
 from rigright.base.words import say
 
@@ -118,10 +118,8 @@ def raw_rows(path: Path, *, required: tuple[str, ...] = ()) -> Iterator[tuple[in
             raise too_large(path, MAX_TABLE_BYTES)
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield from open_rows(file, path.name, required=required)
-    except FileNotFoundError:
-        raise MissingError(say("no such file: {file}", file=path)) from None
     except OSError as error:
-        raise DataError(say("cannot read {file}: {why}", file=path, why=error.strerror or error)) from None
+        raise unread(path, error) from None
 
 
 def open_rows(

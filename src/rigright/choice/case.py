@@ -64,7 +64,7 @@ class Case:
         smallest = min(self.cards, key=lambda card: card.total_bytes)
         return settle(self.engine, self.serving, layout=self.layout, device=device_of(smallest, self.engine))
 
-    def over(self, **changes: object) -> Case:
+    def over(self, **changes: Any) -> Case:
         """The same with some of its serving changed."""
         serving = replace(self.serving, **changes)
         weights = weigh(self.arch, serving.weights) if "weights" in changes else self.weights

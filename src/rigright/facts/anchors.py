@@ -14,8 +14,8 @@ from functools import cache, lru_cache, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
-from rigright.base.errors import AskError, DataError
-from rigright.base.files import is_file, settings_folder
+from rigright.base.errors import DataError
+from rigright.base.files import is_file, no_file, settings_folder
 from rigright.base.record import dataclass
 from rigright.base.tables import foreign_toml
 from rigright.base.units import GIGA
@@ -90,7 +90,7 @@ def place() -> Path:
 def use(named: str | None) -> Iterator[set[str]]:
     """Take anchors from a file (None: the usual place; "none": nowhere); yields those that moved a figure."""
     if named is not None and named != NONE and not Path(named).is_file():
-        raise AskError(say("no such file: {file}", file=named))
+        raise no_file(named)
     used: set[str] = set()
     before, spoken, read = _NAMED.set(named), _USED.set(used), _FOUND.set([])
     try:

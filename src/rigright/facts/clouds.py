@@ -125,9 +125,17 @@ def find_instance(name: str) -> Offer | None:
 
 def find_family(name: str) -> str | None:
     """The chip of a family of instances: "a2-highgpu", "p4d", "g6e"; None where it has several."""
-    wanted = _joined(name)
-    found = {offer.chip for offer in _fixed() if wanted and wanted in _families(offer.instance)}
-    return found.pop() if len(found) == 1 else None
+    found = _chips_of_families().get(_joined(name), frozenset())
+    return next(iter(found)) if len(found) == 1 else None
+
+
+@cache
+def _chips_of_families() -> dict[str, frozenset[str | None]]:
+    found: dict[str, frozenset[str | None]] = {}
+    for offer in _fixed():
+        for family in _families(offer.instance):
+            found[family] = found.get(family, frozenset()) | {offer.chip}
+    return found
 
 
 def _families(instance: str) -> set[str]:

@@ -270,10 +270,13 @@ def _unknown(text: str, said: frozenset[str]) -> AskError:
             say('"{text}" includes system memory', text=text),
             hint=say("give only the GPUs: 2x rtx 4090, m3 ultra 512gb"),
         )
-    certain = said.intersection(vocabulary()).difference(*brands().values())
-    near = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
-    shown = [shown_names(near)] if near else []
-    return unknown(say("GPU"), text, near=shown, see="rigright look-up chips")
+
+    def near() -> list[str]:
+        certain = said.intersection(vocabulary()).difference(*brands().values())
+        found = (_first_of(_agreeing(certain)) if certain - sizes else []) or _nearest(text)
+        return [shown_names(found)] if found else []
+
+    return unknown(say("GPU"), text, near=near, see="rigright look-up chips")
 
 
 def _first_of(named: list[Calling]) -> list[Chip]:

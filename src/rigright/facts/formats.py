@@ -167,9 +167,12 @@ def find_format(asked: str) -> Format | GgufMix:
     sized = _OF_BITS.fullmatch(name)
     if sized is not None:
         return _exl(float(sized["bits"]))
-    from difflib import get_close_matches
 
-    near = [known[word].id for word in get_close_matches(name, known, n=3, cutoff=0.5)]
+    def near() -> list[str]:
+        from difflib import get_close_matches
+
+        return [known[word].id for word in get_close_matches(name, known, n=3, cutoff=0.5)]
+
     raise unknown(say("weight format"), asked, near=near, see="rigright look-up formats")
 
 

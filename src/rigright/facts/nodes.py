@@ -149,9 +149,12 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
             return machine
     text, stated = take_cabling(text)
     groups = [read_counts(list(group)) for group in _split(read_tokens(text))]
+    alone = len(groups) == 1 and groups[0].count is None  # shown as it was typed
     matches = [
         match_tokens(
-            " ".join(token.text for token in group.name) or text, group.name, total_bytes=group.total_bytes
+            text if alone else " ".join(token.text for token in group.name) or text,
+            group.name,
+            total_bytes=group.total_bytes,
         )
         for group in groups
     ]

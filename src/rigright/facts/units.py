@@ -65,6 +65,12 @@ def box_of(chip: Chip) -> int:
     return max(node, min(chip.link_max_chips or 0, MOST_BOX))
 
 
+def fills_boxes(chip: Chip, n_chips: int) -> bool:
+    """Whether so many devices stand in boxes alike: of boards each holds as many as are sold on one."""
+    each, rest = divmod(n_chips, max(-(-n_chips // box_of(chip)), 1))
+    return units_of(chip).sold[0] == 1 or (not rest and sold_count(chip, each) == each)
+
+
 def node_of(chip: Chip | None) -> int:
     """Devices under one operating system; None: of any chip."""
     return _rows()[OTHER].node if chip is None else units_of(chip).node * devices_of(chip)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cache
@@ -15,6 +16,7 @@ from rigright.facts.clouds import Offer
 from rigright.money.prices import price_width
 
 BOX = 8  # chips of an instance that may be joined with others for one replica
+SIZES = (1, 2, 4, BOX, BOX + 1)  # of replicas, up to which prices are told; the last: joined instances
 NETWORK_BYTES_PER_S = 12.5 * GIGA  # that joined instances need at least: 100 Gbit/s
 
 
@@ -82,10 +84,11 @@ def cheapest(
     offers: Iterable[Offer], n_chips: int, *, today: date, spot: bool = False, replica: int = 1
 ) -> Lease | None:
     """The cheapest way to rent so many chips; None where nobody does."""
+    size = SIZES[bisect_left(SIZES[:-1], replica)]
     found: list[tuple[float, Offer]] = []
     for offer in offers:
         price = price_of(offer, spot=spot)
-        if price and holds(offer, replica):
+        if price and holds(offer, size):
             found.append((-(-n_chips // chips_of(offer)) * price, offer))
     if not found:
         return None

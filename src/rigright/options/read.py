@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
+from rigright.base.money import USD
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.options.row import ALL, SAMPLES, SERVE, SPEECH, TEXT, TRAINS, Option
@@ -82,12 +83,23 @@ def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL
     for name in values:
         for wrong in refusals(table[name], values=values, kinds=kinds, verb=verb):
             raise wrong
-    # the same with money in dollars; an amount without a currency is in the one that was named
+    # the same with money in dollars; an amount without a currency is in the one that was named, else in that
+    # of the place
     money = {name: value for name, value in values.items() if hasattr(value, "currency")}
-    if not money:
+    if not money and "place" not in values:
         return dict(values)
-    named = values.get("currency") or next((one.currency for one in money.values() if one.currency), "USD")
+    named = values.get("currency") or next((one.currency for one in money.values() if one.currency), None)
+    named = named or _local(values.get("place")) or USD
     return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
+
+
+def _local(place: str | None) -> str | None:
+    """What is paid with at a place."""
+    if place is None:
+        return None
+    from rigright.facts.tariffs import currency_at, find_place
+
+    return currency_at(find_place(place))
 
 
 def refusals(

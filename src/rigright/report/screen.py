@@ -66,6 +66,22 @@ def wrap(text: str, cells: int) -> list[str]:
     return lines
 
 
+def wrap_prose(text: str, cells: int) -> list[str]:
+    """The same of a message: commands in it, which people copy, are never broken."""
+    lines, parts = [""], text.split("`")
+    for place, part in enumerate(parts):
+        is_command = place % 2 == 1
+        spaced = not place or parts[place - 1][-1:].isspace() or part[:1].isspace()
+        units = [(" ", f"`{part}`")] if is_command else _units(part)
+        for number, (space, unit) in enumerate(units):
+            gap = space if lines[-1] and (number or spaced) else ""
+            if width(lines[-1]) + len(gap) + width(unit) <= cells or unit[0] in _HUGS_LEFT:
+                lines[-1] += gap + unit
+            else:
+                lines[-1:] = [*filter(None, lines[-1:]), *([unit] if is_command else _pieces(unit, cells))]
+    return lines
+
+
 def longest_word(text: str) -> int:
     """Cells of the longest stretch that does not break."""
     return max((width(unit) for _, unit in _units(text)), default=0)

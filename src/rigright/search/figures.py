@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rigright.arch import count
 from rigright.base.record import dataclass
-from rigright.cost.power import Busy, Draw, draw_w, machine_w, rented_w
+from rigright.cost.power import AT_REST, Busy, Draw, draw_w, machine_w, rented_w
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.formats import find_format
 from rigright.money.tariff import (
@@ -20,7 +21,7 @@ from rigright.money.tariff import (
     write_off_usd_per_h,
 )
 from rigright.predict.kept import at_percentile
-from rigright.search.question import Question
+from rigright.search.question import Kind, Question
 from rigright.search.score import Scored
 from rigright.search.supply import BUY, RENT, Options
 from rigright.terms.fitted import busy_in, power_terms
@@ -106,8 +107,24 @@ def drawn_w(question: Question, scored: Any, *, found: Options) -> Draw:
     each, n_chips = draw_w(power, busy, at=kind), points.n_chips[index]
     cards: Any = {"count": n_chips, "idle": found.idle, "at": kind}
     bought, share = machine_w(power, each, boxes=found.boxes, **cards), rented_w(power, each, **cards)
-    rented, ends = found.how == RENT, ("value", "low", "high")
-    return Draw(**{end: np.where(rented, getattr(share, end), getattr(bought, end)) for end in ends})
+    rented, waits = found.how == RENT, _beside_w(kinds)
+    ends = {
+        end: np.where(rented, getattr(share, end), getattr(bought, end) + more[kind])
+        for end, more in waits.items()
+    }
+    return Draw(**ends)
+
+
+def _beside_w(kinds: Sequence[Kind]) -> dict[str, np.ndarray]:
+    """[kind]: what the other cards of its machine draw while they wait."""
+    waits = {end: np.zeros(len(kinds)) for end in ("value", "low", "high")}
+    for place, kind in enumerate(kinds):
+        for chip, cards in Counter(card.chip for card in kind.beside).items():
+            power = power_terms([chip])
+            drawn = machine_w(power, draw_w(power, AT_REST), count=cards, boxes=0)
+            for end, sums in waits.items():
+                sums[place] += getattr(drawn, end)[0]
+    return waits
 
 
 def usd_per_h(question: Question, scored: Any, *, found: Options, power: Numbers) -> Numbers:

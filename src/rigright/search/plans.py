@@ -326,7 +326,7 @@ def notes_of(supply: Supply, kind: Kind, *, n_chips: int) -> Iterator[Sentence]:
         return
     if kind.owned and supply.how == "buy":
         yield say("{more} more GPUs beside the {owned} you have", more=n_chips - kind.owned, owned=kind.owned)
-    if kind.whole and supply.how == "buy" and (supply.n_chips or 0) > kind.whole:
+    if kind.whole and supply.how == "buy" and (supply.n_chips or 0) > kind.whole + len(kind.beside):
         yield say("priced as {machine}: sold {count} at a time", machine=supply.label,
                   count=sold_count(kind.chip, 1))  # fmt: skip
     yield from price_notes(used=supply.used, as_of=supply.as_of, stale=supply.stale)

@@ -24,7 +24,7 @@ from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
 from rigright.facts.nodes import Card, Node, device_of, find_node
-from rigright.facts.units import box_of, devices_of, sold_count, units_of
+from rigright.facts.units import box_of, devices_of, fills_boxes, sold_count, units_of
 from rigright.search.counts import counts_of
 from rigright.search.market import Market
 
@@ -50,6 +50,7 @@ class Kind:
     owned: int = 0  # there already
     named: bool = False  # somebody asked for just these
     mix: tuple[Card, ...] = ()  # unlike cards that work together; `card` then stands for all
+    beside: tuple[Card, ...] = ()  # the machine's others, which are paid for and wait
     whole: int = 0  # chips of the machine that is paid for, however many of them work; 0: those that work
     host: Host | None = None  # what stands around them, where somebody spoke of it
 
@@ -263,6 +264,7 @@ def _of_node(node: Node, wish: PlanWish, *, counts: tuple[int, ...], market: Mar
             owned=there if owned else 0,
             named=True,
             whole=0 if owned else there,
+            beside=tuple(card for card in node.cards if card not in found) if node.n_nodes == 1 else (),
             host=node.host,
         )
     if len(alike) > 1 and node.n_nodes == 1:
@@ -275,6 +277,7 @@ def _beside(
     """Numbers of cards with some that are bought beside those that are there, or all of them rented."""
     most = wish.most_chips or max(MOST_CHIPS, sold_count(chip, 1))
     bought = [there + sold_count(chip, count - there) for count in counts if count > there]
+    bought = [count for count in bought if fills_boxes(chip, count)]
     rented = counts_of(chip, replace(wish, buy=False), market=market, asked=counts)
     return tuple(count for count in (*bought, *rented) if count <= most) if counts else ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
@@ -15,11 +14,12 @@ from rigright.base.record import dataclass
 from rigright.cost.estimate import Estimate, added, scaled
 from rigright.demand import Numbers
 from rigright.facts.clouds import Offer
+from rigright.facts.nodes import Card
 from rigright.facts.prices import is_stale
-from rigright.facts.units import devices_of, sold_count
+from rigright.facts.units import devices_of, fills_boxes, sold_count
 from rigright.money.machine_price import around_usd, stored_of
-from rigright.money.prices import priced
-from rigright.money.renting import BOX, cheapest, chips_of, holds, price_of
+from rigright.money.prices import Quote, priced
+from rigright.money.renting import SIZES, cheapest, chips_of, holds, price_of
 from rigright.money.tariff import NO_HOST
 from rigright.search.counts import offers_of, rented_count
 from rigright.search.question import Kind, Question
@@ -27,7 +27,6 @@ from rigright.search.record import Supply
 
 OWN, BUY, RENT = range(3)
 HOWS = ("own", "buy", "rent")
-SIZES = (1, 2, 4, BOX, BOX + 1)  # of replicas, up to which prices are told; the last: joined instances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,15 +146,25 @@ def _cards_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
         return np.full(most + 1, usd)
     price = question.market.quote(kind.chip, guess=kind.named)
     cards = np.array([_cards_bought(kind, count) for count in range(most + 1)])
-    return cards * (np.nan if price is None else price.usd)
+    others = sum(np.nan if one is None else one.usd for one in _beside(question, kind))
+    return cards * (np.nan if price is None else price.usd) + others
+
+
+def _beside(question: Question, kind: Kind) -> list[Quote | None]:
+    """What each other card of a machine goes for, of which all is paid."""
+    return [question.market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]
 
 
 def _sold(kind: Kind, *, most: int) -> Numbers:
     """[chips]: whether so many are sold, beside what is there; a machine that was named is sold with more."""
-    more = np.maximum(np.arange(most + 1) - kind.owned, 0)
     if kind.mix or kind.whole:
         return np.ones(most + 1, dtype=bool)
-    return np.array([sold_count(kind.chip, int(count)) == count for count in more])
+
+    def is_sold(count: int) -> bool:
+        more = max(count - kind.owned, 0)
+        return sold_count(kind.chip, more) == more and (not kind.owned or fills_boxes(kind.chip, count))
+
+    return np.array([is_sold(count) for count in range(most + 1)])
 
 
 def _all_bought(kind: Kind, *, most: int) -> Numbers:
@@ -175,18 +184,20 @@ def _cards_bought(kind: Kind, n_chips: int) -> int:
 
 
 def _around(question: Question, kind: Kind, *, n_chips: int, boxes: int) -> Estimate:
-    """The machines around so many; what is there stands in one already."""
-    if kind.owned or not n_chips:
+    """The machines around so many; what is there stands in some of them already."""
+    more = boxes - -(-kind.owned // kind.per_node)
+    if not n_chips or more <= 0:
         return NO_HOST
     wish = question.wish
     if kind.mix:
         chips = tuple(Counter(card.chip for card in kind.mix).items())
     else:
-        chips = ((kind.chip, -(-_bought(kind, n_chips) // boxes)),)
+        others = Counter(card.chip for card in kind.beside if kind.whole)
+        chips = ((kind.chip, -(-_bought(kind, n_chips) // boxes)), *others.items())
     stored = stored_of(float(count.params(question.arch)), work=wish.work, train_tok=wish.train_tok)
     market = question.market
     return around_usd(
-        chips, boxes=boxes, today=market.today, host=kind.host, stored=stored, ordered=market.ordered
+        chips, boxes=more, today=market.today, host=kind.host, stored=stored, ordered=market.ordered
     )
 
 
@@ -196,7 +207,7 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     A machine that was named is rented with more than it has, where it must be.
     """
     counts = np.arange(most + 1)
-    if kind.mix:
+    if kind.mix or (kind.beside and kind.whole):
         return np.full((len(SIZES), most + 1), np.nan)
     table = np.full((len(SIZES), most + 1), np.nan)
     for offer in _rents(question, kind):
@@ -230,6 +241,7 @@ def supply_of(
 ) -> Supply:
     """One supply with its dates, bands and name; `ranks` as those of `options`."""
     held = replica if ranks is None else ranks
+    replica = replica if log2(replica) % 1 == 0 else max(replica, n_chips)  # others straddle instances
     if kind.whole:
         n_chips, replica = kind.whole, max(replica, kind.per_node)
     boxes = boxes_of(kind, n_chips, ranks=held)
@@ -239,7 +251,9 @@ def supply_of(
     if how == RENT:
         return _rented(question, kind, n_chips=n_chips, replica=replica)
     if kind.mix:
-        return _mixed(question, kind, n_chips=n_chips)
+        return _mixed(question, kind, cards=kind.mix)
+    if kind.beside and kind.whole:
+        return _mixed(question, kind, cards=(*(kind.card,) * kind.whole, *kind.beside))
     price = question.market.quote(kind.chip, guess=kind.named)
     paid = _bought(kind, n_chips)
     label = _cards(kind, paid)
@@ -259,29 +273,30 @@ def supply_of(
     )  # fmt: skip
 
 
-def _mixed(question: Question, kind: Kind, *, n_chips: int) -> Supply:
+def _mixed(question: Question, kind: Kind, *, cards: tuple[Card, ...]) -> Supply:
     """Unlike cards bought together, as old as the oldest of their prices; unknown where one is."""
-    known = [question.market.quote(card.chip, guess=True) for card in kind.mix]
+    known = [question.market.quote(card.chip, guess=True) for card in cards]
+    shown = Counter(card.chip.name for card in cards)
     prices = [price for price in known if price is not None]
     whole = len(prices) == len(known)
     oldest = min((price.as_of for price in prices), default=None) if whole else None
-    total = added([priced(price, question.market.today) for price in prices])
+    today = question.market.today
+    total = added([priced(price, today) for price in prices])
     return Supply(
-        how="buy", label=_cards(kind, n_chips), n_units=1, usd=total if whole else None,
-        host_usd=_around(question, kind, n_chips=n_chips, boxes=1) if whole else None,
+        how="buy", label=" + ".join(f"{count}x {name}" for name, count in shown.items()), n_units=1,
+        usd=total if whole else None,
+        host_usd=_around(question, kind, n_chips=kind.whole, boxes=1) if whole else None,
         usd_per_h=None, as_of=oldest,
-        used=any(price.used for price in prices), stale=is_stale(oldest, question.market.today),
-        n_chips=n_chips,
+        used=any(price.used for price in prices), n_chips=len(cards),
+        stale=oldest is not None and is_stale(oldest, today),
     )  # fmt: skip
 
 
 def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Supply:
     wish, market = question.wish, question.market
-    replica = replica if log2(replica) % 1 == 0 else max(replica, n_chips)  # others straddle instances
-    size = SIZES[bisect_left(SIZES[:-1], replica)]
     rents = _rents(question, kind)
     just = rents if kind.whole else (one for one in rents if rented_count(one, n_chips) == n_chips)
-    lease = cheapest(just, n_chips, today=market.today, spot=wish.spot, replica=size)
+    lease = cheapest(just, n_chips, today=market.today, spot=wish.spot, replica=replica)
     if lease is None:
         raise LookupError(kind.chip.id)  # what nobody rents is no option
     return Supply(

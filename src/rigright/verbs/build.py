@@ -22,13 +22,15 @@ from rigright.build.machine import Circuit
 from rigright.build.proposals.record import BuildWish
 from rigright.build.said import rig_of, room_of
 from rigright.demand import PlanWish
-from rigright.facts.chips import by_id
+from rigright.facts.chips import Chip, by_id
 from rigright.facts.formats import GgufMix, find_format, ggml_types
 from rigright.facts.nodes import Node, find_node
 from rigright.money.machine_price import NOTHING, Stored, stored_of
 from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.clock import today
-from rigright.verbs.ordering import beside, host_in, node_in
+from rigright.verbs.ordering import beside, host_in, node_in, paid_node
+from rigright.verbs.runs.planned import planned_usd
+from rigright.verbs.seen.here import looked_at
 
 if TYPE_CHECKING:
     from rigright.verbs.planning.planned import Planned
@@ -38,7 +40,7 @@ MOST_PLAN_BYTES = 16 * MIB
 MOST_IN_ONE = 64  # cards that one machine is asked to hold
 _BESIDE = 1.1  # main memory over weights that are read from it
 PETA = KILO * TERA
-_BOUGHT = frozenset({"budget", "buy", "currency", "place", "prices", "used"})  # of parts, or of who asks
+_BOUGHT = frozenset({"budget", "buy", "currency", "own", "prices", "used"})  # of parts, or of who asks
 
 
 def check(file: str, *, room: str | None = None) -> CheckedList:
@@ -74,6 +76,8 @@ def build(
     wish = wish or PlanWish()
     circuit = None if room is None else circuit_of(room)
     _check_bought(wish)
+    if what is None and from_file is None:  # a machine that stands behind an option
+        what, wish = wish.on or wish.owned, replace(wish, on=None)
     if from_file is not None:
         for option in _of_models(wish):
             raise AskError(say("--from already has a plan: --{option} would change it", option=option))
@@ -110,7 +114,7 @@ def _no_machine(planned: Planned) -> AskError:
         if one.limit == "memory":
             said = say("does not fit: {label}: {reason}", label=one.label, reason=one.reason)
     machines = [step.on for step in planned.steps if step.kind != "rent"]
-    machines += [] if planned.instead is None else [planned.instead.wish.on or ""]
+    machines += [] if planned.elsewhere is None else [planned.elsewhere.wish.on or ""]
     if not machines:
         return AskError(said)
     return AskError(said, hint=say("use --on {machine}", machine=shlex.quote(machines[0])))
@@ -137,12 +141,34 @@ def around_node(
     node: Node, wish: PlanWish, *, circuit: Circuit | None = None, stored: Stored = NOTHING
 ) -> BuildWish:
     """What a machine in words asks for: its cards, and of its host what was said."""
-    counts = Counter(card.chip.id for card in node.cards if card.chip.id in by_id())
     return beside(node.host, BuildWish(
-        cards=tuple((chip, -(-count // by_id()[chip].devices)) for chip, count in counts.items()),
-        machines=node.n_nodes, circuit=circuit, budget_usd=wish.budget_usd, currency=wish.currency,
-        used=wish.used, stored=stored,
+        cards=_counted(node), machines=node.n_nodes, circuit=circuit, budget_usd=wish.budget_usd,
+        currency=wish.currency, used=wish.used, stored=stored, owned=_there(wish.owned, node),
     ))  # fmt: skip
+
+
+def _counted(node: Node) -> tuple[tuple[str, int], ...]:
+    """The cards of one of its machines, by chip."""
+    counts = Counter(card.chip.id for card in node.cards if card.chip.id in by_id())
+    return tuple((chip, -(-count // by_id()[chip].devices)) for chip, count in counts.items())
+
+
+def _every(node: Node) -> tuple[tuple[str, int], ...]:
+    """The cards of all its machines, by chip."""
+    return tuple((chip, count * node.n_nodes) for chip, count in _counted(node))
+
+
+def _there(owned: str | None, node: Node) -> tuple[tuple[str, int], ...]:
+    """The cards that are owned; others than a machine holds are refused."""
+    if owned is None:
+        return ()
+    found = _every(looked_at(owned) or find_node(owned))
+    if not dict(found).keys() & dict(_counted(node)).keys():
+        raise AskError(
+            say("two machines: {one} and {option} {other}", one=node.shown, option="--own", other=owned),
+            hint=say("--own names those of its cards that are there already"),
+        )
+    return found
 
 
 def circuit_of(text: str) -> Circuit:
@@ -228,21 +254,40 @@ def wanted_by(
     )
     used = wish.used or (isinstance(supply, dict) and supply.get("used") is True)
     chip = by_id().get(str(plan.get("chip")))
-    named = node_in(plan.get("machine"))
+    whole = paid_node(plan, asked_for)
+    named = whole or node_in(plan.get("machine"))
     if named is not None and (chip is None or named.is_mixed):
-        return around_node(named, replace(wish, used=used), circuit=circuit, stored=stored)
+        is_own = isinstance(supply, dict) and supply.get("how") == "own"
+        mixed = replace(wish, used=used, owned=named.shown if is_own else None)
+        found = around_node(named, mixed, circuit=circuit, stored=stored)
+        return replace(found, cards_usd=planned_usd(plan, asked_for, wish=wish))
     if chip is None:
         return None
     host = (None if named is None else named.host) or host_in(asked_for.get("on"))
     count, nodes = _whole(plan.get("n_chips")), _whole(plan.get("n_nodes"))
+    if whole is not None:
+        count, nodes = whole.n_cards, whole.n_nodes
     served = plan.get("work")
     in_ram = isinstance(served, dict) and isinstance(served.get("offload"), dict)
     weights = _number(params) * (_bytes_of(served.get("weights")) if isinstance(served, dict) else 2.0)
+    each = max(1, -(-count // (nodes * chip.devices)))
     return beside(host, BuildWish(
-        cards=((chip.id, max(1, -(-count // (nodes * chip.devices)))),), machines=nodes, stored=stored,
+        cards=((chip.id, each),), machines=nodes, stored=stored,
         ram_bytes=_BESIDE * weights if in_ram else 0.0, circuit=circuit, budget_usd=wish.budget_usd,
-        currency=wish.currency, used=used,
+        currency=wish.currency, used=used, owned=_owned_in(supply, asked_for, chip=chip, every=each * nodes),
+        cards_usd=planned_usd(plan, asked_for, wish=wish),
     ))  # fmt: skip
+
+
+def _owned_in(
+    supply: object, asked_for: Mapping[str, Any], *, chip: Chip, every: int
+) -> tuple[tuple[str, int], ...]:
+    """The cards of a plan that are there already."""
+    how = supply.get("how") if isinstance(supply, dict) else None
+    if how == "own":
+        return ((chip.id, every),)
+    mine = node_in(asked_for.get("owned")) if how == "buy" else None
+    return () if mine is None else _every(mine)
 
 
 def _bytes_of(weights: object) -> float:

@@ -19,7 +19,7 @@ from rigright.cost.power import AT_REST, Busy, draw_w, machine_w, rented_w
 from rigright.demand import CostWish, PlanWish
 from rigright.facts.nodes import Node
 from rigright.facts.prices import is_stale
-from rigright.facts.tariffs import carbon_at, currency_at, find_place
+from rigright.facts.tariffs import carbon_at, find_place
 from rigright.facts.units import devices_of, sold_count
 from rigright.money.lifetime import (
     FREE,
@@ -53,6 +53,7 @@ from rigright.verbs.costing import Asset, subject_of
 from rigright.verbs.plan import market_of, own_notes, tariff_notes
 
 if TYPE_CHECKING:
+    from rigright.facts.chips import Chip
     from rigright.facts.clouds import Offer
     from rigright.search.market import Market
     from rigright.verbs.runs.planned import PlannedRun
@@ -85,18 +86,12 @@ class Bought:
 
 def cost(
     what: str | PlannedRun, *, wish: PlanWish | None = None, spend: CostWish | None = None,
-    model: str | None = None, local: bool = False, asked: str = "",
+    model: str | None = None, asked: str = "",
 ) -> Costed:  # fmt: skip
-    """Cost a machine ("2x rtx 4090"), a model's plan ("llama-3.1-8b"), or what `plan --json` printed.
-
-    `local`: nobody named a currency, so that of the place is taken.
-    """
+    """Cost a machine ("2x rtx 4090"), a model's plan ("llama-3.1-8b"), or what `plan --json` printed."""
     spend = spend or CostWish()
     day = today()
-    wish = wish or PlanWish()
-    if local and wish.place is not None:
-        wish = replace(wish, currency=currency_at(find_place(wish.place)) or wish.currency)
-    subject = subject_of(what, wish=wish, model=model)
+    subject = subject_of(what, wish=wish or PlanWish(), model=model)
     wish = subject.wish
     market = market_of(replace(wish, on=None), day=day)
     chip = subject.node.cards[0].chip
@@ -130,7 +125,7 @@ def cost(
         used=bool(bought and bought.used), power_w=power, idle_w=idle, duty=duty, tariff=tariff,
         carbon=None if wish.place is None else carbon_at(find_place(wish.place)),
         output=output, notes=tuple(dict.fromkeys(_notes(subject, wish, bought=bought, market=market))),
-        asked=asked,
+        asked=asked, missed=subject.missed,
         worth_usd=() if bought is None else tuple(bought.resale(year) for year in range(int(wish.years) + 1)),
     )  # fmt: skip
 
@@ -213,26 +208,31 @@ def drawn(subject: Asset, *, rented: bool = False) -> tuple[Estimate, float]:
 
 def _bought(subject: Asset, market: Market) -> Bought | None:
     """What its cards, as many as are sold, and the machines around them cost; None: a price is unknown."""
-    node, ones = subject.node, []
-    counts = Counter(card.chip for card in node.cards)
-    for chip, count in counts.items():
-        quote = market.quote(chip, guess=True)
-        if quote is None:
+    node, today = subject.node, market.today
+    paid: dict[Chip, int] = {}
+    for chip, count in Counter(card.chip for card in node.cards).items():
+        paid[chip] = count * node.n_nodes if node.is_mixed else sold_count(chip, count * node.n_nodes)
+    quotes = {chip: market.quote(chip, guess=True) for chip in paid}
+    known = [quote for quote in quotes.values() if quote is not None]
+    cards = subject.cards_usd
+    if cards is None:
+        if len(known) < len(quotes):
             return None
-        paid = count * node.n_nodes if node.is_mixed else sold_count(chip, count * node.n_nodes)
-        ones.append((quote, scaled(priced(quote, market.today), paid / devices_of(chip)), chip, paid))
+        cards = added([
+            scaled(priced(quote, today), paid[chip] / devices_of(chip))
+            for chip, quote in quotes.items() if quote is not None
+        ])  # fmt: skip
     chip = node.cards[0].chip
     return Bought(
-        cards=added([one for _, one, _, _ in ones]),
-        host=around_usd(
-            tuple((one, -(-paid // node.n_nodes)) for _, _, one, paid in ones),
-            boxes=node.n_nodes, today=market.today, host=node.host, stored=subject.stored,
-            ordered=market.ordered,
+        cards=cards,
+        host=subject.host_usd or around_usd(
+            tuple((one, -(-count // node.n_nodes)) for one, count in paid.items()),
+            boxes=node.n_nodes, today=today, host=node.host, stored=subject.stored, ordered=market.ordered,
         ),
-        n_chips=sum(paid for *_, paid in ones),
+        n_chips=sum(paid.values()),
         segment="soc" if chip.unified_memory else chip.segment,
-        used=any(quote.used for quote, *_ in ones),
-        as_of=min(quote.as_of for quote, *_ in ones),
+        used=subject.used if subject.cards_usd else any(quote.used for quote in known),
+        as_of=min([quote.as_of for quote in known] or [today.isoformat()]),
     )  # fmt: skip
 
 

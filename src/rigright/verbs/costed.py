@@ -117,6 +117,7 @@ class Costed:
     worth_usd: tuple[Estimate, ...] = ()  # of the machine after each year, from today on
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: Inner[str] = ""
+    missed: tuple[Sentence, ...] = ()  # limits that the model does not keep on it
 
     @derived
     def usd_per_kwh(self) -> float:

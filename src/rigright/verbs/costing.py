@@ -43,8 +43,12 @@ class Asset:
     prompt_tok_per_s: float = 0.0
     run_h: float | None = None
     model: str | None = None
+    missed: tuple[Sentence, ...] = ()  # limits that its plan does not keep
     notes: tuple[Sentence, ...] = ()
     stored: Stored = NOTHING  # what a model keeps on its disks
+    cards_usd: Estimate | None = None  # of the cards that are bought, as a plan has it
+    host_usd: Estimate | None = None  # of the machines around them
+    used: bool = False  # they are bought used at that price
 
 
 def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = None) -> Asset:
@@ -65,10 +69,9 @@ def subject_of(what: str | PlannedRun, *, wish: PlanWish, model: str | None = No
     if model is not None:
         _check_one(what, wish)
         wish = wish if wish.owned is not None else replace(wish, on=what)
-        found = _planned(model, wish)
-        return replace(found, is_there=wish.owned is not None or is_place(what))
+        return _planned(model, wish)
     if not is_place(what) and _is_model(what):
-        return replace(_planned(what, wish), is_there=wish.owned is not None)
+        return _planned(what, wish)
     _check_alone(wish, what=what)
     _check_one(what, wish)
     return _named(what, wish=wish)
@@ -137,6 +140,7 @@ def _planned(model: str, wish: PlanWish) -> Asset:
     from rigright.search.named import machine_flag
     from rigright.verbs.ordering import host_in
     from rigright.verbs.plan import plan
+    from rigright.verbs.seen.here import is_place, looked_at
 
     found = plan(model, wish=wish)
     first = found.first
@@ -145,13 +149,19 @@ def _planned(model: str, wish: PlanWish) -> Asset:
             say("no machine found for {model}", model=model),
             hint=say("see `rigright plan {model}`", model=model),
         )
-    notes = () if found.fits else (say("the machine misses a limit: see `rigright plan`"),)
-    node = find_node(machine_flag(first))
+    is_own = first.supply.how == "own"
+    named = wish.owned if is_own else wish.on  # all of it is paid for, however little works
+    node = find_node(machine_flag(first)) if named is None else looked_at(named) or find_node(named)
     return Asset(
         node=replace(node, host=node.host or host_in(wish.on)),
         wish=wish,
+        is_there=is_own or (wish.on is not None and is_place(wish.on)),
         model=found.model,
-        notes=(*notes, *found.notes),
+        cards_usd=first.supply.usd,
+        host_usd=first.supply.host_usd,
+        used=first.supply.used,
+        missed=tuple(one.reason for one in found.broken),
+        notes=found.notes,
         stored=stored_of(found.params, work=found.wish.work, train_tok=found.wish.train_tok),
         **_figures(first, prompt_tok=found.wish.prompt_tok),
     )
@@ -170,8 +180,8 @@ def _figures(plan: Plan, *, prompt_tok: float | None) -> dict[str, Any]:
 
 def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     """The first plan of what `plan --json` printed; what its wish says holds unless it is said again."""
-    from rigright.verbs.ordering import host_in, node_in
-    from rigright.verbs.runs.planned import count_of
+    from rigright.verbs.ordering import host_in, node_in, paid_node
+    from rigright.verbs.runs.planned import count_of, estimate_in, planned_usd
 
     plain = PlanWish()
     told: dict[str, Any] = {}
@@ -195,15 +205,22 @@ def _of_run(run: PlannedRun, *, wish: PlanWish) -> Asset:
     output, requests, days = (run.figure(name) for name in ("output_tok_per_s", "requests_per_s", "days"))
     power, supply = run.figure("power_w"), run.plan.get("supply")
     how = supply.get("how") if isinstance(supply, dict) else None
-    prompt_tok = run.wish.get("prompt_tok")
+    prompt_tok, cards_usd = run.wish.get("prompt_tok"), planned_usd(run.plan, run.wish, wish=wish)
     wish = replace(wish, **told, used=wish.used or run.wish.get("used") is True)
     named = node_in(run.plan.get("machine"))
-    node = named if named is not None and named.is_mixed else find_node(machine)
+    node = paid_node(run.plan, run.wish)
+    if node is None:
+        node = named if named is not None and named.is_mixed else find_node(machine)
     return Asset(
         node=replace(node, host=node.host or host_in(run.wish.get("on"))),
         wish=wish,
         stored=_stored(run),
         is_there=how == "own",
+        cards_usd=cards_usd,
+        host_usd=None
+        if cards_usd is None or not isinstance(supply, dict)
+        else estimate_in(supply.get("host_usd")),
+        used=isinstance(supply, dict) and supply.get("used") is True,
         model=run.model,
         power_w=None if power is None else Estimate(value=power[0], low=power[1], high=power[2]),
         output_tok_per_s=None if output is None else output[0],

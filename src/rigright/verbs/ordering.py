@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rigright.base.errors import AskError
 from rigright.build.proposals.record import BuildWish, recommended
@@ -44,6 +45,16 @@ def host_in(machine: object) -> Host | None:
     """What it has beside its cards."""
     found = node_in(machine)
     return None if found is None else found.host
+
+
+def paid_node(plan: Mapping[str, Any], asked: Mapping[str, Any]) -> Node | None:
+    """The machine that a plan of a file was asked on: all of it is paid for, however little works.
+
+    None where none was named, or one that was looked at.
+    """
+    supply = plan.get("supply")
+    is_own = isinstance(supply, dict) and supply.get("how") == "own"
+    return node_in(asked.get("owned" if is_own else "on"))
 
 
 @cache

@@ -11,7 +11,7 @@ from rigright.arch.count import active_params, params
 from rigright.arch.sources.open import open_model
 from rigright.base.money import USD, currency_of, from_currency, show_money
 from rigright.base.record import replace
-from rigright.base.words import Sentence, say
+from rigright.base.words import Sentence, say, with_commas
 from rigright.demand import PlanWish, Serving, Training
 from rigright.facts.chips import by_id
 from rigright.facts.licences import licence_of
@@ -47,7 +47,7 @@ def plan(model: str, *, wish: PlanWish | None = None, why: bool = False, asked: 
             return _answered(model, other, alone=True)[2]
 
         more = steps(planned, arch=arch, market=market, ask=ask) if serves else ()
-        planned = replace(planned, steps=more, instead=instead_of(planned, ask=ask))
+        planned = replace(planned, steps=more, elsewhere=instead_of(planned, ask=ask))
     if not why or planned.first is None:
         return planned
     from rigright.verbs.planning.reasons import reasons
@@ -68,6 +68,7 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
             *_rate(wish),
             *_tariff(wish, found),
             *_own(found, market),
+            *_unneeded(wish, found),
             *found.notes,
             *arch.warnings,
         ),
@@ -222,6 +223,17 @@ def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
 def _own(found: Found, market: Market) -> tuple[Sentence, ...]:
     """That prices of the user's own were taken."""
     return own_notes((plan.chip.id for plan in found.plans if plan.supply.how == "buy"), market)
+
+
+def _unneeded(wish: PlanWish, found: Found) -> Iterator[Sentence]:
+    """What was said of more cards where those that are there are enough."""
+    if not found.plans or any(plan.supply.how != "own" for plan in found.plans):
+        return
+    said = {"buy": wish.buy is True, "rent": wish.buy is False, "spot": wish.spot, "used": wish.used,
+            "cloud": bool(wish.clouds)}  # fmt: skip
+    options = with_commas([say("{text}", text=f"--{name}") for name, is_said in said.items() if is_said])
+    if options is not None:
+        yield say("{options}: not needed, your own cards are enough", options=options)
 
 
 def own_notes(chips: Iterable[str], market: Market) -> tuple[Sentence, ...]:

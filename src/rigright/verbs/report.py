@@ -11,10 +11,10 @@ from rigright.base.errors import AskError, DataError, RigError
 from rigright.base.files import read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
-from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 from rigright.verbs.clock import today
 from rigright.verbs.decided import Candidate, Decided, Rejected
+from rigright.verbs.runs.planned import estimate_in
 
 MOST_BYTES = 16 * MIB
 MOST_LISTED, MOST_LETTERS = 12, 400
@@ -98,7 +98,7 @@ def decided(data: Mapping[str, Any], *, file: str, asked: str = "") -> Decided:
 
 def _candidate(plan: Mapping[str, Any]) -> Candidate:
     supply, work = _mapping(plan.get("supply")), _mapping(plan.get("work"))
-    figures = {name: _estimate(one) for name, one in _mapping(plan.get("figures")).items()}
+    figures = {name: estimate_in(one) for name, one in _mapping(plan.get("figures")).items()}
     nodes = _number(plan.get("n_nodes"))
     return Candidate(
         machine=_text(plan.get("machine")) or _text(plan.get("chip")),
@@ -113,7 +113,7 @@ def _candidate(plan: Mapping[str, Any]) -> Candidate:
         figures={name: one for name, one in figures.items() if one is not None},
         reasons=_texts(plan.get("reasons")),
         notes=_texts(plan.get("notes")),
-        rank_bytes=_estimate(plan.get("rank_bytes")),
+        rank_bytes=estimate_in(plan.get("rank_bytes")),
         room_bytes=_number(plan.get("room_bytes")),
     )
 
@@ -137,14 +137,6 @@ def _wish(told: Mapping[str, Any]) -> PlanWish:
         elif kind.startswith("float") and (number := _number(value)) is not None:
             kept[field.name] = number
     return replace(usual, **kept)
-
-
-def _estimate(found: object) -> Estimate | None:
-    told = _mapping(found)
-    value, low, high = (_number(told.get(name)) for name in ("value", "low", "high"))
-    if value is None or low is None or high is None or not low <= value <= high:
-        return None
-    return Estimate(value=value, low=low, high=high, mark=_text(told.get("mark")))
 
 
 def _number(found: object) -> float | None:

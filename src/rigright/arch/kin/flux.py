@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rigright.arch.blocks import norm
 from rigright.arch.config import Config
@@ -28,7 +29,7 @@ class Streams:
         """The width of both streams."""
         return self.heads * self.head
 
-    def stack(self, **more: object) -> Stack:
+    def stack(self, **more: Any) -> Stack:
         """A layer of one stream."""
         base = Stack(
             hidden=self.hidden,

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rigright.base.bounded import TooDeepError, bounded_json
-from rigright.base.errors import DataError, MissingError
+from rigright.base.errors import DataError
+from rigright.base.files import unread
 from rigright.base.units import MIB
 from rigright.base.words import say
 
@@ -26,11 +27,8 @@ def plain_file(path: Path) -> Iterator[tuple[BinaryIO, int]]:
             raise DataError(say("{path} is not a regular file but {kind}", path=path, kind=_kind(mode)))
         with path.open("rb") as file:
             yield file, os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        raise MissingError(say("no such file: {file}", file=path)) from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(say("cannot read {file}: {why}", file=path, why=why)) from None
+        raise unread(path, error) from None
 
 
 def _kind(mode: int) -> object:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from weakref import WeakKeyDictionary
 
 from rigright.arch.read import read_config
 from rigright.arch.record import Arch
@@ -26,10 +27,15 @@ from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
 WAIT_S = 10
+SILENT_S = 60.0  # a hub that cannot be reached is not asked again: a table names a hundred models
+UNREACHED = frozenset(
+    {"ConnectError", "ConnectTimeout", "ConnectionError", "NetworkError", "ReadTimeout", "Timeout"}
+)
 LIMIT_S = 60.0  # for one file, and for all headers together
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 MOST_FILES = 1000
 MAX_REVISION = 200
+_SILENT: WeakKeyDictionary[Any, tuple[float, Sentence]] = WeakKeyDictionary()  # until when, and why, by hub
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 
 
@@ -50,13 +56,19 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     hub: Any = importlib.import_module("huggingface_hub")
+    until, why = _SILENT.get(hub, (0.0, None))
+    if why is not None and time.monotonic() < until:
+        raise _missing(name, why, unknown=unknown)
     try:  # the extra names what is wrong; what it would store by names of the server's is read here instead
         hub.get_hf_file_metadata(hub.hf_hub_url(name, CONFIG), timeout=WAIT_S)
         content = _fetched(hub, name, file=CONFIG, most_bytes=MAX_CONFIG_BYTES)
     except RigError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the extra raises is one sentence for the user
-        raise _missing(name, _why(error), unknown=unknown) from None
+        why = _why(error)
+        if type(error).__name__ in UNREACHED:
+            _SILENT[hub] = time.monotonic() + SILENT_S, why
+        raise _missing(name, why, unknown=unknown) from None
     raw = parse_json(content, f"{name}/{CONFIG}")
     arch = replace(read_config(raw, name), source=f"hub: {name}")
     return _opened(arch, _weights(hub, name, arch=arch, raw=raw))

@@ -11,7 +11,7 @@ from rigright.arch.sources.identity import identities
 from rigright.arch.sources.spelling import Spelling, own_part, selects, spell
 from rigright.base.errors import AskError
 from rigright.base.tables import DATA, Row, read_rows, text
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 
 SHOWN = 8  # names an error lists at most
 MOST_KNOWN = 4  # of which only the names are known
@@ -63,11 +63,13 @@ def unknown(asked: str, spelling: Spelling) -> AskError:
             say("no architecture known for {names}", names=names),
             hint=say("give its config.json, its folder or a GGUF file"),
         )
-    near = _near(spelling)
-    if near:
-        hint = say("did you mean {names}? If not, give its config.json", names=", ".join(near))
-    else:
-        hint = say("give its config.json, or pick a model from `rigright look-up models`")
+
+    def hint() -> Sentence:
+        near = _near(spelling)
+        if near:
+            return say("did you mean {names}? If not, give its config.json", names=", ".join(near))
+        return say("give its config.json, or pick a model from `rigright look-up models`")
+
     return AskError(say('unknown {what} "{text}"', what=say("model"), text=asked[:80]), hint=hint)
 
 

@@ -10,7 +10,7 @@ from rigright.arch.record import Arch
 from rigright.arch.sources import zoo
 from rigright.arch.sources.opened import Opened
 from rigright.base.errors import AskError, DataError, MissingError, RigError
-from rigright.base.files import expanded
+from rigright.base.files import expanded, no_file
 from rigright.base.patterns import pattern
 from rigright.base.words import say
 
@@ -58,7 +58,7 @@ def _path(asked: str, *, is_base: bool = False) -> Opened | None:
         if path is not None and _is_there(path):
             return _file(path, open_base)
     if _looks_like_path(asked) and not _is_named_file(asked):
-        raise MissingError(say("no such file: {file}", file=asked))
+        raise no_file(asked)
     return None
 
 

@@ -11,6 +11,7 @@ from rigright.arch.sources.files import read_json
 from rigright.arch.sources.opened import Files, Opened
 from rigright.arch.sources.weight_files import read_weights
 from rigright.base.errors import DataError, MissingError, RigError
+from rigright.base.files import no_file
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
 
@@ -44,7 +45,7 @@ def open_pipeline(folder: Path, part: str | None = None) -> Opened:
 
 def _open_part(folder: Path) -> Opened:
     if not (folder / CONFIG).is_file():
-        raise MissingError(say("no such file: {file}", file=folder / CONFIG))
+        raise no_file(folder / CONFIG)
     arch = open_config(folder / CONFIG)
     return Opened(arch=arch, files=read_weights(folder, arch, config=read_json(folder / CONFIG)))
 

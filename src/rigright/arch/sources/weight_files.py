@@ -13,6 +13,7 @@ from rigright.arch.sources.opened import Files, Tensor
 from rigright.arch.sources.safetensors import read_header
 from rigright.arch.sources.tally import tally
 from rigright.base.errors import DataError
+from rigright.base.files import unread
 from rigright.base.record import replace
 from rigright.base.words import say
 
@@ -29,7 +30,7 @@ def listed(folder: Path, pattern: str) -> list[Path]:
     try:
         return sorted(folder.glob(pattern))[:MAX_FILES]
     except OSError as error:
-        raise DataError(say("cannot read {file}: {why}", file=folder, why=error.strerror or error)) from None
+        raise unread(folder, error) from None
 
 
 def read_weights(folder: Path, arch: Arch | None, *, config: Mapping[str, Any]) -> Files | None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
+from rigright.base.record import replace
 from rigright.base.units import to_gib
 from rigright.base.words import Sentence, say
 from rigright.build.machine import Modules, Rig
 from rigright.build.proposals.record import BuildWish, Item
 from rigright.build.rules.slots import is_open
-from rigright.cost.estimate import Estimate, scaled
-from rigright.facts.chips import Chip
+from rigright.cost.estimate import scaled
 from rigright.facts.parts import parts
 from rigright.facts.prices import OrderLine
 from rigright.facts.shop.cpus import Processor
 from rigright.facts.shop.tables import Board, Cooler, Enclosure, PowerSupply
+from rigright.money.lifetime import FREE
 from rigright.money.machine_price import disk_of, disks_tb, line_usd, network_of, own_line
 from rigright.money.prices import priced, quote_of
 
@@ -37,22 +38,36 @@ def memory_line(modules: Modules) -> OrderLine:
     return OrderLine(kind="ram", variant=variant, size=to_gib(modules.total_bytes or 0.0))
 
 
-def card_usd(chip: Chip, wanted: BuildWish, *, today: date) -> Estimate | None:
-    """What a card costs on the market that is asked for."""
-    quote = quote_of(chip, today=today, currency=wanted.currency, used=wanted.used)
-    return None if quote is None else priced(quote, today)
+def card_items(rig: Rig, wanted: BuildWish, *, today: date) -> Iterator[Item]:
+    """The cards of one machine, kind by kind: those that are there cost nothing, the others a share of it."""
+    closed = rig.machine if rig.machine is not None and rig.machine.kind == "closed" else None
+    kind = "gpu" if closed is None else "machine"
+    found = []
+    for cards in rig.cards:
+        quote = quote_of(cards.chip, today=today, currency=wanted.currency, used=wanted.used)
+        name, every = cards.chip.name if closed is None else closed.name, cards.count * wanted.machines
+        there = wanted.there(cards.chip.id, every)
+        named = Item(kind=kind, count=cards.count - there // wanted.machines, name=name, usd=None)
+        if there:
+            count = there // wanted.machines or 1
+            yield replace(named, count=count, usd=FREE, owned=True)
+        if there < every:
+            usd = scaled(priced(quote, today), (every - there) / wanted.machines) if quote else None
+            found.append(replace(named, usd=usd, used=bool(quote and quote.used)))
+    if wanted.cards_usd is None:
+        yield from found
+    elif len(found) == 1:
+        yield replace(found[0], usd=scaled(wanted.cards_usd, 1 / wanted.machines))
+    else:
+        more = wanted.cards_usd.value / wanted.machines / (sum(one.value for one in found) or 1.0)
+        yield from (replace(one, usd=one.usd and scaled(one.usd, more)) for one in found)
 
 
 def items_of(rig: Rig, wanted: BuildWish, *, more: float, today: date) -> Iterator[Item]:
     """Every line of the order, of one machine; `more`: disks so many times as large."""
+    yield from card_items(rig, wanted, today=today)
     if rig.machine is not None and rig.machine.kind == "closed":
-        usd = card_usd(rig.cards[0].chip, wanted, today=today)
-        yield Item(kind="machine", count=1, name=rig.machine.name, usd=usd)
         return
-    for cards in rig.cards:
-        one = card_usd(cards.chip, wanted, today=today)
-        usd = None if one is None else scaled(one, cards.count)
-        yield Item(kind="gpu", count=cards.count, name=cards.chip.name, usd=usd)
     lines = (*_base_lines(rig), *_disk_lines(wanted, more=more), *_shell_lines(rig))
     for kind, name, line in (*lines, network(rig, wanted.machines)):
         usd = None if line is None else line_usd(line, today)

@@ -51,6 +51,7 @@ from rigright.facts.shop.tables import (
     supplies,
 )
 from rigright.facts.units import devices_of, sold_count
+from rigright.money.lifetime import FREE
 from rigright.money.machine_price import line_usd
 from rigright.money.prices import cpu_usd
 from rigright.terms.fitted import power_terms
@@ -446,6 +447,11 @@ def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
     first = cards[0]
     names = {"chip": first.chip.name, "form": first.chip.form, "count": first.count}
     each = devices_of(first.chip)
+    every = first.count * wanted.machines
+    more = every - wanted.there(first.chip.id, every)
+    if 0 < more < every:  # who has some has them in machines of their own
+        cards = (replace(first, count=more), *cards[1:])
+        return sold_whole(replace(wanted, machines=1, owned=()), cards, today=today)
     sold = sold_count(first.chip, first.count * each) // each
     machine = _machine_of(first.chip, sold)
     if machine is None or len(cards) > 1:
@@ -458,6 +464,8 @@ def sold_whole(wanted: BuildWish, cards: tuple[Cards, ...], *, today: date) -> P
     if machine.kind == "modules" and held <= _MOST_IN_BOX:
         rig = replace(rig, modules=(_filled(1.5 * whole.chip.mem_bytes * held, cards),))
     made = finish(RECOMMENDED, rig, wanted=replace(wanted, machines=wanted.machines * number), today=today)
+    if not more:
+        made = replace(made, items=tuple(replace(one, usd=FREE, line=None, owned=True) for one in made.items))
     if first.count == sold:
         return Proposed(variants=(made,), refusals=())
     says = say("{machine} is sold with {held}, not with {count}", machine=machine.name, held=held, **names)

@@ -31,6 +31,12 @@ class BuildWish:
     budget_usd: float | None = None
     currency: str = "USD"  # of the market that the cards are bought on
     used: bool = False
+    owned: tuple[tuple[str, int], ...] = ()  # cards of all machines that are there already and cost nothing
+    cards_usd: Estimate | None = None  # of those that are bought for all machines, as a plan has it
+
+    def there(self, chip: str, count: int) -> int:
+        """How many of so many cards in all machines are there already."""
+        return min(dict(self.owned).get(chip, 0), count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,8 @@ class Item:
     name: str | Sentence
     usd: Estimate | None  # of all of them; None: nobody knows
     line: Inner[OrderLine | None] = None  # what it is priced by, as it is kept in data/orders.csv
+    owned: bool = False  # it is there already and costs nothing
+    used: bool = False  # it is bought used
 
     @property
     def value(self) -> float:

@@ -18,7 +18,7 @@ from rigright.faces.cli.answer import Answer, noted
 from rigright.faces.cli.front import ASKS, TAGLINE, about, front_page, tells, unknown_verb, verbs
 from rigright.faces.cli.options import groups
 from rigright.faces.cli.parser import Parser, split_command
-from rigright.faces.cli.terminal import hush, open_mouth, screen
+from rigright.faces.cli.terminal import hush, open_mouth, screen, wrapped
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ def _say_left_out(language: str) -> None:
     """What of plugins does not count, on stderr: each in a line."""
     plugins: Any = sys.modules.get("rigright.base.plugins")
     for _, said in () if plugins is None else plugins.left_out():
-        sys.stderr.write(tell(say("warning: {what}", what=clean(tell(said, language))), language) + "\n")
+        warning = tell(say("warning: {what}", what=clean(tell(said, language))), language)
+        sys.stderr.write(wrapped(warning, sys.stderr) + "\n")
 
 
 def verb_parser(verb: str, language: str) -> Parser:
@@ -174,9 +175,9 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
     hint = None if found.hint is None else clean(tell(found.hint, language))
     try:
         _say_left_out(language)
-        sys.stderr.write(tell(say("error: {what}", what=sentence), language) + "\n")
+        sys.stderr.write(wrapped(tell(say("error: {what}", what=sentence), language), sys.stderr) + "\n")
         if hint is not None:
-            sys.stderr.write(tell(say("hint: {what}", what=hint), language) + "\n")
+            sys.stderr.write(wrapped(tell(say("hint: {what}", what=hint), language), sys.stderr) + "\n")
         sys.stderr.flush()
     except OSError:
         hush(sys.stderr)

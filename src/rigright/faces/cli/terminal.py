@@ -13,7 +13,7 @@ from typing import TextIO
 
 from rigright.base.words import CHINESE, say, tell
 from rigright.options.readers import LEAST_CELLS
-from rigright.report.screen import Screen
+from rigright.report.screen import Screen, wrap_prose
 
 _LOOK_ALIKES = {
     "█": "#", "▓": "=", "▒": "+", "░": "o", "▚": "%", "▙": "*", "▞": "x", "▛": "z", "·": ".", "•": "-",
@@ -21,6 +21,7 @@ _LOOK_ALIKES = {
     "≈": "~", "→": "->", "µ": "u", "“": '"', "”": '"', "‘": "'", "’": "'", "²": "^2", "°": " deg",
 }  # fmt: skip
 _DRAWN = "█▓▒░▚▙▞▛·•│─…✓✗"
+_INDENT = "  "  # of the further lines of a message
 _PIPE_CELLS = 100  # where nobody says how wide it is
 
 
@@ -106,6 +107,12 @@ def columns(stream: TextIO, *, unknown: int = _PIPE_CELLS) -> int:
         return max(os.get_terminal_size(stream.fileno()).columns or unknown, LEAST_CELLS)
     except (OSError, ValueError, AttributeError):
         return unknown
+
+
+def wrapped(text: str, stream: TextIO) -> str:
+    """A message as wide as the terminal; where a script reads it, one line."""
+    cells = columns(stream, unknown=0) - len(_INDENT)
+    return text if cells <= 0 else f"\n{_INDENT}".join(wrap_prose(text, cells))
 
 
 def _look_alike(error: UnicodeError) -> tuple[str, int]:

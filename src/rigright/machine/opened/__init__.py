@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import DataError, MissingError
-from rigright.base.files import expanded
+from rigright.base.errors import DataError
+from rigright.base.files import expanded, unread
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.machine.bundle.open import open_bundle
@@ -57,11 +57,8 @@ def plain_bytes(path: Path) -> bytes:
             raise DataError(say("{path} is neither a regular file nor a folder", path=path))
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise MissingError(say("no such file: {file}", file=path)) from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(say("cannot read {file}: {why}", file=path, why=why)) from None
+        raise unread(path, error) from None
     return raw
 
 

@@ -73,7 +73,12 @@ def verdict(result: Assembled) -> Sentence:
     names = {"number": first.machines, "cards": _cards(first, result), "usd": whole, "around": around}
     single = first.machines == 1
     alone = not first.rig.cards or (first.rig.machine is not None and first.rig.machine.kind == "closed")
-    if not first.is_priced:
+    cards = [one for one in first.items if one.kind == "gpu"]
+    if all(one.owned for one in first.items):
+        said = say("{cards}: nothing to buy, the whole machine is your own", **names)
+    elif cards and all(one.owned for one in cards):
+        said = say("{cards}: {usd} for the rest of the machine, the cards are your own", **names)
+    elif not first.is_priced:
         said = say("{cards}: {around} without parts of unknown price", **names)
     elif alone:
         said = say("{cards}: {usd}", **names) if single else say("{number}x {cards}: {usd}", **names)
@@ -113,7 +118,11 @@ def order(one: Proposal, result: Assembled) -> Table:
         (
             KINDS[item.kind],
             counted(item),
-            "" if item.kind == "nic" and item.usd is None else _range(item.usd, result),
+            say("your own")
+            if item.owned
+            else ""
+            if item.kind == "nic" and item.usd is None
+            else _range(item.usd, result),
         )
         for item in one.items
     ]
@@ -131,7 +140,8 @@ def order(one: Proposal, result: Assembled) -> Table:
 
 def counted(item: Item) -> Shown:
     """A part and how many of it."""
-    return item.name if item.count == 1 else say("{count}x {name}", count=item.count, name=item.name)
+    found = item.name if item.count == 1 else say("{count}x {name}", count=item.count, name=item.name)
+    return say("{name}, used", name=found) if item.used else found
 
 
 def _variants(result: Assembled) -> Table:

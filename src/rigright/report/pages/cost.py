@@ -35,7 +35,7 @@ PARTS = {
 
 def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
     """The page for people."""
-    answer = verdict(result)
+    answer = _kept(verdict(result), result)
     parts: list[Part] = [ways_table(result, banded=details), picture(result, details=details)]
     parts += [Line(said=said, tone="dim") for said in sums(result)]
     stale = sorted({str(way.as_of) for way in result.cost_ways if way.stale})
@@ -54,6 +54,16 @@ def page(result: Costed, *, why: bool = False, details: bool = False) -> Page:
         more = [f"{result.asked} --details"] if not details else []
         parts.append(Commands(items=(*_next(result), *more), title=say("next")))
     return Page(title=answer.said, tone=answer.tone, parts=tuple(parts))
+
+
+def _kept(answer: Line, result: Costed) -> Line:
+    """The same where a limit is missed: no machine is worth its price then."""
+    if not result.missed:
+        return answer
+    reasons = with_commas(result.missed) or ""
+    return Line(
+        said=say("misses the limit: {reasons}; {said}", reasons=reasons, said=answer.said), tone="bad"
+    )
 
 
 def verdict(result: Costed) -> Line:

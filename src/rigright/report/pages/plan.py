@@ -38,7 +38,7 @@ from rigright.verbs.planning.planned import Addition, Planned
 
 def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
     """The page for people: one screen, or with `details` everything."""
-    answer, first, other = verdict(result), result.first, result.instead
+    answer, first, other = verdict(result), result.first, result.elsewhere
     steps = _steps(result)
     parts: list[Part]
     if details:
@@ -55,7 +55,8 @@ def page(result: Planned, *, why: bool = False, details: bool = False) -> Page:
         parts.append(steps_table(result))
     parts += note_lines(_notes(result, details=details), details=details, decided=result.fits)
     if result.asked and (first or other):
-        found = list(next_commands(result, first) if first else [on_instead(result, other)] if other else [])
+        found = [on_instead(result, other)] if other else []
+        found += next_commands(result, first) if first else []
         changed = [on_step(result, one) for one in steps]
         typed = [*found, *changed] if details else [*(changed or found)[:1], f"{result.asked} --details"]
         parts.append(Commands(items=tuple(typed), title=say("next")))
@@ -141,7 +142,7 @@ def verdict(result: Planned) -> Line:
     if first is None:
         return Line(said=_refused(result), tone="bad")
     if not result.fits:
-        return Line(said=_missed(result, first), tone="bad")
+        return Line(said=_or_else(_missed(result, first), result), tone="bad")
     figures = with_commas(
         [words.speed(first), words.context(first, result.wish), words.money_of(first, result.wish)]
     )
@@ -222,7 +223,7 @@ def _missed(result: Planned, first: Plan) -> Sentence:
 
 def _refused(result: Planned) -> Sentence:
     """Nothing holds it: what lacks, and what would do."""
-    broken, other = result.broken[:1], result.instead
+    broken = result.broken[:1]
     said = say("no machine found for {model}", model=model_name(result.model))
     if broken and broken[0].limit == "memory":
         said = say("does not fit: {label}: {reason}", label=short(broken[0].label), reason=broken[0].reason)
@@ -233,6 +234,12 @@ def _refused(result: Planned) -> Sentence:
         if verdict(step.planned).tone == "good":
             return say("{said}; {change} is enough, in {format}: {figures}", said=said, **told)
         return say("{said}; {change} would hold it, in {format}: {figures}", said=said, **told)
+    return _or_else(said, result)
+
+
+def _or_else(said: Sentence, result: Planned) -> Sentence:
+    """The same, and what does where the machine that was named does not."""
+    other = result.elsewhere
     if other is None:
         return said
     plan = other.plans[0]

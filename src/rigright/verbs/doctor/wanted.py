@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rigright.base.bounded import bounded_json
-from rigright.base.errors import AskError, MissingError
-from rigright.base.files import is_there, read_bounded
+from rigright.base.errors import AskError
+from rigright.base.files import is_there, no_file, read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import say
 from rigright.doctor.record import Wanted
@@ -42,7 +42,7 @@ def wanted_of(plan: str) -> Wanted:
             training="trainer" in work,
         )
     if names_file:
-        raise MissingError(say("no such file: {file}", file=plan))
+        raise no_file(plan)
     return Wanted(chips=tuple(card.chip.id for card in find_node(plan).cards))
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from rigright.base.errors import AskError, DataError
-from rigright.base.files import read_bounded
+from rigright.base.files import no_file, read_bounded
 from rigright.base.units import MIB
 from rigright.base.words import Sentence, say
 
@@ -33,7 +33,7 @@ def hosts_of(words: str) -> tuple[str, ...]:
     if is_file:
         return read_hosts(path)
     if "/" in words or path.suffix in {".txt", ".hosts", ".list"}:
-        raise AskError(say("no such file: {file}", file=words))
+        raise no_file(words)
     return expand(words)
 
 

@@ -53,7 +53,7 @@ class Planned:
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     seen_cards: Inner[int] = 0  # of the machine on, where it was looked at and not named
     said: Inner[PlanWish] = PlanWish()  # the wish as it was typed
-    instead: Inner[Planned | None] = None  # the same of a machine that does, where none fits what was named
+    elsewhere: Inner[Planned | None] = None  # the same of a machine that does, where none fits what was named
     asked: Inner[str] = ""  # the command that asks this again
     model_asked: str = ""  # the model as it was typed
     open_length: Inner[bool] = (
@@ -69,6 +69,11 @@ class Planned:
     def nearest(self) -> Plan | None:
         """Where nothing meets every limit: what comes closest."""
         return self.found.nearest
+
+    @derived
+    def instead(self) -> Plan | None:
+        """Where what was named does not do: what does."""
+        return self.found.instead
 
     @derived
     def broken(self) -> tuple[Rejection, ...]:

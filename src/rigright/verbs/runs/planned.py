@@ -9,10 +9,13 @@ from typing import Any
 
 from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, MissingError, RigError
-from rigright.base.files import read_first
+from rigright.base.files import read_first, unread
+from rigright.base.money import USD
 from rigright.base.units import MIB
 from rigright.base.words import say
+from rigright.cost.estimate import Estimate
 from rigright.cost.memory_bands import Parts
+from rigright.demand import PlanWish
 from rigright.facts.chips import by_id
 from rigright.facts.engines import find_engine
 from rigright.machine.bench.ask import SentLoad
@@ -92,6 +95,31 @@ class PlannedRun:
         return filled, float(low), float(high)
 
 
+def estimate_in(found: object) -> Estimate | None:
+    """A figure of a file with its band; None where it is none."""
+    told = _mapping(found)
+    value, low, high = (_number(told.get(name)) for name in ("value", "low", "high"))
+    if value is None or low is None or high is None or not 0 <= low <= value <= high:
+        return None
+    mark, as_of = told.get("mark"), told.get("as_of")
+    return Estimate(
+        value=value, low=low, high=high, mark=mark if isinstance(mark, str) else "",
+        as_of=as_of if isinstance(as_of, str) else None,
+    )  # fmt: skip
+
+
+def planned_usd(plan: Mapping[str, Any], asked: Mapping[str, Any], *, wish: PlanWish) -> Estimate | None:
+    """What the cards that a plan buys cost, as it says; None: it buys none, or their price is asked anew.
+
+    `asked`: what the plan was asked; `wish`: what is asked now.
+    """
+    supply = _mapping(plan.get("supply"))
+    anew = wish.prices_file is not None or wish.currency not in {asked.get("currency"), USD}
+    if supply.get("how") != "buy" or anew or (wish.used and supply.get("used") is not True):
+        return None
+    return estimate_in(supply.get("usd"))
+
+
 def count_of(found: object) -> int:
     """A count of something there is at least one of."""
     return max(1, int(_number(found) or 1))
@@ -123,7 +151,7 @@ def read_plan(file: str) -> PlannedRun:
             say("no such plan: {file}; create it with `rigright plan ... --json > {file}`", file=file)
         ) from None
     except OSError as error:
-        raise DataError(say("cannot read {file}: {why}", file=file, why=error.strerror or error)) from None
+        raise unread(file, error) from None
     wrong = DataError(
         say("{file} is not a plan; create one with `rigright plan ... --json > plan.json`", file=file)
     )

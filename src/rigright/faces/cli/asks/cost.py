@@ -30,12 +30,10 @@ def answer(options: argparse.Namespace) -> Answer:
     what = named[0] if named else said.get("own") or options.model
     model = options.model if named or "own" in said else None
     typed = [*named, *(() if options.model is None else ("--for", options.model))]
-    values = values_of("cost", said)
     result = cost(
         what,
         wish=read_wish(said, verb="cost"),
-        spend=fill(CostWish, "cost", values=values),
-        local="currency" not in values,
+        spend=fill(CostWish, "cost", values=values_of("cost", said)),
         model=model,
         asked=command("cost", typed, said=said),
     )

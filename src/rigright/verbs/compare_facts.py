@@ -8,7 +8,7 @@ from datetime import date
 from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate, scaled
-from rigright.facts.chips import Chip, by_id, short
+from rigright.facts.chips import by_id, short
 from rigright.facts.cpus import CpuModel, cpu_named
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Node, find_node
@@ -61,9 +61,11 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
     count = max(node.n_cards // chip.devices, 1)
     quote = quote_of(chip, today=day, currency=currency, used=used)
     price = None if quote is None else priced(quote, day)
+    # only GeForce cards accumulate faster in 16 bit: elsewhere one rate is both
+    fp8 = chip.fp8_acc32_flops_per_s or (None if chip.segment == "consumer" else chip.fp8_flops_per_s)
     return Sheet(
         asked=asked,
-        name=_named(chip, count),
+        name=short(chip.name) if count == 1 else f"{count}x {short(chip.name)}",
         kind=GPU_KIND,
         n_chips=count,
         architecture=chip.architecture,
@@ -73,7 +75,7 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
         mem_bytes_per_s=chip.mem_bytes_per_s * count,
         fp32_flops_per_s=_times(chip.fp32_flops_per_s, count),
         half_flops_per_s=_times(chip.training_flops_per_s, count),
-        fp8_flops_per_s=_times(chip.fp8_acc32_flops_per_s or _server_fp8(chip), count),
+        fp8_flops_per_s=_times(fp8, count),
         fp4_flops_per_s=_times(chip.fp4_flops_per_s, count),
         int8_ops_per_s=_times(chip.int8_ops_per_s, count),
         power_w=_times(chip.tdp_w, count),
@@ -89,11 +91,6 @@ def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> S
 
 
 _MADE_FOR = {"consumer": "desktop", "datacenter": "server"}
-
-
-def _server_fp8(chip: Chip) -> float | None:
-    """Only GeForce cards accumulate faster in 16 bit: elsewhere one rate is both."""
-    return None if chip.segment == "consumer" else chip.fp8_flops_per_s
 
 
 def _processor(asked: str, host: Host) -> Sheet:
@@ -134,10 +131,6 @@ def _street(row: CpuModel, count: int) -> Estimate | None:
     as_of = row.street_as_of if row.street_price_usd else row.as_of
     return Estimate(value=usd * count, low=usd * count, high=usd * count, mark="stated", as_of=as_of,
                     why=row.source)  # fmt: skip
-
-
-def _named(chip: Chip, count: int) -> str:
-    return short(chip.name) if count == 1 else f"{count}x {short(chip.name)}"
 
 
 def _times(value: float | None, count: int) -> float | None:

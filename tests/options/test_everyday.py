@@ -193,3 +193,14 @@ def test_models_are_named_by_size_and_format_in_words():
                         ("qwen3-32b 半精度", "qwen3-32b fp16"),
                         ("DeepSeek R1 满血版", "deepseek r1 671b")):  # fmt: skip
         assert spell(said) == spell(plain)
+
+
+def test_a_question_in_chinese_is_answered_in_yuan_and_one_that_names_a_currency_in_that():
+    assert read_wish({"concurrency": "100人"}).currency == "CNY"
+    assert read_wish({}, beside=["千问3-32B"]).currency == "CNY"
+    yuan = read_wish({"budget": "8000元"}).budget_usd
+    assert read_wish({"concurrency": "100人", "budget": "8000"}).budget_usd == yuan
+    assert read_wish({"concurrency": "100人", "budget": "8000usd"}).currency == "USD"
+    assert read_wish({"concurrency": "100人", "currency": "EUR"}).currency == "EUR"
+    assert read_wish({"concurrency": "100"}).currency == "USD"
+    assert read_wish({}, beside=["/data/模型/config.json"]).currency == "USD"

@@ -7,21 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
+from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.options.row import ALL, SAMPLES, SERVE, SPEECH, TEXT, TRAINS, Option
 from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, kinds_of, options_of
 
 Wish = TypeVar("Wish")
+_CHINESE = pattern(r"[\u4e00-\u9fff]")
 
 
-def read_wish(words: Mapping[str, str | None], *, verb: str = "plan") -> PlanWish:
-    """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing."""
+def read_wish(
+    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = ()
+) -> PlanWish:
+    """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing.
+
+    `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan.
+    """
     said = said_of(verb, words)
     mode = None
     if "mode" in said:
         mode = next(one for one in options_of(verb) if one.name == "mode").plain(said["mode"].strip()).lower()
-    values = values_of(verb, said, kinds=kinds_of(mode))
+    values = values_of(verb, said, kinds=kinds_of(mode), beside=beside)
     return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
 
 
@@ -69,7 +76,13 @@ def unknown_option(name: str, known: Sequence[str]) -> AskError:
     )
 
 
-def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL) -> dict[str, Any]:
+def values_of(
+    verb: str,
+    said: Mapping[str, str],
+    *,
+    kinds: frozenset[str] = ALL,
+    beside: Sequence[str | None] = (),
+) -> dict[str, Any]:
     """Each value that was said, read; what does not go together, or says nothing of such work, is refused.
 
     `kinds`: what the work may be, as far as it is known before the model is.
@@ -84,9 +97,13 @@ def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL
             raise wrong
     # the same with money in dollars; an amount without a currency is in the one that was named
     money = {name: value for name, value in values.items() if hasattr(value, "currency")}
+    from rigright.base.money import CNY, USD
+
+    typed_in = (text for text in (*said.values(), *beside) if text)
+    home = CNY if any(_CHINESE.search(text) and "/" not in text for text in typed_in) else USD
     if not money:
-        return dict(values)
-    named = values.get("currency") or next((one.currency for one in money.values() if one.currency), "USD")
+        return dict(values) if home == USD else {"currency": home, **values}
+    named = values.get("currency") or next((one.currency for one in money.values() if one.currency), home)
     return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
 
 

@@ -100,7 +100,7 @@ def _verdict(result: Compared) -> Line:
             best, *others = sorted(known, key=lambda place: known[place].value * sign)
             low, high = sorted((known[best], known[others[0]]), key=lambda one: one.value)
             ratio = high.value / low.value
-            if ratio >= APART and low.value < high.low and low.high < high.value:
+            if ratio >= APART and (low.value < high.low or low.high < high.value):
                 told.setdefault(best, []).append(
                     _claim(claim if name != RATE or even else "throughput", ratio)
                 )

@@ -26,7 +26,7 @@ def answer(options: argparse.Namespace) -> Answer:
     result = compare(
         options.things,
         model=options.model,
-        wish=read_wish(said, verb="compare"),
+        wish=read_wish(said, verb="compare", beside=[*options.things, options.model]),
         asked=command("compare", [*options.things, "--for", options.model], said=said),
     )
     return Answer(
@@ -48,7 +48,7 @@ def _facts(options: argparse.Namespace, said: dict[str, str]) -> Answer:
                 say("{option} needs {others}", option=f"--{name}", others="--for MODEL"),
                 hint=say("add {others}, or remove {option}", option=f"--{name}", others="--for MODEL"),
             )
-    wish = read_wish(said, verb="compare")
+    wish = read_wish(said, verb="compare", beside=options.things)
     result = compare_facts(
         options.things,
         currency=wish.currency,

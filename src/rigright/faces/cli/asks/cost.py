@@ -33,7 +33,7 @@ def answer(options: argparse.Namespace) -> Answer:
     values = values_of("cost", said)
     result = cost(
         what,
-        wish=read_wish(said, verb="cost"),
+        wish=read_wish(said, verb="cost", beside=[options.what, options.model]),
         spend=fill(CostWish, "cost", values=values),
         local="currency" not in values,
         model=model,

@@ -20,6 +20,7 @@ from rigright.verbs.assembled import Assembled, CheckedList
 from rigright.verbs.bench.benched import BenchRun, PartList
 from rigright.verbs.calibrate.calibrated import Anchored
 from rigright.verbs.comparing.compared import Compared
+from rigright.verbs.comparing.sheets import Sheets
 from rigright.verbs.completion import Completion
 from rigright.verbs.costed import Costed
 from rigright.verbs.decided import Decided
@@ -196,7 +197,8 @@ def calibrate(
     lang: Texts | None = None,
 ) -> CalibrateReply: ...
 
-class CompareReply(Reply[Compared], Compared): ...
+class CompareReply(Reply[Compared | Sheets]):
+    def __getattr__(self, name: str) -> Any: ...
 
 def compare(
     *things: Texts,

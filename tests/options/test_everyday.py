@@ -168,7 +168,7 @@ def test_what_a_word_cannot_mean_is_refused_with_what_is_possible(name, text):
 def test_a_wish_in_everyday_words_is_the_wish_in_plain_ones():
     said = {"mode": "聊天", "rate": "每天10万次", "weights": "半精度", "duty": "三成", "ttft": "两秒以内"}
     plain = {"mode": "chat", "rate": "100000/d", "weights": "half", "duty": "30%", "ttft": "2s"}
-    assert read_wish(said) == read_wish(plain)
+    assert read_wish(said) == read_wish({**plain, "currency": "CNY"})
 
 
 def test_networks_rooms_and_lists_are_read_in_words():
@@ -193,3 +193,14 @@ def test_models_are_named_by_size_and_format_in_words():
                         ("qwen3-32b 半精度", "qwen3-32b fp16"),
                         ("DeepSeek R1 满血版", "deepseek r1 671b")):  # fmt: skip
         assert spell(said) == spell(plain)
+
+
+def test_a_question_in_chinese_is_answered_in_yuan_and_one_that_names_a_currency_in_that():
+    assert read_wish({"concurrency": "100人"}).currency == "CNY"
+    assert read_wish({}, beside=["千问3-32B"]).currency == "CNY"
+    yuan = read_wish({"budget": "8000元"}).budget_usd
+    assert read_wish({"concurrency": "100人", "budget": "8000"}).budget_usd == yuan
+    assert read_wish({"concurrency": "100人", "budget": "8000usd"}).currency == "USD"
+    assert read_wish({"concurrency": "100人", "currency": "EUR"}).currency == "EUR"
+    assert read_wish({"concurrency": "100"}).currency == "USD"
+    assert read_wish({}, beside=["/data/模型/config.json"]).currency == "USD"

@@ -92,7 +92,7 @@ def test_a_wrong_line_is_one_sentence_that_says_what_to_do(ask):
         ("plan llama-3.1-8b --buget 5k", "--budget"),
         ("plan nothing-of-the-kind", "nothing-of-the-kind"),
         ("compare 4090 --for llama-3.1-8b", " 2 to 8 "),
-        ("compare 4090 5090", "--for"),
+        ("compare 4090 5090 --users 8", "--for"),
         ("compare 4090 aws:x1.huge --for llama-3.1-8b", '"x1.huge" of aws'),
     ):
         answer = ask(line)

@@ -172,3 +172,59 @@ def test_a_cloud_that_bills_in_yuan_has_its_price():
     rent = found.contenders[1].figures["usd_per_h"]
     assert rent.value == pytest.approx(1.98 / 7.1)
     assert found.payback is not None
+
+
+PAIRS = (
+    ("4090", "a6000", "qwen3-32b"),
+    ("4090", "5090", "qwen3-8b"),
+    ("h100", "4090", "llama-3.1-70b"),
+    ("4090", "m4 max", "qwen3-32b"),
+    ("t4", "a10", "qwen3-8b"),
+    ("h100", "mi300x", "deepseek-r1"),
+    ("3060", "4060", "qwen3-30b-a3b"),
+    ("a100", "3090", "llama-2-7b"),
+)
+
+
+@pytest.mark.parametrize(("one", "other", "model"), PAIRS)
+def test_like_is_held_against_like_unless_it_is_said(one, other, model):
+    """One format, cache and context for all, paid for in one way; where one cannot, a note says so."""
+    result = compare_verb((one, other), model=model)
+    plans = [contender.plan for contender in result.contenders]
+    unlike = [str(note) for note in result.notes if "since" in str(note) or "no weight format" in str(note)]
+    for field in ("weights", "kv", "context_tok"):
+        assert len({getattr(plan.work, field) for plan in plans}) == 1 or unlike, field
+    hows = {plan.supply.how for plan in plans}
+    assert len(hows) == 1 or any("bought" in str(note) for note in result.notes)
+
+
+def test_nobody_is_made_worse_than_it_has_to_be_for_another():
+    """Two bits where nothing else fits are no standard for those that hold more."""
+    for model in ("deepseek-r1", "llama-3.1-405b"):
+        for contender in compare_verb(("h100", "b200"), model=model).contenders:
+            assert "Q2" not in contender.plan.work.weights
+
+
+def test_what_is_asked_for_is_not_changed():
+    wish = PlanWish(weights=("bf16",), context_tok=4096, buy=True, kv=("16bit",))
+    for contender in compare_verb(("4090", "a6000"), model="qwen3-8b", wish=wish).contenders:
+        work, how = contender.plan.work, contender.plan.supply.how
+        assert (work.weights, work.context_tok, work.kv, how) == ("bf16", 4096, "16bit", "buy")
+
+
+def test_trainings_learn_by_one_method():
+    wish = PlanWish(work="finetune", samples=50_000)
+    for pair in (("4070", "a100"), ("4090", "h100")):
+        result = compare_verb(pair, model="llama-3.1-8b", wish=wish)
+        methods = {one.plan.work.method for one in result.contenders}
+        assert len(methods) == 1
+
+
+def test_a_claim_stands_outside_the_bands():
+    from rigright.report.pages.compare import _verdict
+
+    same = compare_verb(("aws", "gcp"), model="llama-3.1-70b")
+    rates = [one.figures["output_tok_per_s"] for one in same.contenders]
+    low, high = sorted(rates, key=lambda one: one.value)
+    claimed = "faster" in str(_verdict(same).said)
+    assert claimed == ((low.value < high.low or low.high < high.value) and high.value >= 1.1 * low.value)

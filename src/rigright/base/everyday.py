@@ -21,6 +21,7 @@ STORED = FORMATS - {"kv", "precision"}
 LENGTHS = frozenset({"prompt", "output", "context", "seq", "tokens", "step-tokens", "mtok"})
 DAYS = {"s": 1 / 86400, "min": 1 / 1440, "h": 1 / 24, "d": 1.0, "ms": 1 / 86400e3, "us": 1 / 86400e6}
 _UPPER = pattern(r"\s*(?:-|–|—|~|到|至|\bto\b)\s*")
+_SIGNS = frozenset("$¥€£")
 _PERCENT = pattern(r"百分之\s*(.+)")
 _TIMED = pattern(r"([0-9.]*)([a-z]+)")
 _AREA = pattern(r"(\d{2,5})\s*[x×*]\s*\1(?!\d)")
@@ -43,7 +44,7 @@ def named(option: str, text: str) -> str:
     bare = said.removesuffix(tail).strip()
     forms = [_bits(said), _bits(bare)]
     known = next((own[form] for form in forms if form in own), None)
-    return known or next((form for form in forms if form and form != said), text)
+    return known or next((form for form in forms if form and form.isascii() and form != said), text)
 
 
 def _bits(text: str) -> str:
@@ -73,9 +74,10 @@ def _bare(said: str, option: str) -> str:
         edge = r"\b" if word[-1].isalnum() and word.isascii() else ""
         said = re.sub(rf"\A{re.escape(word)}{edge}|{edge}{re.escape(word)}\Z", "", said).strip()
     low, *high = _UPPER.split(said, maxsplit=1)
-    if not high or leading(low) is None or leading(high[0]) is None:
+    sign = low[:1] if low[:1] in _SIGNS else ""
+    if not high or leading(low.removeprefix(sign)) is None or leading(high[0].removeprefix(sign)) is None:
         return said
-    return high[0]
+    return sign + high[0].removeprefix(sign)
 
 
 def _unit(rest: str, known: Mapping[str, str]) -> str | None:
@@ -95,7 +97,7 @@ def _count(option: str, said: str) -> str | None:
     for word in sorted((one for one, form in own.items() if not form), key=len, reverse=True):
         bare = said.removesuffix(word).strip()
         if bare != said and bare:
-            said = re.sub(r"(?<=[\d万亿千百十])个\Z", "", bare)
+            said = re.sub(r"(?<=[\d万亿千百十])[个名位]\Z", "", bare)
             break
     return _number(said)
 
@@ -137,8 +139,9 @@ def _per(said: str) -> tuple[str, str | None]:
                 return bare.strip(), unit
     units = {**words_of("time"), **words_of("working")}
     known = "|".join(map(re.escape, sorted(units, key=len, reverse=True)))
-    before = re.match(rf"(?:平均)?(?:每个?|一)\s*(?P<unit>{known})\s*(?P<rest>.+)", said)
-    before = before or re.match(rf"(?P<unit>{'|'.join(words_of('working'))})\s*(?P<rest>.+)", said)
+    before = re.match(rf"(?:平均)?(?:每个?|一|each |every |per )\s*(?P<unit>{known})\s*(?P<rest>.+)", said)
+    working = "|".join(sorted(words_of("working"), key=len, reverse=True))
+    before = before or re.match(rf"(?P<unit>{working})\s*(?P<rest>.+)", said)
     found = before or re.match(rf"(?P<rest>.+?)\s*{_EVERY}(?P<unit>{known})\Z", said)
     return (said, None) if found is None else (found["rest"].strip(), units[found["unit"]])
 
@@ -187,16 +190,18 @@ def _measured(kind: str) -> Callable[[str, str], str | None]:
 
     def read(_option: str, said: str) -> str | None:
         found = leading(said)
-        unit = None if found is None else _unit(found[1], {**words_of(kind), "": ""})
-        return None if found is None or unit is None else f"{found[0]:.12g}{unit}"
+        unit = None if found is None else _unit(found[1], words_of(kind))
+        return None if found is None else f"{found[0]:.12g}{found[1] if unit is None else unit}"
 
     return read
 
 
 def _years(_option: str, said: str) -> str | None:
-    found = leading(said)
-    unit = None if found is None else _unit(found[1], words_of("years"))
-    return None if found is None or unit is None else f"{found[0] * float(unit):.12g}"
+    found = leading(said.removesuffix("半"))
+    if found is None:
+        return None
+    value, unit = found[0] + 0.5 * said.endswith("半"), _unit(found[1], words_of("years"))
+    return None if unit is None else f"{value * float(unit):.12g}"
 
 
 def _size(_option: str, said: str) -> str | None:
@@ -211,7 +216,7 @@ def _money(_option: str, said: str) -> str | None:
     """An amount whose number or small coin is said in words; its currency stays as it stands."""
     found = leading(said)
     if found is None:
-        return None
+        return said
     value, rest = found
     for word, form in words_of("money").items():
         if rest.startswith(word):

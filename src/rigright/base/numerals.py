@@ -45,7 +45,7 @@ def leading(text: str) -> tuple[float, str] | None:
     """The number at the head of a plain text, and what follows it; None where there is none."""
     half = _HALF.match(text)
     if half is not None:
-        return 0.5, text[half.end() :].strip()
+        return _scaled(0.5, text[half.end() :].strip())
     written = _WRITTEN.match(text)
     if written is not None and written[0]:
         value = chinese(written[0])

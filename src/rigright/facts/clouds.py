@@ -7,10 +7,13 @@ from functools import cache
 
 from rigright.base.errors import AskError
 from rigright.base.loader import rows
+from rigright.base.patterns import pattern
 from rigright.base.plugins import read_facts
 from rigright.base.record import dataclass
 from rigright.base.words import Bilingual, say
 from rigright.facts.chips import by_id
+
+_SERIES = pattern(r"(?:Standard_)?(N[A-Z])\d+[a-z]*(?:_([A-Z]\w+?))?_(v\d)")  # as Azure writes them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +141,23 @@ def _chips_of_families() -> dict[str, frozenset[str | None]]:
     return found
 
 
+def machine_of_family(name: str) -> str | None:
+    """The machine of a family whose instances all hold as many of one chip, several of them: NDv4, p4d."""
+    wanted = _joined(name)
+    found = {(offer.n_chips, offer.chip) for offer in _fixed() if wanted in _families(offer.instance)}
+    if len(found) != 1:
+        return None
+    count, chip = found.pop()
+    return f"{count:g}x {chip}" if chip is not None and count > 1 else None
+
+
 def _families(instance: str) -> set[str]:
-    """What stands before the size: p5.48xlarge -> p5, a2-highgpu-1g -> a2highgpu."""
-    return {_joined(head) for head in (instance.rpartition(".")[0], instance.rpartition("-")[0]) if head}
+    """What stands before the size: p5.48xlarge -> p5, a2-highgpu-1g -> a2highgpu, ND96asr_v4 -> NDv4."""
+    series = _SERIES.fullmatch(instance)
+    own = {_joined("".join(filter(None, series.groups())))} if series else set()
+    return own | {
+        _joined(head) for head in (instance.rpartition(".")[0], instance.rpartition("-")[0]) if head
+    }
 
 
 def _joined(name: str) -> str:

@@ -154,11 +154,20 @@ def vocabulary() -> dict[str, Token]:
     for word, kind, value in _chip_words():
         if kind == "same":
             found[word] = Token("word", value)
+        elif kind == "pod":
+            continue
         elif kind == "brand":
             found.setdefault(word, Token("word", word))
         else:
             found[word] = Token(cast("Kind", kind), word, int(value or 0))
     return found
+
+
+@cache
+def pods() -> tuple[tuple[str, int, str], ...]:
+    """Clusters under one name: how many machines one is of, and the chip where nobody names it."""
+    told = [(word, value.partition(" ")) for word, kind, value in _chip_words() if kind == "pod"]
+    return tuple((word, int(nodes), chip) for word, (nodes, _, chip) in told)
 
 
 @cache

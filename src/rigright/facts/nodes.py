@@ -11,17 +11,18 @@ from rigright.base.patterns import pattern
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
-from rigright.facts.clouds import find_instance
+from rigright.facts.clouds import find_instance, machine_of_family, providers_of
 from rigright.facts.fabrics import Stated, cabled, take_cabling
-from rigright.facts.find import Match, match_tokens
+from rigright.facts.find import Match, match_tokens, names_chip
 from rigright.facts.host_words import take_host
 from rigright.facts.hosts import CPU, Host, host_chip
-from rigright.facts.naming import MAX_NAME_CHARS, Counted, Token, read_counts, read_tokens
+from rigright.facts.naming import MAX_NAME_CHARS, Counted, Token, pods, read_counts, read_tokens
 from rigright.facts.units import boxes_of
 
 MANY = 256  # texts that are remembered
 MOST_CARDS = 4096
 MOST_NODES = 65536
+MOST_FAMILY = 24  # signs in the name of a family of instances
 WIDTHS = (16, 8, 4, 1)  # of a slot
 BOX_CARDS = 8  # of a server, where more cards are named than one machine holds
 MOST_BOXES = 9999  # of a cluster that is named by its cards
@@ -124,6 +125,8 @@ def _of_instance(text: str) -> Node | None:
     """The machine that a cloud rents under this name; None where no cloud writes names so."""
     from rigright.facts.instances import is_instance, machine_of
 
+    provider, colon, name = text.strip().partition(":")
+    text = name.strip() if colon and providers_of(provider) else text
     rented = find_instance(text)
     if rented is not None and rented.chip is not None and rented.n_chips >= 1:
         return _in_one_box(find_node(f"{rented.n_chips:g}x {rented.chip}"))
@@ -141,6 +144,10 @@ def _of_instance(text: str) -> Node | None:
 
 
 def _find_cards(text: str, *, host: Host | None = None) -> Node:
+    family = None if len(text) > MOST_FAMILY or names_chip(text) else machine_of_family(text)
+    if family is not None:
+        return _in_one_box(find_node(family))
+    text, noted = _in_pods(text)
     text = _in_boxes(_OF_A_NAME.sub("", text))
     _refuse_odd_counts(text)
     if "-" in text or "." in text or "_" in text:  # as names of instances are
@@ -172,7 +179,11 @@ def _find_cards(text: str, *, host: Host | None = None) -> Node:
         for _ in range(_count(group, match)):
             cards.extend(_devices(match.chip, group, first=len(cards)))
     found = [cabled(card.chip, stated, cards=len(cards)) for card in cards]
-    notes = (*(match.note for match in matches if match.note), *(note for _, told in found for note in told))
+    notes = (
+        *noted,
+        *(match.note for match in matches if match.note),
+        *(note for _, told in found for note in told),
+    )
     return _in_real_boxes(
         Node(
             cards=tuple(replace(card, chip=chip) for card, (chip, _) in zip(cards, found, strict=True)),
@@ -212,6 +223,19 @@ def in_slots(stated: Stated, host: Host, *, cards: int) -> Stated:
     return stated if lanes == WIDTHS[0] else replace(stated, pcie_lanes=lanes)
 
 
+def _in_pods(text: str) -> tuple[str, tuple[Sentence, ...]]:
+    """A cluster that a maker sells under one name, as machines of it: "dgx superpod" is 32 DGX."""
+    for name, nodes, chip in pods():
+        found = re.search(rf"\b{name}s?\b", text, re.IGNORECASE)
+        if found is None:
+            continue
+        rest = re.sub(r"\bdgx\b", " ", text[: found.start()] + " " + text[found.end() :], flags=re.IGNORECASE)
+        rest = rest.strip() or chip
+        note = say('"{text}": {count} DGX systems, one scalable unit', text=found[0], count=nodes)
+        return f"{nodes} nodes of dgx {rest}", (note,)
+    return text, ()
+
+
 def _in_boxes(text: str) -> str:
     """A cluster as boxes: "2048x 8x h100", "2,048 x (8x h100)", "16384x h100"."""
     if not text.lstrip()[:1].isdecimal():
@@ -219,7 +243,7 @@ def _in_boxes(text: str) -> str:
     nested = _NESTED.fullmatch(text[:MAX_NAME_CHARS].strip())
     if nested is not None:
         return f"{nested['nodes'].replace(',', '')} nodes of {nested['bracketed'] or nested['inside']}"
-    many = _MANY.fullmatch(text[:MAX_NAME_CHARS].strip())
+    many = None if names_chip(text) else _MANY.fullmatch(text[:MAX_NAME_CHARS].strip())
     count = 0 if many is None else int(many["count"].replace(",", ""))
     if many is None or count % BOX_CARDS or not MOST_CARDS < count <= BOX_CARDS * MOST_BOXES:
         return text

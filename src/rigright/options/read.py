@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError
-from rigright.base.money import USD
+from rigright.base.money import CNY, USD
+from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, say
 from rigright.demand import PlanWish
 from rigright.options.row import ALL, SAMPLES, SERVE, SPEECH, TEXT, TRAINS, Option
 from rigright.options.rows import SAMPLE_MODES, TRAINING_MODES, kinds_of, options_of
 
 Wish = TypeVar("Wish")
+_CHINESE = pattern(r"[\u4e00-\u9fff]")
 
 
-def read_wish(words: Mapping[str, str | None], *, verb: str = "plan") -> PlanWish:
-    """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing."""
+def read_wish(
+    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = ()
+) -> PlanWish:
+    """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing.
+
+    `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan.
+    """
     said = said_of(verb, words)
     mode = None
     if "mode" in said:
         mode = next(one for one in options_of(verb) if one.name == "mode").plain(said["mode"].strip()).lower()
-    values = values_of(verb, said, kinds=kinds_of(mode))
+    values = values_of(verb, said, kinds=kinds_of(mode), beside=beside)
     return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
 
 
@@ -70,7 +77,13 @@ def unknown_option(name: str, known: Sequence[str]) -> AskError:
     )
 
 
-def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL) -> dict[str, Any]:
+def values_of(
+    verb: str,
+    said: Mapping[str, str],
+    *,
+    kinds: frozenset[str] = ALL,
+    beside: Sequence[str | None] = (),
+) -> dict[str, Any]:
     """Each value that was said, read; what does not go together, or says nothing of such work, is refused.
 
     `kinds`: what the work may be, as far as it is known before the model is.
@@ -84,13 +97,19 @@ def values_of(verb: str, said: Mapping[str, str], *, kinds: frozenset[str] = ALL
         for wrong in refusals(table[name], values=values, kinds=kinds, verb=verb):
             raise wrong
     # the same with money in dollars; an amount without a currency is in the one that was named, else in that
-    # of the place
+    # of the place, or of who asks in Chinese
     money = {name: value for name, value in values.items() if hasattr(value, "currency")}
-    if not money and "place" not in values:
-        return dict(values)
     named = values.get("currency") or next((one.currency for one in money.values() if one.currency), None)
-    named = named or _local(values.get("place")) or USD
+    home = _local(values.get("place")) or (CNY if _is_chinese((*said.values(), *beside)) else USD)
+    if not money and "place" not in values and home == USD:
+        return dict(values)
+    named = named or home
     return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
+
+
+def _is_chinese(typed: Iterable[str | None]) -> bool:
+    """Whether Chinese words were typed; a file may be called by any."""
+    return any(text and _CHINESE.search(text) and "/" not in text for text in typed)
 
 
 def _local(place: str | None) -> str | None:

@@ -393,7 +393,8 @@ ROWS: dict[str, Rows] = {
     "compare": lambda: (
         row("things", "THING", placed=True, count="+",
             text=say('two to eight of: "4090" (as many as needed), "8x h100", "aws:p5.48xlarge", "aws"')),
-        row("for", "MODEL", fields="model", text=MODEL, required=True),
+        row("for", "MODEL", fields="model",
+            text=say("the model to run; without it: facts of each side by side")),
         ANCHORS,
     ),
     "cost": lambda: (

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from rigright.verbs.comparing.things import Thing
 
 
+RATES = ("output_tok_per_s", "train_tok_per_s", "images_per_s", "texts_per_s")
+ALIKE = 1.25  # figures that differ less are of the same work
+
+
 def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, asked: str = "") -> Compared:
     """Compare things for a model's work; `asked` is the command to build on."""
+    from rigright.verbs.comparing.alike import alike
     from rigright.verbs.comparing.things import read_things
     from rigright.verbs.planning.checks import check, check_deadline
 
@@ -39,11 +44,11 @@ def compare(things: Sequence[str], *, model: str, wish: PlanWish | None = None, 
         arch, wish, machines=[thing.chips for thing in read], named=all(thing.whole for thing in read)
     )
     read = tuple(replace(thing, wish=replace(thing.wish, work=one.work, users=one.users)) for thing in read)
-    found = tuple(_found(arch, thing) for thing in read)
+    read, found, unlike = alike(arch, read)
     contenders = tuple(_contender(arch, thing, found=one) for thing, one in zip(read, found, strict=True))
     told = (note for thing in read for note in thing.notes)
     chat = (assuming(say("chat")),) if (wish.work, one.work) == (AUTO, "chat") else ()
-    assumed = (*chat, *(note for one in found for note in one.notes))
+    assumed = (*unlike, *chat)
     return Compared(
         model=arch.name,
         wish=understood(arch, wish, found=found[0]),
@@ -65,30 +70,15 @@ def _payback(contenders: Sequence[Contender], wish: PlanWish) -> tuple[int, Payb
         return None
     (place, own), (rent,) = next(iter(bought.items())), rented
     price, hour, watts = own.figures.get("usd"), rent.figures.get("usd_per_h"), own.figures.get("power_w")
+    rates = [plan.figures[name].value for plan in (own, rent) for name in RATES if name in plan.figures]
+    if not rates or max(rates) > min(rates) * ALIKE:
+        return None  # they do not the same
     if price is None or hour is None or watts is None:
         return None
     hours = HOURS_PER_MONTH * wish.duty
     power = scaled(watts, float(power_usd_per_h(1.0, tariff_in(wish, own.chip.segment))) * hours)
     paid = payback(price, own=power, other=scaled(hour, hours), months=wish.years * MONTHS_PER_YEAR)
     return place, paid
-
-
-def _found(arch: Arch, thing: Thing) -> Found:
-    """Its plans, on as few cards as will do where only their name was said."""
-    from rigright.search.find import find
-
-    tried = (
-        find(arch, wish, market=thing.market, alone=True)
-        for wish in (
-            thing.wish if most is None else replace(thing.wish, most_chips=most) for most in thing.counts
-        )
-    )
-    found = next(tried)
-    for more in tried:
-        if found.plans:
-            break
-        found = more
-    return found
 
 
 def _contender(arch: Arch, thing: Thing, *, found: Found) -> Contender:

@@ -19,7 +19,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or anot
     "plan": ("plan_data.plain",),
     "explain": ("explain.plain", "training.plain"),
     "fit": ("fit.plain",),
-    "compare": ("compare.plain",),
+    "compare": ("compare.plain", "compare_sheets.plain"),
     "build": ("build.plain", "build_check.plain"),
     "cost": ("cost.plain",),
     "report": ("report.plain",),

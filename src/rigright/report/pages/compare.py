@@ -90,15 +90,17 @@ def _verdict(result: Compared) -> Line:
     for names, claim in CLAIMS:
         for name in names:
             known = {
-                place: one.figures[name].value
+                place: one.figures[name]
                 for place, one in enumerate(result.contenders)
                 if name in one.figures and one.fits and _is_alike(one, name, paid=paid)
             }
             if len(known) < 2:
                 continue
-            best, *others = sorted(known, key=lambda place: known[place] * (1 if name in LESS else -1))
-            ratio = known[others[0]] / known[best] if name in LESS else known[best] / known[others[0]]
-            if ratio >= APART:
+            sign = 1 if name in LESS else -1
+            best, *others = sorted(known, key=lambda place: known[place].value * sign)
+            low, high = sorted((known[best], known[others[0]]), key=lambda one: one.value)
+            ratio = high.value / low.value
+            if ratio >= APART and (low.value < high.low or low.high < high.value):
                 told.setdefault(best, []).append(
                     _claim(claim if name != RATE or even else "throughput", ratio)
                 )
@@ -169,19 +171,19 @@ def _is_alike(one: Contender, name: str, *, paid: set[str]) -> bool:
 def _claim(kind: str, ratio: float) -> Sentence:
     """One ratio: "4.4x faster", "a ninth of the power"."""
     part = FRACTIONS.get(round(ratio)) if abs(ratio - round(ratio)) < NEARLY * ratio else None
-    times = show_short(ratio)
+    times, less = show_short(ratio).removesuffix(".0"), f"{(1 - 1 / ratio) * 100:.0f}"
     if kind == "power" and part is not None:
         return say("{part} of the power", part=part)
     return {
         "throughput": say("{times}x the throughput", times=times),
         "faster": say("{times}x faster", times=times),
-        "per token": say("{times}x cheaper per token", times=times),
-        "in total": say("{times}x cheaper in total", times=times),
-        "per image": say("{times}x cheaper per image", times=times),
-        "per text": say("{times}x cheaper per text", times=times),
-        "to buy": say("{times}x cheaper to buy", times=times),
-        "to rent": say("{times}x cheaper to rent", times=times),
-        "power": say("{times}x less power", times=times),
+        "per token": say("{percent}% cheaper per token", percent=less),
+        "in total": say("{percent}% cheaper in total", percent=less),
+        "per image": say("{percent}% cheaper per image", percent=less),
+        "per text": say("{percent}% cheaper per text", percent=less),
+        "to buy": say("{percent}% cheaper to buy", percent=less),
+        "to rent": say("{percent}% cheaper to rent", percent=less),
+        "power": say("{percent}% less power", percent=less),
     }[kind]
 
 

@@ -41,7 +41,13 @@ class Thing:
 
 
 def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tuple[Thing, ...]:
-    """Every thing in its order; from two to eight, none twice."""
+    """Every thing in its order."""
+    check_count(asked)
+    return tuple(_read(name, wish=wish, market=market) for name in asked)
+
+
+def check_count(asked: tuple[str, ...]) -> None:
+    """From two to eight things, none twice."""
     if not LEAST <= len(asked) <= MOST:
         raise AskError(
             say("name {least} to {most} things to compare, got {count}",
@@ -50,7 +56,6 @@ def read_things(asked: tuple[str, ...], *, wish: PlanWish, market: Market) -> tu
     twice = next((name for place, name in enumerate(asked) if name in asked[:place]), None)
     if twice is not None:
         raise AskError(say('"{name}" is listed twice', name=twice))
-    return tuple(_read(name, wish=wish, market=market) for name in asked)
 
 
 def _read(asked: str, *, wish: PlanWish, market: Market) -> Thing:

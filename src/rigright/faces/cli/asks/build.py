@@ -39,7 +39,7 @@ def answer(options: argparse.Namespace) -> Answer:
     typed += [] if options.room is None else ["--room", options.room]
     result = build(
         options.what,
-        wish=read_wish(said),
+        wish=read_wish(said, beside=[options.what, options.room]),
         from_file=options.from_file,
         room=options.room,
         asked=command("build", typed, said=said),

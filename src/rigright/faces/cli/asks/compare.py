@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
 
 STAGE = "plan"
 SUMMARY = say("GPUs, machines or clouds side by side for one workload: speed, price, power, roofline")
+FACTS = frozenset({"currency", "used", "prices"})  # options that facts without a model know
 
 
 def answer(options: argparse.Namespace) -> Answer:
@@ -19,14 +21,42 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.compare import compare
 
     said = said_in(options, "compare")
+    if options.model is None:
+        return _facts(options, said)
     result = compare(
         options.things,
         model=options.model,
-        wish=read_wish(said, verb="compare"),
+        wish=read_wish(said, verb="compare", beside=[*options.things, options.model]),
         asked=command("compare", [*options.things, "--for", options.model], said=said),
     )
     return Answer(
         page=lambda: pages.page(result, why=options.why, details=options.details),
+        plain=lambda language: pages.plain(result, language),
+        record=result,
+    )
+
+
+def _facts(options: argparse.Namespace, said: dict[str, str]) -> Answer:
+    """Without a model: what is stated of each."""
+    from rigright.options.read import command, read_wish
+    from rigright.report.pages import compare_sheets as pages
+    from rigright.verbs.compare_facts import compare_facts
+
+    for name in said:
+        if name not in FACTS:
+            raise AskError(
+                say("{option} needs {others}", option=f"--{name}", others="--for MODEL"),
+                hint=say("add {others}, or remove {option}", option=f"--{name}", others="--for MODEL"),
+            )
+    wish = read_wish(said, verb="compare", beside=options.things)
+    result = compare_facts(
+        options.things,
+        currency=wish.currency,
+        used=wish.used,
+        command=command("compare", options.things, said=said),
+    )
+    return Answer(
+        page=lambda: pages.page(result, details=options.details),
         plain=lambda language: pages.plain(result, language),
         record=result,
     )

@@ -32,7 +32,7 @@ def answer(options: argparse.Namespace) -> Answer:
     typed = [*named, *(() if options.model is None else ("--for", options.model))]
     result = cost(
         what,
-        wish=read_wish(said, verb="cost"),
+        wish=read_wish(said, verb="cost", beside=[options.what, options.model]),
         spend=fill(CostWish, "cost", values=values_of("cost", said)),
         model=model,
         asked=command("cost", typed, said=said),

@@ -23,7 +23,7 @@ def answer(options: argparse.Namespace) -> Answer:
     said = said_in(options, "plan")
     result = plan(
         options.model,
-        wish=read_wish(said),
+        wish=read_wish(said, beside=[options.model]),
         why=options.why,
         asked=command("plan", [options.model], said=said),
     )

@@ -25,7 +25,7 @@ def answer(options: argparse.Namespace) -> Answer:
     if not is_plan(options.what):
         result = report(
             options.what,
-            wish=read_wish(said),
+            wish=read_wish(said, beside=[options.what]),
             language=options.language,
             asked=command("plan", [options.what], said=said),
         )

@@ -1,0 +1,171 @@
+"""Things side by side without a model: what is stated of each, as buyers' guides list it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from rigright.base.errors import AskError
+from rigright.base.words import say
+from rigright.cost.estimate import Estimate, scaled
+from rigright.facts.chips import by_id, short
+from rigright.facts.cpus import CpuModel, cpu_named
+from rigright.facts.hosts import Host, host_chip
+from rigright.facts.nodes import Node, find_node
+from rigright.money.prices import priced, quote_of
+from rigright.verbs.clock import today
+from rigright.verbs.comparing.sheets import CPU_KIND, GPU_KIND, Lead, Sheet, Sheets
+from rigright.verbs.comparing.things import check_count
+
+APART = 1.1  # below it two figures are the same
+FIGURES: tuple[tuple[str, bool], ...] = (  # what a verdict is made of, and whether the more the better
+    ("mem_bytes", True),
+    ("mem_bytes_per_s", True),
+    ("half_flops_per_s", True),
+    ("power_w", False),
+    ("usd", False),
+)
+
+
+def compare_facts(
+    asked: Sequence[str], *, currency: str = "USD", used: bool = False, command: str = ""
+) -> Sheets:
+    """Lay the facts of cards and processors side by side."""
+    check_count(tuple(asked))
+    nodes = [_node(name) for name in asked]
+    day = today()
+    found = tuple(
+        _sheet(name, node, day=day, currency=currency, used=used)
+        for name, node in zip(asked, nodes, strict=True)
+    )
+    notes = tuple(dict.fromkeys(note for node in nodes if not node.has_no_cards for note in node.notes))
+    return Sheets(things=found, leads=leads_of(found), currency=currency, notes=notes, asked=command)
+
+
+def _node(asked: str) -> Node:
+    """The cards or the processor of a name; a mix of cards has no one sheet."""
+    node = find_node(asked)
+    if node.is_mixed:
+        raise AskError(
+            say('"{name}" has several kinds of cards', name=asked),
+            hint=say("name each by itself, or add --for MODEL"),
+        )
+    return node
+
+
+def _sheet(asked: str, node: Node, *, day: date, currency: str, used: bool) -> Sheet:
+    if node.has_no_cards and node.host is not None:
+        return _processor(asked, node.host)
+    devices = node.cards[0].chip
+    chip = by_id().get(devices.id, devices)
+    count = max(node.n_cards // chip.devices, 1)
+    quote = quote_of(chip, today=day, currency=currency, used=used)
+    price = None if quote is None else priced(quote, day)
+    # only GeForce cards accumulate faster in 16 bit: elsewhere one rate is both
+    fp8 = chip.fp8_acc32_flops_per_s or (None if chip.segment == "consumer" else chip.fp8_flops_per_s)
+    return Sheet(
+        asked=asked,
+        name=short(chip.name) if count == 1 else f"{count}x {short(chip.name)}",
+        kind=GPU_KIND,
+        n_chips=count,
+        architecture=chip.architecture,
+        cores=None if chip.cores is None else chip.cores * count,
+        mem_bytes=chip.mem_bytes * count,
+        mem_type=chip.mem_type,
+        mem_bytes_per_s=chip.mem_bytes_per_s * count,
+        fp32_flops_per_s=_times(chip.fp32_flops_per_s, count),
+        half_flops_per_s=_times(chip.training_flops_per_s, count),
+        fp8_flops_per_s=_times(fp8, count),
+        fp4_flops_per_s=_times(chip.fp4_flops_per_s, count),
+        int8_ops_per_s=_times(chip.int8_ops_per_s, count),
+        power_w=_times(chip.tdp_w, count),
+        link=chip.link if (chip.link_max_chips or 1) > 1 else None,
+        link_bytes_per_s=chip.link_both_ways_bytes_per_s if (chip.link_max_chips or 1) > 1 else None,
+        pcie_gen=chip.pcie_gen,
+        pcie_lanes=chip.pcie_lanes,
+        usd=None if price is None else scaled(price, count),
+        used=None if quote is None else quote.used,
+        launch=chip.launch or None,
+        made_for=_MADE_FOR.get(chip.segment, chip.segment),
+    )
+
+
+_MADE_FOR = {"consumer": "desktop", "datacenter": "server"}
+
+
+def _processor(asked: str, host: Host) -> Sheet:
+    """A processor as cards are listed: what its vectors do in 32 bit, and what it costs by itself."""
+    chip, count, row = host_chip(host), host.sockets, cpu_named(host.cpu.name)
+    return Sheet(
+        asked=asked,
+        name=host.cpu.name if count == 1 else f"{count}x {host.cpu.name}",
+        kind=CPU_KIND,
+        n_chips=count,
+        architecture=host.cpu.architecture,
+        cores=host.cpu.cores * count,
+        mem_bytes=None if row is None else row.mem_max_bytes * count,
+        mem_type=host.ram_kind,
+        mem_bytes_per_s=chip.mem_bytes_per_s,
+        fp32_flops_per_s=chip.fp32_flops_per_s,
+        half_flops_per_s=chip.fp32_flops_per_s,
+        fp8_flops_per_s=None,
+        fp4_flops_per_s=None,
+        int8_ops_per_s=None,
+        power_w=host.cpu.tdp_w * count,
+        link=None,
+        link_bytes_per_s=None,
+        pcie_gen=host.cpu.pcie_gen,
+        pcie_lanes=host.cpu.pcie_lanes,
+        usd=None if row is None else _street(row, count),
+        used=None if row is None else False,
+        launch=None,
+        made_for="host",
+    )
+
+
+def _street(row: CpuModel, count: int) -> Estimate | None:
+    """What a processor goes for, with its date; its maker's list price where no shop says."""
+    usd = row.street_price_usd or row.list_price_usd
+    if usd is None:
+        return None
+    as_of = row.street_as_of if row.street_price_usd else row.as_of
+    return Estimate(value=usd * count, low=usd * count, high=usd * count, mark="stated", as_of=as_of,
+                    why=row.source)  # fmt: skip
+
+
+def _times(value: float | None, count: int) -> float | None:
+    return None if value is None else value * count
+
+
+def leads_of(things: Sequence[Sheet]) -> tuple[Lead, ...]:
+    """For each figure that all have: who is ahead of the next, where their bands do not overlap."""
+    found = []
+    for figure, more in FIGURES:
+        known = [_band(one, figure) for one in things]
+        bands = [one for one in known if one is not None]
+        if len(bands) < len(things) or (figure == "usd" and len({one.used for one in things}) > 1):
+            continue
+        values = [value for value, _, _ in bands]
+        best = max(values) if more else min(values)
+        ahead = tuple(
+            place for place, value in enumerate(values) if max(value, best) / min(value, best) < APART
+        )
+        behind = [band for place, band in enumerate(bands) if place not in ahead]
+        if not behind:
+            continue
+        near = max(behind) if more else min(behind)
+        first = bands[values.index(best)]
+        if (near[2] >= first[1]) if more else (near[1] <= first[2]):
+            continue
+        ratio = best / near[0] if more else near[0] / best
+        names = tuple(things[place].name for place in ahead)
+        found.append(Lead(figure=figure, places=ahead, things=names, ratio=ratio))
+    return tuple(found)
+
+
+def _band(sheet: Sheet, figure: str) -> tuple[float, float, float] | None:
+    """A figure with its lower and upper end; what is stated has none."""
+    value = getattr(sheet, figure)
+    if isinstance(value, Estimate):
+        return value.value, value.low, value.high
+    return None if value is None else (value, value, value)

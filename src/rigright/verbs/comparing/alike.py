@@ -1,0 +1,234 @@
+"""Like with like: one way to pay, one context, one format and one method for all, where all can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from rigright.arch.record import Arch
+from rigright.base.errors import AskError
+from rigright.base.words import ASSUMED, Sentence, say
+from rigright.choice.ways import USUAL_LOSS, quality_class
+from rigright.choice.work import USUAL_TOK_PER_S, works
+from rigright.demand import PlanWish, Serving, Training
+from rigright.facts.chips import short
+from rigright.facts.formats import find_format, find_kv_format
+from rigright.search.find import find
+from rigright.search.record import Found, Plan
+from rigright.verbs.comparing.things import Thing
+
+COMMON = ("fp8", "int8", "awq4", "gguf:Q8_0", "gguf:Q4_K_M")  # tried where no one's own choice does for all
+METHODS = ("full", "lora", "qlora")  # of training, the one that learns most first
+
+
+class Alike(NamedTuple):
+    """The things as they are asked to be alike, with what was found of each, and what to say of it."""
+
+    things: tuple[Thing, ...]
+    found: tuple[Found, ...]
+    notes: tuple[Sentence, ...]
+
+
+class Setting(NamedTuple):
+    """What is the same for all: where a plan says it, how a wish asks for it, how people read it."""
+
+    name: Sentence
+    of: Callable[[Plan], Any]
+    asked: Callable[[Any], dict[str, Any]]
+    open: Callable[[PlanWish], bool]  # whether nobody said it
+    order: Callable[[Any], Any]  # the best first
+    shown: Callable[[Any], str]
+    more: tuple[Any, ...] = ()  # tried where no one's own choice does for all
+    usual: Callable[[Any], bool] = bool  # whether others may be asked for it: not for 2 bit
+
+
+def plans_of(arch: Arch, thing: Thing) -> Found:
+    """Its plans, on as few cards as will do where only their name was said."""
+    wish = thing.wish
+    tried = (
+        find(arch, wish if most is None else replace(wish, most_chips=most), market=thing.market, alone=True)
+        for most in thing.counts
+    )
+    found = next(tried)
+    for more in tried:
+        if found.plans:
+            break
+        found = more
+    return found
+
+
+def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
+    """Each thing at its best, then all of them the same way, as far as all can."""
+    found, notes = tuple(plans_of(arch, thing) for thing in things), list[Sentence]()
+    here, first = tuple(_counted(thing, one) for thing, one in zip(things, found, strict=True)), found
+    here, found, said = _paid_alike(arch, here, found=found)
+    notes += said
+    for setting in SETTINGS:
+        here, found, said = _set_alike(arch, here, found=found, setting=setting)
+        notes += said
+    own = [note for one in found for note in one.notes if note.kind != ASSUMED]
+    return Alike(here, found, tuple(dict.fromkeys((*notes, *_assumed(first, found), *own))))
+
+
+def _assumed(first: Sequence[Found], now: Sequence[Found]) -> Iterator[Sentence]:
+    """What was assumed before it was fixed for all: of one whose own choice became that of all."""
+    lengths = {_served("context_tok")(one.plans[0]) for one in now if one.plans}
+    like = [one for one in first if one.plans and _served("context_tok")(one.plans[0]) in lengths]
+    for one in (like or list(first))[:1]:
+        yield from (note for note in one.notes if note.kind == ASSUMED)
+
+
+def _counted(thing: Thing, found: Found) -> Thing:
+    """The thing with as many cards as do the work well: no setting makes them more."""
+    if thing.counts == (None,) or not found.plans or not _is_usual(found.plans[0]):
+        return thing
+    return replace(thing, counts=(found.plans[0].n_chips,))
+
+
+def _is_usual(plan: Plan) -> bool:
+    """Whether its weights are of a format that others may be asked for, too: not of 2 bit."""
+    return isinstance(plan.work, Training) or find_format(plan.work.weights).loss_rank <= USUAL_LOSS
+
+
+def _paid_alike(
+    arch: Arch, things: tuple[Thing, ...], *, found: tuple[Found, ...]
+) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
+    """All bought, or all rented, where nobody said which: bought where no card would stand idle."""
+    hows = {one.plans[0].supply.how for one in found if one.plans}
+    if len(hows) < 2 or any(thing.wish.buy is not None or thing.wish.clouds for thing in things):
+        return things, found, []
+    for buy in (True, False):
+        pairs = zip(things, found, strict=True)
+        tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=one) for thing, one in pairs)
+        if all(one.plans and _is_priced(one.plans[0], buy=buy) for one in tried):
+            return tuple(replace(one, wish=replace(one.wish, buy=buy)) for one in things), tried, []
+    return things, found, [say("some are bought and some rented: no way to pay is known for all")]
+
+
+def _is_priced(plan: Plan, *, buy: bool) -> bool:
+    """Whether it is paid for so, at a known price, and for no card that stands idle."""
+    if plan.supply.how != ("buy" if buy else "rent"):
+        return False
+    if not buy:
+        return plan.figures.get("usd_per_h") is not None
+    idle = (plan.supply.n_chips or plan.n_chips) > plan.n_chips
+    return plan.supply.usd is not None and not idle
+
+
+def _set_alike(
+    arch: Arch, things: tuple[Thing, ...], *, found: tuple[Found, ...], setting: Setting
+) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
+    """One setting the same for all that can have it; the others keep their own, with a word on it."""
+    able = [place for place, one in enumerate(found) if one.plans]
+    own = {place: setting.of(found[place].plans[0]) for place in able}
+    chosen = {value for value in own.values() if value is not None}
+    if len(able) < 2 or not chosen or not all(setting.open(things[place].wish) for place in able):
+        return things, found, []
+    usual = [value for value in chosen if setting.usual(value)] or list(chosen)
+    tries = []
+    for value in (*sorted(usual, key=setting.order), *(one for one in setting.more if one not in chosen)):
+        asked = setting.asked(value)
+        tried = tuple(
+            one if own.get(place) == value else _with(arch, things[place], fixed=asked, had=one)
+            for place, one in enumerate(found)
+        )
+        tries.append((sum(setting.of(tried[place].plans[0]) == value for place in able), tried, value))
+        if tries[-1][0] == len(able):
+            break
+    count, now, value = max(tries, key=lambda one: one[0])
+    if count < 2:
+        values = ", ".join(f"{_name(found[place])} {setting.shown(own[place])}" for place in able)
+        return (
+            things,
+            found,
+            [say("no {setting} that all run: {values}", setting=setting.name, values=values)],
+        )
+    fixed = tuple(
+        replace(thing, wish=replace(thing.wish, **setting.asked(value)))
+        if place in own and setting.of(now[place].plans[0]) == value
+        else thing
+        for place, thing in enumerate(things)
+    )
+    return fixed, now, list(_said(found, now, able=able, setting=setting, value=value))
+
+
+def _with(arch: Arch, thing: Thing, *, fixed: dict[str, Any], had: Found) -> Found:
+    """What is found with a setting, where it keeps what was kept; what was there before where nothing is."""
+    if not had.plans:
+        return had
+    try:
+        found = plans_of(arch, replace(thing, wish=replace(thing.wish, **fixed)))
+    except AskError:  # it is not sold or run so
+        return had
+    return found if found.plans and _as_good(found, had) else had
+
+
+def _as_good(found: Found, had: Found) -> bool:
+    """Whether a service still starts and writes as fast as people want, where it did before."""
+    usual = None if had.wish is None else works().get(had.wish.work)
+    new, old = found.plans[0].figures, had.plans[0].figures
+    limits = {"ttft_s": None if usual is None else usual.ttft_s, "tpot_s": 1 / USUAL_TOK_PER_S}
+    return all(
+        bound is None or name not in new or new[name].value <= max(bound, old[name].value)
+        for name, bound in limits.items()
+    )
+
+
+def _said(
+    before: Sequence[Found], now: Sequence[Found], *, able: Sequence[int], setting: Setting, value: Any
+) -> Iterator[Sentence]:
+    """Who cannot have what the others have, and who alone would have had better."""
+    shown, better = setting.shown(value), dict[str, list[str]]()
+    for place in able:
+        has, had = setting.of(now[place].plans[0]), setting.of(before[place].plans[0])
+        if has != value:
+            yield say("{name}: {own}, since {value} does not fit or run there",
+                      name=_name(now[place]), own=setting.shown(has), value=shown)  # fmt: skip
+        elif had != value and setting.order(had) < setting.order(value):
+            better.setdefault(setting.shown(had), []).append(_name(now[place]))
+    for own, names in better.items():
+        yield say("{value} for all; {name} would also run {own}", value=shown, name=", ".join(names), own=own)
+
+
+def _name(found: Found) -> str:
+    plan = found.plans[0]
+    name = short(plan.chip.name)
+    return name if plan.n_chips == 1 else f"{plan.n_chips}x {name}"
+
+
+def _served(field: str) -> Callable[[Plan], Any]:
+    return lambda plan: getattr(plan.work, field) if isinstance(plan.work, Serving) else None
+
+
+def _method(plan: Plan) -> str | None:
+    return plan.work.method if isinstance(plan.work, Training) else None
+
+
+def _class(form: str) -> tuple[int, int, str]:
+    loss = find_format(form).loss_rank
+    return quality_class(loss), loss, form
+
+
+SETTINGS = (
+    Setting(
+        name=say("context"), of=_served("context_tok"), asked=lambda tok: {"context_tok": tok},
+        open=lambda wish: wish.context_tok is None, order=lambda tok: -tok,
+        shown=lambda tok: f"{tok:,} context",
+    ),
+    Setting(
+        name=say("weight format"), of=_served("weights"), asked=lambda form: {"weights": (form,)},
+        open=lambda wish: not wish.weights, order=_class, shown=lambda form: form.removeprefix("gguf:"),
+        more=COMMON, usual=lambda form: find_format(form).loss_rank <= USUAL_LOSS,
+    ),
+    Setting(
+        name=say("KV cache format"), of=_served("kv"), asked=lambda form: {"kv": (form,)},
+        open=lambda wish: not wish.kv, order=lambda form: -find_kv_format(form).bits,
+        shown=lambda form: f"{form} KV",
+    ),
+    Setting(
+        name=say("method"), of=_method, asked=lambda method: {"method": method},
+        open=lambda wish: wish.method is None,
+        order=lambda method: METHODS.index(method) if method in METHODS else len(METHODS), shown=str,
+    ),
+)  # fmt: skip

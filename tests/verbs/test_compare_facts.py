@@ -1,0 +1,106 @@
+"""Facts side by side without a model: what tables state, who is ahead, and what is not held against what."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from rigright.base.errors import AskError
+from rigright.faces.cli.main import main
+from rigright.facts.chips import chips
+from rigright.facts.cpus import cpus
+from rigright.facts.find import find_chip
+from rigright.verbs.compare_facts import FIGURES, _band, compare_facts
+
+TRIOS = (
+    ("4090", "a6000", "rtx 6000 ada"),
+    ("h100", "mi300x", "b200"),
+    ("3090", "7900 xtx", "a770"),
+    ("l40s", "a40", "t4"),
+    ("m3 ultra", "dgx spark", "5090"),
+)
+
+
+def ends(sheet, figure):
+    return _band(sheet, figure)
+
+
+@pytest.mark.parametrize("names", TRIOS, ids=" ".join)
+def test_what_is_shown_is_what_the_tables_state(names):
+    for name, sheet in zip(names, compare_facts(names).things, strict=True):
+        chip = find_chip(name)
+        assert (sheet.mem_bytes, sheet.mem_bytes_per_s, sheet.power_w) == (
+            chip.mem_bytes,
+            chip.mem_bytes_per_s,
+            chip.tdp_w,
+        )
+        assert sheet.half_flops_per_s == chip.training_flops_per_s
+        assert sheet.fp8_flops_per_s in {chip.fp8_acc32_flops_per_s, chip.fp8_flops_per_s}
+        assert sheet.launch == (chip.launch or None)
+        assert sheet.usd is None or sheet.usd.as_of
+
+
+@pytest.mark.parametrize("names", TRIOS, ids=" ".join)
+def test_who_is_ahead_is_ahead_of_all_others_by_more_than_the_bands(names):
+    result = compare_facts(names)
+    for lead in result.leads:
+        more = dict(FIGURES)[lead.figure]
+        first = [ends(result.things[place], lead.figure) for place in lead.places]
+        rest = [ends(one, lead.figure) for place, one in enumerate(result.things) if place not in lead.places]
+        best = max(first) if more else min(first)
+        for other in rest:
+            assert (best[1] > other[2]) if more else (best[2] < other[1])
+        near = max(rest) if more else min(rest)
+        assert lead.ratio > 1
+        assert lead.ratio == pytest.approx(best[0] / near[0] if more else near[0] / best[0])
+
+
+def test_no_card_is_shown_faster_in_8_bit_by_accumulating_in_less():
+    for chip in chips():
+        if chip.fp8_acc32_flops_per_s and chip.fp8_acc32_flops_per_s != chip.fp8_flops_per_s:
+            one = compare_facts((chip.id, "a100 sxm4 80gb")).things[0]
+            assert one.fp8_flops_per_s == chip.fp8_acc32_flops_per_s, chip.id
+
+
+def test_several_cards_are_as_many_times_one():
+    one, four = compare_facts(("4090", "4x 4090")).things
+    for figure in ("mem_bytes", "mem_bytes_per_s", "half_flops_per_s", "fp8_flops_per_s", "power_w", "cores"):
+        assert getattr(four, figure) == pytest.approx(4 * getattr(one, figure))
+    assert four.usd.value == pytest.approx(4 * one.usd.value)
+    assert (one.link, one.pcie_gen) == (four.link, four.pcie_gen)
+
+
+def test_a_card_stands_beside_a_processor():
+    for cpu in itertools.islice(cpus(), 0, None, 9):
+        card, processor = compare_facts(("a100 sxm4 80gb", cpu.name)).things
+        assert (card.kind, processor.kind) == ("gpu", "cpu")
+        assert processor.cores == cpu.cores, cpu.name
+        assert processor.fp8_flops_per_s is None
+        assert processor.link is None
+
+
+def test_a_used_card_is_not_held_against_a_new_one():
+    result = compare_facts(("4090", "rtx 6000 ada"))
+    assert {one.used for one in result.things} == {True, False}
+    assert "usd" not in {lead.figure for lead in result.leads}
+
+
+def test_the_same_thing_by_another_name_is_ahead_in_nothing():
+    assert compare_facts(("rtx 4090", "geforce rtx 4090")).leads == ()
+
+
+@pytest.mark.parametrize(
+    "asked", [("4090",), ("4090", "4090"), ("4090 + 3090", "h100"), ("4090", "rtx 7090")]
+)
+def test_what_has_no_sheet_is_refused(asked):
+    with pytest.raises(AskError):
+        compare_facts(asked)
+
+
+def test_options_of_a_work_need_the_model(capsys):
+    for options in (["--users", "8"], ["--prompt", "2k"], ["--mode", "chat"], ["--budget", "5000"]):
+        assert main(["compare", "4090", "5090", *options]) == 2
+        assert "--for" in capsys.readouterr().err
+    assert main(["compare", "4090", "5090", "--currency", "CNY"]) == 0
+    assert "¥" in capsys.readouterr().out

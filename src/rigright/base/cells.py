@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rigright.base.record import dataclass
 
 MOST_CELLS = 24  # of a row: what stands behind them is kept in the last
-_RULE = frozenset("-:=+ ─━")
+_DRAWN = "-:=+ ─━—–"  # signs that a line under a head is drawn with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +30,10 @@ def cells_of(line: str) -> tuple[str, ...]:
 
 def is_rule(line: str) -> bool:
     """Whether a line only draws the line under a head."""
-    return "-" in line and all(not cell.strip(":- =─━") for cell in cells_of(line)) and set(line) <= _BARS
+    return not set(line).isdisjoint("-─━—–=") and set(line) <= _BARS
 
 
-_BARS = _RULE | {"|", "\t"}
+_BARS = frozenset(f"{_DRAWN}|\t")
 
 
 def tables_of(lines: Sequence[str]) -> Iterator[TextTable]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
-from rigright.base.cells import TextTable, tables_of
+from rigright.base.cells import TextTable, cells_of, tables_of
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 
 MOST_LINES = 200
 MOST_TEXT_LINES = 5000  # in which a table of parts is looked for
+_MOST_KEY = 16  # signs before the colon
 LEAST_KINDS = 3  # kinds of part that the rows of such a table begin with
 MOST_LINE_CHARS = 400
 KINDS = {
@@ -74,8 +75,12 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
             raise _not_a_list(name) from None
     lines = raw.splitlines()
     listed = [one for one in tables_of(lines[:MOST_TEXT_LINES]) if is_parts_table(one)]
+    runs = list(lists_in(lines[:MOST_TEXT_LINES]))
+    told = sum(bool(line.strip()) for line in lines)
     if listed:  # what stands around it is no list
         lines = [line for one in listed for line in written_out(one)]
+    elif runs and told > 2 * sum(end - start for start, end in runs):
+        lines = [line for start, end in runs for line in lines[start:end]]
     if len(lines) > MOST_LINES:
         raise DataError(
             say("{file} has {count} lines", file=name, count=len(lines)),
@@ -88,6 +93,30 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
             hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
         )
     return found
+
+
+def lists_in(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where lines of a text that begin with kinds of part make a list: the first, and the one behind it."""
+    start = place = 0
+    while place <= len(lines):
+        kind = _keyed_kind(lines[place]) if place < len(lines) else None
+        if kind is None:
+            kinds = {_keyed_kind(line) for line in lines[start:place]}
+            if len(kinds - {"note"}) >= LEAST_KINDS:
+                yield start, place
+            start = place + 1
+        place += 1
+
+
+def _keyed_kind(line: str) -> str | None:
+    """The kind of part that a line begins with, behind a bullet and before a colon."""
+    text = unicodedata.normalize("NFKC", line[:MOST_LINE_CHARS]).replace("**", "").strip()
+    if len(cells_of(text)) > 1:
+        return None
+    while found := _BULLET.match(text):
+        text = text[found.end() :].strip()
+    keyed = _LINE.match(text)
+    return None if keyed is None or len(keyed["key"]) > _MOST_KEY else _kind(keyed["key"])
 
 
 def is_parts_table(table: TextTable) -> bool:

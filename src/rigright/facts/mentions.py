@@ -80,7 +80,7 @@ def _words(text: str) -> list[_Word]:
     return found
 
 
-def _joined(text: str, first: _Word, second: _Word) -> bool:
+def _joined(text: str, first: _Word, *, second: _Word) -> bool:
     """Whether nothing stands between two words that would end a name."""
     return first.end == second.start or _INSIDE.fullmatch(text[first.end : second.start]) is not None
 
@@ -92,7 +92,9 @@ def _telling() -> frozenset[str]:
     plain = frozenset(word for key in keys for word in key)
     common = {"active", "laptop", "pascal", "quadro", "super", "tesla", "ultra", "spark", "strix"}
     common |= {"fhhl", "halo", "nano"}
-    return frozenset(word for word in plain if _bears_digit(word) or (word.isalpha() and len(word) > 3)) - common
+    return (
+        frozenset(word for word in plain if _bears_digit(word) or (word.isalpha() and len(word) > 3)) - common
+    )
 
 
 def _bears_digit(word: str) -> bool:
@@ -110,7 +112,7 @@ def _chips(text: str) -> Iterator[Mention]:
     words = _words(text)
     place = 0
     while place < len(words):
-        taken = _chip_at(text, words, place)
+        taken = _chip_at(text, words, place=place)
         if taken is None:
             place += 1
             continue
@@ -118,18 +120,18 @@ def _chips(text: str) -> Iterator[Mention]:
         yield mention
 
 
-def _chip_at(text: str, words: Sequence[_Word], place: int) -> tuple[Mention, int] | None:
+def _chip_at(text: str, words: Sequence[_Word], *, place: int) -> tuple[Mention, int] | None:
     """The card whose name has its telling word in a place, and the word behind the name."""
     if not _tells(words[place].text):
         return None
     first = place
     while first > max(place - BEFORE, 0) and _belongs(words[first - 1].text) and _joined(
-        text, words[first - 1], words[first]
+        text, words[first - 1], second=words[first]
     ):  # fmt: skip
         first -= 1
     last = place
     while last < min(place + BEHIND, len(words) - 1) and _follows(words[last + 1].text) and _joined(
-        text, words[last], words[last + 1]
+        text, words[last], second=words[last + 1]
     ):  # fmt: skip
         last += 1
     for end in range(last, place - 1, -1):
@@ -137,7 +139,10 @@ def _chip_at(text: str, words: Sequence[_Word], place: int) -> tuple[Mention, in
             said = text[words[start].start : words[end].end]
             chips = _meant(said)
             if chips and _is_name(text, words[start : end + 1], telling=words[place]):
-                return _mention(text, words[start].start, words[end].end, chips=chips), end + 1
+                low, high = words[start].start, words[end].end
+                count = _count(text, low, end=high)
+                named = Mention(start=low, end=high, text=text[low:high], chips=chips, count=count)
+                return named, end + 1
     return None
 
 
@@ -157,7 +162,9 @@ def _tells(word: str) -> bool:
 def _belongs(word: str) -> bool:
     """Whether a word may stand before the telling one: a maker or a series."""
     known = vocabulary().get(word)
-    return word in _makers() or (known is not None and word.isalpha() and known.kind == "word" and known.text != "")
+    return word in _makers() or (
+        known is not None and word.isalpha() and known.kind == "word" and known.text != ""
+    )
 
 
 def _follows(word: str) -> bool:
@@ -177,12 +184,17 @@ def _is_name(text: str, words: Sequence[_Word], *, telling: _Word) -> bool:
         return False
     alone = not any(one.text in _makers() for one in words)
     if telling.text.isdigit():
-        if alone and (not _GAMING.fullmatch(telling.text) or text[max(telling.start - 1, 0) : telling.start] in {"$", "¥", ".", ",", "€"}):
+        if alone and (
+            not _GAMING.fullmatch(telling.text)
+            or text[max(telling.start - 1, 0) : telling.start] in {"$", "¥", ".", ",", "€"}
+        ):
             return False
         return len(words) > 1 or not _UNIT.match(behind)
     if len(telling.text) <= 2 and alone:
         cased = text[telling.start : telling.end]
-        return cased[:1].isupper() and not re.match(r"\s?(?:cache|缓存|级|switch|slot|插槽|\.)", behind, re.IGNORECASE)
+        return cased[:1].isupper() and not re.match(
+            r"\s?(?:cache|缓存|级|switch|slot|插槽|\.)", behind, re.IGNORECASE
+        )
     return True
 
 
@@ -192,10 +204,6 @@ def _meant(said: str) -> tuple[Chip, ...]:
         return chips_meant(said)
     except AskError:
         return ()
-
-
-def _mention(text: str, start: int, end: int, *, chips: tuple[Chip, ...]) -> Mention:
-    return Mention(start=start, end=end, text=text[start:end], chips=chips, count=_count(text, start, end=end))
 
 
 def _count(text: str, start: int, *, end: int) -> int:
@@ -254,7 +262,11 @@ def _offers() -> tuple[dict[str, Offer], dict[str, Offer]]:
         head = re.match(r"[a-z]+\d+[a-z]*(?=\.)", name)
         if head is not None:
             first.setdefault(head[0], []).append(offer)
-    same = {head: max(rows, key=lambda one: one.n_chips) for head, rows in first.items() if len({one.chip for one in rows}) == 1}
+    same = {
+        head: max(rows, key=lambda one: one.n_chips)
+        for head, rows in first.items()
+        if len({one.chip for one in rows}) == 1
+    }
     return whole, same
 
 
@@ -265,6 +277,8 @@ def _instances(text: str) -> Iterator[Mention]:
     whole, first = _offers()
     for one in _INSTANCE.finditer(text):
         name = one[0].casefold()
-        offer = whole.get(name) or whole.get(f"standard_{name}") or (first.get(name) if name in first else None)
+        offer = (
+            whole.get(name) or whole.get(f"standard_{name}") or (first.get(name) if name in first else None)
+        )
         if offer is not None:
             yield Mention(start=one.start(), end=one.end(), text=one[0], offer=offer)

@@ -41,5 +41,6 @@ def message_in(text: str) -> ErrorMessage | None:
     """The message that a text repeats."""
     plain = text[:MOST_CHARS].casefold()
     return next(
-        (one for one in error_messages() if all(any(word in plain for word in group) for group in one.marks)), None
+        (one for one in error_messages() if all(any(word in plain for word in group) for group in one.marks)),
+        None,
     )

@@ -1,4 +1,4 @@
-"""The page of `read`: how many claims hold, what is wrong or dated with the right figure, what was not understood."""
+"""The page of `read`: how many claims hold, what is true where they do not, what was not understood."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from collections.abc import Iterator, Sequence
 from rigright.base import telling
 from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
 from rigright.base.words import Sentence, say, with_commas
-from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ExplainedError, GuideClaim, ReadGuide
+from rigright.verbs.read.record import (
+    DATED,
+    RIGHT,
+    UNKNOWN,
+    WRONG,
+    ExplainedError,
+    GuideClaim,
+    ReadGuide,
+    Verdict,
+)
 
-SHOWN = 10  # claims of a verdict that the short page lists
+SHOWN = {WRONG: 8, DATED: 4, UNKNOWN: 3}  # claims of a verdict that the short page lists
 SHOWN_UNREAD = 4
 WORDS = {RIGHT: say("right"), WRONG: say("wrong"), DATED: say("dated"), UNKNOWN: say("not checked")}
 _TONES: dict[str, Tone] = {RIGHT: "good", WRONG: "bad", DATED: "warn", UNKNOWN: "dim"}
@@ -21,7 +30,7 @@ def page(result: ReadGuide, *, details: bool = False) -> Page:
     for verdict in (WRONG, DATED, UNKNOWN, RIGHT):
         found = [one for one in result.claims if one.verdict == verdict]
         if found and (details or verdict != RIGHT):
-            parts += _group(found, verdict, most=len(found) if details else SHOWN)
+            parts += _group(found, verdict, most=len(found) if details else SHOWN.get(verdict, 0))
     parts += _errors(result.errors)
     parts += _unread(result, most=len(result.not_understood) if details else SHOWN_UNREAD)
     if result.cut:
@@ -57,7 +66,7 @@ def verdict_line(result: ReadGuide) -> Sentence:
     return said
 
 
-def _group(found: Sequence[GuideClaim], verdict: str, *, most: int) -> Iterator[Part]:
+def _group(found: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iterator[Part]:
     """Claims of one verdict with what is true, and the commands that show it."""
     shown = found[:most]
     yield Points(title=WORDS[verdict], items=tuple(map(claim_line, shown)), tone=_TONES[verdict])
@@ -73,9 +82,12 @@ def claim_line(one: GuideClaim) -> Sentence:
     said = say('line {line}: "{says}"', line=one.line, says=one.says)
     if one.truth is None:
         return said
-    if one.about is None:
+    about = (one.about or "").rpartition("/")[2]
+    if one.about is None or one.kind == "command":
         return say("{said}: {truth}", said=said, truth=one.truth)
-    return say("{said}: {about}, {kind}: {truth}", said=said, about=one.about, kind=say(one.kind), truth=one.truth)
+    if about.casefold() in one.says.casefold():
+        return say("{said}: {about}: {truth}", said=said, about=one.title, truth=one.truth)
+    return say("{said}: {about}, {kind}: {truth}", said=said, about=about, kind=one.title, truth=one.truth)
 
 
 def _errors(errors: Sequence[ExplainedError]) -> Iterator[Part]:
@@ -84,7 +96,9 @@ def _errors(errors: Sequence[ExplainedError]) -> Iterator[Part]:
     items = tuple(
         say('line {line}: "{says}": {means}', line=one.line, says=one.says, means=one.means)
         if one.do is None
-        else say('line {line}: "{says}": {means}; {do}', line=one.line, says=one.says, means=one.means, do=one.do)
+        else say(
+            'line {line}: "{says}": {means}; {do}', line=one.line, says=one.says, means=one.means, do=one.do
+        )
         for one in errors
     )
     yield Points(title=say("errors"), items=items, tone="warn")

@@ -9,18 +9,24 @@ from functools import cached_property
 
 from rigright.base.cells import TextTable, tables_of
 from rigright.base.patterns import pattern
-from rigright.verbs.read.quantities import Quantity, quantities, unit_in
+from rigright.base.units import MIB
+from rigright.verbs.read.quantities import SaidQuantity, quantities, unit_in
 from rigright.verbs.read.subjects import Subject, generation, subjects
 
-MOST_BYTES = 2**20
+MOST_BYTES = MIB
 MOST_LINES, MOST_LINE_CHARS, MOST_PASSAGE = 20_000, 4000, 1200
 SHOWN = 110  # signs of a passage that an answer quotes
 MOST_HEADING = 40  # signs of a line that names what the lines under it are about
 _END = pattern(r"[。！？!?;；]+\s*|(?<=[A-Za-z0-9)）\]\"'%])\.(?:\s+|\Z)|\s•\s")
-_BULLET = pattern(r"\A\s*(?:[-*•·>+]+\s+|\d{1,2}[.)、]\s+|#{1,6}\s*|[一二三四五六七八九十]{1,3}[、.]\s*|\(\d{1,2}\)\s*)")
+_BULLET = pattern(
+    r"\A\s*(?:[-*•·>+]+\s+|\d{1,2}[.)、]\s+|#{1,6}\s*|[一二三四五六七八九十]{1,3}[、.]\s*|\(\d{1,2}\)\s*)"
+)
 _CODE = pattern(
     r"\A(?:import|from|def|return|for|if|with|class) [\w.*]|[\w\])]\s?=\s?[\w.\"'\[{(]+\(?"
     r"|\b(?:[a-z]\w*[_.]\w+|print|len|range)\(|\A\s*[$%>] "
+)
+_AGAIN = pattern(
+    r"[.。!?；;\s]*(?:it|its|they|this card|the card|它|其|该卡|该显卡|这张卡|这款)", re.IGNORECASE
 )
 _NUMBER = pattern(r"[~≈约]?\s?[\d,]{1,12}(?:\.\d{1,6})?")
 _FENCE = pattern(r"\A\s*(?:```|~~~)")
@@ -49,12 +55,12 @@ class Passage:
         return subjects(self.text)
 
     @cached_property
-    def quantities(self) -> tuple[Quantity, ...]:
+    def quantities(self) -> tuple[SaidQuantity, ...]:
         """Its figures."""
         return quantities(self.text)
 
     @cached_property
-    def figures(self) -> tuple[Quantity, ...]:
+    def figures(self) -> tuple[SaidQuantity, ...]:
         """Those of them that are no part of a name."""
         named = self.subjects
         return tuple(q for q in self.quantities if not any(one.start <= q.start < one.end for one in named))
@@ -101,10 +107,18 @@ def passages(lines: Sequence[str]) -> Iterator[Passage]:
         if not text:
             continue
         is_item = line.lstrip() != text
-        above = above if is_item else _above(line, text, above)
+        above = above if is_item else _above(line, text, above=above)
         near = above if is_item or len(text) <= MOST_HEADING else ()
         for sentence in [text[:MOST_PASSAGE]] if fenced else sentences(text):
-            yield Passage(place, sentence, above=near, is_code=fenced)
+            passage = Passage(place, sentence, above=near, is_code=fenced)
+            yield passage
+            following = passage.subjects or passage.above
+            near = tuple(map(_elsewhere, following[-1:])) if _meant_again(text, sentence) else near
+
+
+def _meant_again(text: str, sentence: str) -> bool:
+    """Whether what stands behind a sentence speaks on about what it named: "It draws 350 W"."""
+    return _AGAIN.match(text[text.find(sentence) + len(sentence) :]) is not None
 
 
 def _unmarked(line: str) -> str:
@@ -117,15 +131,17 @@ def _unmarked(line: str) -> str:
     return text
 
 
-def _above(line: str, text: str, above: tuple[Subject, ...]) -> tuple[Subject, ...]:
+def _above(line: str, text: str, *, above: tuple[Subject, ...]) -> tuple[Subject, ...]:
     """What the lines under this one are about: a short line that is hardly more than a name says it."""
-    if len(text) > MOST_HEADING:
-        return above
+    if len(text) > MOST_HEADING or re.match(r"[^:]{1,16}:\s*\S", text):
+        return above if len(text) > MOST_HEADING else ()
     named = subjects(text)
     bare = sum(one.end - one.start for one in named)
     if named and len(text) - bare <= 14 and not quantities_outside(text, named):
         return tuple(_elsewhere(one) for one in named)
-    heading = line.lstrip().startswith("#") or re.match(r"\s*(?:\d{1,2}(?:\.\d{1,2}){1,2}|[一二三四五六七八九十]+、)\s?", line)
+    heading = line.lstrip().startswith("#") or re.match(
+        r"\s*(?:\d{1,2}(?:\.\d{1,2}){1,2}|[一二三四五六七八九十]+、)\s?", line
+    )
     return () if heading else above
 
 

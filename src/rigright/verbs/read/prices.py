@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rigright.base.errors import RigError
 from rigright.base.money import USD, from_currency, show_money
+from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
 from rigright.facts.chips import Chip
 from rigright.facts.clouds import Offer, offers
@@ -13,163 +14,193 @@ from rigright.facts.cpus import CpuModel
 from rigright.facts.prices import newest_prices, prices
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
-from rigright.verbs.read.quantities import LEAST, MOST, Quantity
-from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, GuideClaim, Verdict
+from rigright.verbs.read.quantities import LEAST, MOST, SaidQuantity
+from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
 from rigright.verbs.read.subjects import CHIP, CPU, OFFER, Subject
 
 CLOSE = 0.2  # how far a price may be off and still be that of today
-LAUNCH_CLOSE = 0.08
+LAUNCH_CLOSE, RENT_CLOSE = 0.08, 0.1
 ONCE = 2.5  # times the dearest, or under the cheapest that anybody asked: never true
-_LAUNCH = ("launch", "msrp", "list price", "released at", "建议零售价", "首发", "发布价", "官方价", "上市价", "定价")
+_LAUNCH = (
+    "launch",
+    "msrp",
+    "list price",
+    "released at",
+    "建议零售价",
+    "首发",
+    "发布价",
+    "官方价",
+    "上市价",
+    "定价",
+)
 _BUDGET = ("budget", "预算", "充值", "余额", "支付")
+_EACH = ("each", "每", "单价")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidPrice:
+    """A price in US dollars as a text says it."""
+
+    quantity: SaidQuantity
+    owner: Subject
+    low: float
+    high: float
+    context: str
+
+    def shown(self, usd: float) -> str:
+        """Another amount, in the currency of the text."""
+        return show_money(usd, self.quantity.currency or USD)
+
+    def covers(self, low: float, high: float, *, close: float) -> bool:
+        """Whether it says something between two amounts; of several cards it may be that of one."""
+        count = 1 if any(word in self.context for word in _EACH) else self.owner.count
+        for each in dict.fromkeys((1, count)):
+            least, most = self.low / each, self.high / each
+            if self.quantity.bound == MOST:
+                least = 0.0
+            if self.quantity.bound == LEAST:
+                most = high
+            if least <= high * (1 + close) and most >= low * (1 - close):
+                return True
+        return False
+
+    def was_once(self, low: float, high: float) -> bool:
+        """Whether it is anywhere near what anybody ever asked."""
+        return self.covers(low / ONCE, high * ONCE, close=0.0)
 
 
 def prices_in(passage: Passage) -> Iterator[GuideClaim]:
     """Every price of a passage that has an owner."""
+    context = f"{passage.topic} {passage.plain}"
+    budget = not passage.topic and any(word in context for word in _BUDGET)
     for quantity in passage.quantities:
-        if quantity.unit != "money" or quantity.low <= 0:
-            continue
-        owner = _owner(passage, quantity)
+        owner = owner_of(passage, quantity) if quantity.unit == "money" and quantity.low > 0 else None
         if owner is None:
             continue
-        if any(word in f"{passage.topic} {passage.plain}" for word in _BUDGET) and not passage.topic:
-            yield from _budget(passage, quantity, owner)
+        try:
+            low, high = (from_currency(one, quantity.currency) for one in (quantity.low, quantity.high))
+        except RigError:
             continue
-        claim = _judged(passage, quantity, owner)
-        if claim is not None:
-            yield claim
+        said = SaidPrice(quantity=quantity, owner=owner, low=low, high=high, context=context)
+        found = affordable(said) if budget else rented(said) if quantity.per_hour else bought(said)
+        if found is not None:
+            kind = "budget" if budget else "price"
+            yield claim_of(passage, quantity.start, subject=owner, kind=kind, found=found)
 
 
-def _owner(passage: Passage, quantity: Quantity) -> Subject | None:
-    kinds = {CHIP, CPU, OFFER}
-    inside = [one for one in passage.subjects if one.kind in kinds]
+def owner_of(passage: Passage, quantity: SaidQuantity) -> Subject | None:
+    """What a price is asked for: the thing before it, else the first of the sentence, else the one above."""
+    inside = [one for one in passage.subjects if one.kind in {CHIP, CPU, OFFER}]
     before = [one for one in inside if one.end <= quantity.start]
-    above = [one for one in passage.above if one.kind in kinds]
-    return (before[-1:] or inside[:1] or above[:1] or [None])[0]
+    above = [one for one in passage.above if one.kind in {CHIP, CPU, OFFER}]
+    return next(iter(before[-1:] or inside or above), None)
 
 
-def _usd(quantity: Quantity) -> tuple[float, float] | None:
-    try:
-        return from_currency(quantity.low, quantity.currency), from_currency(quantity.high, quantity.currency)
-    except RigError:
-        return None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardPrice:
+    """What a card goes for, in US dollars."""
+
+    typical: float
+    low: float
+    high: float
+    as_of: str
 
 
-def _budget(passage: Passage, quantity: Quantity, owner: Subject) -> Iterator[GuideClaim]:
+def todays(owner: Subject) -> list[CardPrice]:
+    """The newest price of each card that a name may mean."""
+    found = []
+    for chip in owner.records:
+        rows = newest_prices(chip) if isinstance(chip, Chip) else ()
+        for row in rows[:1]:
+            typical = from_currency(row.typical, row.currency)
+            low, high = (from_currency(one or row.typical, row.currency) for one in (row.low, row.high))
+            found.append(CardPrice(typical=typical, low=low, high=high, as_of=row.as_of))
+    return found
+
+
+def affordable(said: SaidPrice) -> ClaimVerdict | None:
     """Whether so much money buys what is recommended for it."""
-    spread = _usd(quantity)
-    known = [found for one in owner.records if isinstance(one, Chip) and (found := _today(one)) is not None]
-    if spread is None or not known or quantity.bound == LEAST:
-        return
-    low = min(price for price, _, _, _ in known) * owner.count
-    as_of = known[0][3]
-    truth = say("{price} for the card ({month})", price=_money(low, quantity), month=as_of)
-    verdict: Verdict = RIGHT if low <= spread[1] else DATED
-    yield claim_of(passage, quantity.start, owner, kind="budget", verdict=verdict, truth=truth, command=_command(owner))
-
-
-def _command(owner: Subject) -> str:
-    if owner.kind == OFFER:
-        return f"rigright look-up clouds {owner.name}"
-    return f'rigright prices show "{owner.name.removeprefix("GeForce ")}"' if owner.kind == CHIP else f'rigright look-up cpus "{owner.name}"'
-
-
-def _money(usd: float, quantity: Quantity) -> str:
-    return show_money(usd, quantity.currency or USD)
-
-
-def _today(chip: Chip) -> tuple[float, float, float, str] | None:
-    """Typical, low, high and date of what a card goes for."""
-    rows = newest_prices(chip)
-    if not rows:
+    known = todays(said.owner)
+    if not known or said.quantity.bound == LEAST:
         return None
-    row = rows[0]
-    each = [from_currency(value, row.currency) for value in (row.typical, row.low or row.typical, row.high or row.typical)]
-    return each[0], each[1], each[2], row.as_of
+    cheapest = min(known, key=lambda one: one.typical)
+    price = cheapest.typical * said.owner.count
+    truth = say("{price} for the card ({month})", price=said.shown(price), month=cheapest.as_of)
+    return ClaimVerdict(
+        verdict=RIGHT if price <= said.high else DATED, truth=truth, command=shows(said.owner)
+    )
 
 
-def _judged(passage: Passage, quantity: Quantity, owner: Subject) -> GuideClaim | None:
-    spread = _usd(quantity)
-    if spread is None:
+def shows(owner: Subject) -> str | None:
+    """The command that shows prices of it."""
+    return f'rigright prices show "{owner.name.removeprefix("GeForce ")}"' if owner.kind == CHIP else None
+
+
+def bought(said: SaidPrice) -> ClaimVerdict | None:
+    """A card or a processor that is bought."""
+    if said.owner.kind == CPU:
+        return processor(said)
+    if said.owner.kind != CHIP:
         return None
-    if quantity.per_hour:
-        verdict, truth = _rented(spread, quantity, owner)
-    elif owner.kind == CHIP:
-        verdict, truth = _bought(spread, quantity, owner, passage)
-    elif owner.kind == CPU:
-        verdict, truth = _processor(spread, quantity, owner)
-    else:
-        return None
-    return claim_of(passage, quantity.start, owner, kind="price", verdict=verdict, truth=truth, command=_command(owner))
-
-
-def _covers(spread: tuple[float, float], low: float, high: float, *, close: float, bound: str) -> bool:
-    if bound == MOST:
-        return spread[1] * (1 + close) >= low
-    if bound == LEAST:
-        return spread[0] * (1 - close) <= high
-    return spread[0] <= high * (1 + close) and spread[1] >= low * (1 - close)
-
-
-def _bought(spread: tuple[float, float], quantity: Quantity, owner: Subject, passage: Passage) -> tuple[Verdict, Sentence]:
-    chips = [one for one in owner.records if isinstance(one, Chip)]
-    spreads = [spread]
-    if owner.count > 1:  # of one, or of all
-        of_one = (spread[0] / owner.count, spread[1] / owner.count)
-        each = any(word in f"{passage.topic} {passage.plain}" for word in ("each", "每", "单价"))
-        spreads = [spread] if each else [spread, of_one]
-    asked = [price for chip in chips for price in prices() if price.chip == chip.id]
-    usd = [from_currency(one.typical, one.currency) for one in asked]
-    launch = [from_currency(one.typical, one.currency) for one in asked if one.kind == "launch"] or [
-        chip.msrp_usd for chip in chips if chip.msrp_usd
-    ]
-    today = [found for chip in chips if (found := _today(chip)) is not None]
-    is_launch = any(word in f"{passage.topic} {passage.plain}" for word in _LAUNCH)
-    first = say("launched at {price}", price=_money(launch[0], quantity)) if launch else None
-    now = say("{price} ({month})", price=_money(today[0][0], quantity), month=today[0][3]) if today else None
+    cards = [one for one in said.owner.records if isinstance(one, Chip)]
+    asked = [one for chip in cards for one in prices() if one.chip == chip.id]
+    launch = [from_currency(one.typical, one.currency) for one in asked if one.kind == "launch"]
+    launch = launch or [chip.msrp_usd for chip in cards if chip.msrp_usd]
+    today = todays(said.owner)
+    first = say("launched at {price}", price=said.shown(launch[0])) if launch else None
+    now = (
+        say("{price} ({month})", price=said.shown(today[0].typical), month=today[0].as_of) if today else None
+    )
     truth = say("{launch}; today {now}", launch=first, now=now) if first and now else first or now
     if truth is None:
-        return UNKNOWN, say("no price known")
-    bound = quantity.bound
-    at_launch = any(_covers(told, one, one, close=LAUNCH_CLOSE, bound=bound) for one in launch for told in spreads)
-    if is_launch and launch:
-        return (RIGHT if at_launch else WRONG), truth
-    if any(_covers(told, low, high, close=CLOSE, bound=bound) for _, low, high, _ in today for told in spreads):
-        return RIGHT, truth
-    known = [*usd, *launch]
-    once = any(min(known) / ONCE <= told[1] and told[0] <= max(known) * ONCE for told in spreads)
-    return (DATED if at_launch or once else WRONG), truth
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"), command=shows(said.owner))
+    at_launch = any(said.covers(one, one, close=LAUNCH_CLOSE) for one in launch)
+    ever = [*(from_currency(one.typical, one.currency) for one in asked), *launch]
+    if launch and any(word in said.context for word in _LAUNCH):
+        verdict = RIGHT if at_launch else WRONG
+    elif any(said.covers(one.low, one.high, close=CLOSE) for one in today):
+        verdict = RIGHT
+    elif not today and not at_launch:
+        verdict, truth = UNKNOWN, say("{launch}; no price of today known", launch=truth)
+    else:
+        verdict = DATED if at_launch or said.was_once(min(ever), max(ever)) else WRONG
+    return ClaimVerdict(verdict=verdict, truth=truth, command=shows(said.owner))
 
 
-def _processor(spread: tuple[float, float], quantity: Quantity, owner: Subject) -> tuple[Verdict, Sentence]:
-    cpu = owner.records[0]
+def processor(said: SaidPrice) -> ClaimVerdict:
+    """A processor: its list price, and what shops ask."""
+    cpu = said.owner.records[0]
     listed = cpu.list_price_usd if isinstance(cpu, CpuModel) else None
     street = cpu.street_price_usd if isinstance(cpu, CpuModel) else None
-    if not isinstance(cpu, CpuModel) or (listed is None and street is None):
-        return UNKNOWN, say("no price known")
-    shown = [say("list price {price}", price=_money(listed, quantity))] if listed else []
-    shown += [say("{price} ({month})", price=_money(street, quantity), month=cpu.street_as_of)] if street else []
-    truth = shown[0] if len(shown) == 1 else say("{first}; today {now}", first=shown[0], now=shown[1])
-    if any(_covers(spread, one, one, close=CLOSE, bound=quantity.bound) for one in (street, listed) if one):
-        return RIGHT, truth
-    dearest = max(one for one in (street, listed) if one)
-    return (DATED if spread[0] <= dearest * ONCE else WRONG), truth  # a used one costs less
+    known = [one for one in (street, listed) if one]
+    if not known or not isinstance(cpu, CpuModel):
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"))
+    shown: list[Sentence] = []
+    if listed:
+        shown.append(say("list price {price}", price=said.shown(listed)))
+    if street:
+        shown.append(say("{price} ({month})", price=said.shown(street), month=cpu.street_as_of))
+    truth = shown[0] if len(shown) == 1 else say("{launch}; today {now}", launch=shown[0], now=shown[1])
+    if any(said.covers(one, one, close=CLOSE) for one in known):
+        return ClaimVerdict(verdict=RIGHT, truth=truth)
+    used = said.low <= max(known) * ONCE  # a used one costs less
+    return ClaimVerdict(verdict=DATED if used else WRONG, truth=truth)
 
 
-def _rented(spread: tuple[float, float], quantity: Quantity, owner: Subject) -> tuple[Verdict, Sentence]:
-    one = owner.records[0]
+def rented(said: SaidPrice) -> ClaimVerdict:
+    """An hour of a machine, or of a card of one."""
+    one = said.owner.records[0]
     if isinstance(one, Offer):
-        known = [(offer.usd_per_h, offer) for offer in offers() if offer.instance == one.instance and offer.usd_per_h]
+        known = [(offer.usd_per_h, offer) for offer in offers() if offer.instance == one.instance]
     else:
-        ids = {getattr(record, "id", "") for record in owner.records}
-        known = [(offer.usd_per_chip_h, offer) for offer in offers() if offer.chip in ids and offer.usd_per_chip_h]
+        ids = {getattr(record, "id", "") for record in said.owner.records}
+        known = [(offer.usd_per_chip_h, offer) for offer in offers() if offer.chip in ids]
     rates = sorted((rate, offer.as_of or "") for rate, offer in known if rate)
     if not rates:
-        return UNKNOWN, say("no price known")
-    low, high = rates[0][0], rates[-1][0]
-    truth = say(
-        "{low} to {high} an hour ({month})", low=_money(low, quantity), high=_money(high, quantity), month=rates[0][1]
-    )
-    if _covers(spread, low, high, close=CLOSE / 2, bound=quantity.bound):
-        return RIGHT, truth
-    return (DATED if low / ONCE <= spread[1] and spread[0] <= high * ONCE else WRONG), truth
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"))
+    low, high, month = rates[0][0], rates[-1][0], rates[0][1]
+    truth = say("{low} to {high} an hour ({month})", low=said.shown(low), high=said.shown(high), month=month)
+    if said.shown(low) == said.shown(high):
+        truth = say("{price} an hour ({month})", price=said.shown(low), month=month)
+    close = said.covers(low, high, close=RENT_CLOSE)
+    return ClaimVerdict(verdict=RIGHT if close else DATED if said.was_once(low, high) else WRONG, truth=truth)

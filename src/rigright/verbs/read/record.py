@@ -5,11 +5,37 @@ from __future__ import annotations
 from typing import Literal
 
 from rigright.base.record import dataclass, derived
-from rigright.base.words import Sentence
+from rigright.base.words import Sentence, say
+from rigright.verbs.read.kinds import kinds
 
 Verdict = Literal["right", "wrong", "dated", "unknown"]
-RIGHT, WRONG, DATED, UNKNOWN = "right", "wrong", "dated", "unknown"
-ORDER = (WRONG, DATED, UNKNOWN, RIGHT)
+RIGHT: Verdict = "right"
+WRONG: Verdict = "wrong"
+DATED: Verdict = "dated"
+UNKNOWN: Verdict = "unknown"
+
+KINDS = {  # of claims that no row of data/claims.csv is about
+    "configuration": say("configuration"),
+    "speed": say("speed"),
+    "price": say("price"),
+    "budget": say("budget"),
+    "ratio": say("ratio"),
+    "command": say("command"),
+    "memory type": say("memory type"),
+    "architecture": say("architecture"),
+    "production": say("production"),
+    "unified memory": say("unified memory"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimVerdict:
+    """A verdict with the right figure, and what shows it."""
+
+    verdict: Verdict
+    truth: Sentence | str | None = None
+    command: str | None = None  # None: what shows the subject
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +50,12 @@ class GuideClaim:
     truth: Sentence | str | None  # the right figure, or why it cannot be judged
     command: str | None  # that shows it
     source: str | None = None  # of the fact it was held against
+
+    @property
+    def title(self) -> Sentence | str:
+        """Its kind in words."""
+        row = next((one.title for one in kinds() if one.id == self.kind), None)
+        return KINDS.get(self.kind) or row or self.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,14 @@ from rigright.facts.myths import Myth, find_myth
 from rigright.verbs.look_up.kinds.myths import right
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import DATED, WRONG, ExplainedError, GuideClaim
+from rigright.verbs.read.whose import places
 
 _XID = pattern(r"\bxid\b[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
 
 
 @cache
-def _marks() -> tuple[tuple[Myth, tuple[tuple[str, ...], ...], str], ...]:
+def marked_myths() -> tuple[tuple[Myth, tuple[tuple[str, ...], ...], str], ...]:
+    """Each myth with the words that all stand in a saying of it, and whether it held once."""
     return tuple(
         (find_myth(number), tuple(tuple(group.split("|")) for group in marks.split(" & ")), verdict)
         for number, marks, verdict in rows("claim_marks.csv", "myth", "marks", "verdict")
@@ -30,8 +32,8 @@ def _marks() -> tuple[tuple[Myth, tuple[tuple[str, ...], ...], str], ...]:
 def myths_in(passage: Passage) -> Iterator[GuideClaim]:
     """Myths whose words all stand in a passage."""
     plain = f"{passage.topic} {passage.plain}"
-    for myth, groups, verdict in _marks():
-        if all(any(_stands(word, plain) for word in group) for group in groups):
+    for myth, groups, verdict in marked_myths():
+        if all(any(stands(word, plain) for word in group) for group in groups):
             at = max(passage.plain.find(groups[0][0]), 0)
             yield GuideClaim(
                 line=passage.line, says=passage.around(at), about=None, kind="myth",
@@ -40,18 +42,9 @@ def myths_in(passage: Passage) -> Iterator[GuideClaim]:
             )  # fmt: skip
 
 
-def _stands(word: str, plain: str) -> bool:
-    """Whether a word stands in a text by itself: "ram" not within "parameter"."""
-    start = plain.find(word)
-    while start >= 0:
-        before, behind = plain[max(start - 1, 0) : start], plain[start + len(word) : start + len(word) + 1]
-        inside = (word[0].isascii() and word[0].isalpha() and before.isascii() and before.isalpha()) or (
-            word[-1].isascii() and word[-1].isalnum() and behind.isascii() and behind.isalnum()
-        )
-        if not inside:
-            return True
-        start = plain.find(word, start + 1)
-    return False
+def stands(word: str, plain: str) -> bool:
+    """Whether a word stands in a text by itself."""
+    return next(places(plain, word), None) is not None
 
 
 def errors_in(passage: Passage) -> Iterator[ExplainedError]:
@@ -59,7 +52,11 @@ def errors_in(passage: Passage) -> Iterator[ExplainedError]:
     message = message_in(passage.text)
     if message is not None:
         yield ExplainedError(
-            line=passage.line, says=passage.around(0), means=message.means, do=message.do, command=message.command
+            line=passage.line,
+            says=passage.around(0),
+            means=message.means,
+            do=message.do,
+            command=message.command,
         )
     for found in _XID.finditer(passage.text):
         xid = xids().get(int(found[1]))

@@ -23,17 +23,52 @@ MOST_MODELS = 32  # of a text
 _MODEL_WORDS = 7  # words a model's name may have
 _WORD = pattern(r"[A-Za-z0-9][A-Za-z0-9._+]*")
 _GAP = pattern(r"[ \-_/:]")
+_LOOKS = {
+    CHIP: "rigright look-up {id}",
+    CPU: 'rigright look-up cpus "{name}"',
+    OFFER: "rigright look-up clouds {instance}",
+    MODEL: "rigright look-up model {name}",
+    LINK: "rigright look-up {look_up}",
+}
 _SIZE = pattern(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?B(?![A-Za-z0-9])")
-_BESIDE_SIZE = pattern(r"模型|model|参数|llm|parameter|大模型", re.IGNORECASE)
+_BESIDE_SIZE = pattern(r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调", re.IGNORECASE)
 _ANY_NVLINK = "nvlink"
-_PLAIN_WORDS = frozenset(  # first words of names that mean something else as often
-    "ai all aya c clip cosmos distil e faster falcon flux google harrier jamba ling m meta mixed multilingual "
-    "north nous nvidia openai opt paraphrase ring seed snowflake solar stable step t tencent ui wan yi".split()
+_AMBIGUOUS = (  # first words of names that mean something else as often
+    *(
+        "ai",
+        "all",
+        "aya",
+        "c",
+        "clip",
+        "cosmos",
+        "distil",
+        "e",
+        "faster",
+        "falcon",
+        "flux",
+        "google",
+        "harrier",
+    ),
+    *(
+        "jamba",
+        "ling",
+        "m",
+        "meta",
+        "mixed",
+        "multilingual",
+        "north",
+        "nous",
+        "nvidia",
+        "openai",
+        "opt",
+        "ring",
+    ),
+    *("paraphrase", "seed", "snowflake", "solar", "stable", "step", "t", "tencent", "ui", "wan", "yi"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class DataLink:
     """A way for data between parts, and what it carries."""
 
     id: str
@@ -48,9 +83,9 @@ class Link:
 
 
 @cache
-def links() -> tuple[Link, ...]:
+def links() -> tuple[DataLink, ...]:
     """Every row of the table."""
-    return records("links.csv", Link)
+    return records("links.csv", DataLink)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +106,31 @@ class Subject:
         return str(getattr(self.records[0], "name", getattr(self.records[0], "instance", self.text)))
 
     @property
-    def typed(self) -> str:
-        """How a command is given it."""
-        count = f"{self.count}x " if self.count > 1 else ""
-        return f"{count}{self.text if self.kind != CHIP else self.name}"
+    def shown(self) -> str:
+        """The name; where it may mean several, as it was written."""
+        return self.name if len(self.records) == 1 else self.text.strip("( （")
+
+    @property
+    def source(self) -> str | None:
+        """Where the facts of the usual one are from."""
+        found = getattr(self.records[0], "sources", None) or getattr(self.records[0], "source", None)
+        return str(found) if found else None
+
+    @property
+    def command(self) -> str:
+        """What shows what is known of it."""
+        if self.kind == CHIP and len(self.records) > 1:
+            return f'rigright look-up chips "{self.shown}"'
+        one = self.records[0]
+        fields = {name: getattr(one, name, "") for name in ("id", "name", "instance", "look_up")}
+        return _LOOKS[self.kind].format_map(fields)
 
 
 def subjects(text: str) -> tuple[Subject, ...]:
     """Everything named in a text, in its order."""
     found = [_of(one) for one in mentions(text)]
-    for one in (*_links(text), *_models(text)):
+    named_links = sorted(_links(text), key=lambda one: one.start - one.end)
+    for one in (*named_links, *_models(text)):
         if not any(other.start < one.end and one.start < other.end for other in found):
             found.append(one)
     return tuple(sorted(found, key=lambda one: one.start))
@@ -95,7 +145,13 @@ def _of(one: Mention) -> Subject:
         else (OFFER, (one.offer,))
     )
     return Subject(
-        kind=kind, start=one.start, end=one.end, text=one.text, records=records, count=one.count, sized=one.sized
+        kind=kind,
+        start=one.start,
+        end=one.end,
+        text=one.text,
+        records=records,
+        count=one.count,
+        sized=one.sized,
     )
 
 
@@ -130,7 +186,9 @@ def _named_links(text: str, plain: str) -> Iterator[Subject]:
             at = plain.find(word)
             behind = plain[at + len(word) : at + len(word) + 1]
             if at >= 0 and not (behind.isascii() and behind.isalnum()) and behind != ".":
-                yield Subject(kind=LINK, start=at, end=at + len(word), text=text[at : at + len(word)], records=(link,))
+                yield Subject(
+                    kind=LINK, start=at, end=at + len(word), text=text[at : at + len(word)], records=(link,)
+                )
                 break
 
 
@@ -138,7 +196,7 @@ def _named_links(text: str, plain: str) -> Iterator[Subject]:
 def _families() -> frozenset[str]:
     """Words that names of models begin with."""
     names = (re.match(r"[a-z]+", own_part(name).lower()) for name in zoo.every_name())
-    return frozenset(one[0] for one in names if one is not None) - _PLAIN_WORDS
+    return frozenset(one[0] for one in names if one is not None) - frozenset(_AMBIGUOUS)
 
 
 @cache
@@ -152,7 +210,10 @@ def _models(text: str) -> Iterator[Subject]:
     taken = found = 0
     for place, word in enumerate(words):
         begins = re.match(r"[a-z]+", word[0].casefold())
-        if word.start() < taken or begins is None or not _starts(begins[0], text, word.end()):
+        if word.start() < taken or begins is None:
+            continue
+        diffusion = begins[0] in {"stable", "sd"} and "iffusion" in text[word.end() : word.end() + 12]
+        if begins[0] not in _families() and not diffusion:
             continue
         one = _model_at(text, words[place : place + _MODEL_WORDS])
         if one is not None and found < MOST_MODELS:
@@ -169,16 +230,14 @@ def _models(text: str) -> Iterator[Subject]:
         yield from _sized(text)
 
 
-def _starts(word: str, text: str, end: int) -> bool:
-    return word in _families() or (word in {"stable", "sd"} and "iffusion" in text[end : end + 12])
-
-
 def _sized(text: str) -> Iterator[Subject]:
     """Models that are named by their size alone."""
     for size in _SIZE.finditer(text):
         card = _opened(f"{size[1]}B")
         if card is not None:
-            yield Subject(kind=MODEL, start=size.start(), end=size.end(), text=size[0].replace(" ", ""), records=(card,))
+            yield Subject(
+                kind=MODEL, start=size.start(), end=size.end(), text=size[0].replace(" ", ""), records=(card,)
+            )
 
 
 def _model_at(text: str, words: list[re.Match[str]]) -> Subject | None:

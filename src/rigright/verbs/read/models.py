@@ -286,11 +286,11 @@ def serves(said: SaidMachine) -> ClaimVerdict:
         return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=said.command)
     card = found.fullest
     shown = {
-        "format": label(found.weights_format),
+        "format": label(found.weights),
         "have": gib(card.total_bytes),
         "need": gib(card.need_bytes),
     }
-    tiny = said.weights is None and found.weights_format.startswith(TINY)
+    tiny = said.weights is None and found.weights.startswith(TINY)
     if not found.fits:
         truth = say("does not fit in {format}: {need} a card of {have}", **shown)
     elif tiny:

@@ -60,6 +60,13 @@ class Passage:
         return quantities(self.text)
 
     @cached_property
+    def besides(self) -> str:
+        """Its words besides the names in it."""
+        ends = [0, *(one.end for one in self.subjects)]
+        starts = [*(one.start for one in self.subjects), len(self.plain)]
+        return " ".join(self.plain[end:start] for end, start in zip(ends, starts, strict=True))
+
+    @cached_property
     def figures(self) -> tuple[SaidQuantity, ...]:
         """Those of them that are no part of a name."""
         named = self.subjects
@@ -106,7 +113,7 @@ def passages(lines: Sequence[str]) -> Iterator[Passage]:
         text = _unmarked(line)
         if not text:
             continue
-        is_item = line.lstrip() != text
+        is_item = line.lstrip() != text and not line.lstrip().startswith("#")
         above = above if is_item else _above(line, text, above=above)
         near = above if is_item or len(text) <= MOST_HEADING else ()
         for sentence in [text[:MOST_PASSAGE]] if fenced else sentences(text):

@@ -17,7 +17,7 @@ from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import DATED, WRONG, ExplainedError, GuideClaim
 from rigright.verbs.read.whose import places
 
-_XID = pattern(r"\bxid\b[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
+_XID = pattern(r"\bxid\b(?:\s?\([^)\n]{0,40}\))?[^0-9\n]{0,24}(\d{1,3})(?![\d.])", re.IGNORECASE)
 
 
 @cache

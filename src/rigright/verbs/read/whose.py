@@ -48,7 +48,7 @@ def figured(passage: Passage) -> Iterator[Figured]:
             if holder.kind == CHIP and quantity.unit == "bytes":
                 yield Figured(quantity=quantity, subject=holder, kind=kind_named("VRAM", CHIP))
             continue
-        if quantity.unit == "w" and _BOX.search(passage.plain):
+        if quantity.unit == "w" and _BOX.search(passage.besides):
             continue  # of a whole machine, which no card's figure is
         near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
         worded = ((one, worded_kind(passage, quantity, subject=one)) for one in near)

@@ -749,6 +749,17 @@ def probe(
     lang: Texts | None = None,
 ) -> ProbeReply: ...
 
+class ReadReply(Reply[Any]):
+    def __getattr__(self, name: str) -> Any: ...
+
+def read(
+    file: Texts,
+    *,
+    why: bool | None = None,
+    details: bool | None = None,
+    lang: Texts | None = None,
+) -> ReadReply: ...
+
 class ReportReply(Reply[Decided], Decided): ...
 
 def report(

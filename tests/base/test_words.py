@@ -29,10 +29,12 @@ NOT_LITERAL = {  # places that make a sentence from no literal -> why
     "verbs/look_up/kinds/myths.py": "each myth is a row of data/myths.toml",
     "facts/monitoring.py": "each alert and panel is a row of data/alerts.toml, data/dashboard.toml",
     "facts/training.py": "each precision is a row of data/precisions.toml",
+    "verbs/read/kinds.py": "each quantity is a row of data/claims.csv",
     "machine/stored.py": "a stored sentence, taken only if it is one of these",
 }
 TOLD_BY_TABLES = {  # tables whose cells are sentences
     "alerts.toml": ("says", "fix"),
+    "claims.csv": ("id",),
     "dashboard.toml": ("title",),
     "driver_packages.csv": ("worth",),
     "metrics.csv": ("help",),

@@ -311,3 +311,37 @@ def test_a_chinese_list_is_read_as_it_is_written():
 
 def test_two_cards_may_be_said_behind_the_name():
     assert read("显卡", "2080Ti 22G魔改 双卡").n_cards == 2
+
+
+_TABLE = """Here is our box; prices of last spring.
+
+| Part | Model | {count} | Price |
+|:--|:--|--:|--:|
+| GPU | {gpu} | {n} | $15,000-20,000 |
+| CPU | AMD EPYC 7763 | 1 | $1,500-2,000 |
+| Memory | 512GB DDR4 ECC | 1 | $2,000 |
+| Storage | 2TB NVMe SSD + 72TB HDD array | 1 | $1,200-2,500 |
+| PSU | 1600W Platinum | 2 | $400-600 |
+| Total | $20,400-28,600 | | |
+
+Buy the card first.
+"""
+
+
+@pytest.mark.parametrize("gpu", ["NVIDIA A100 80GB", "NVIDIA H100 80GB", "RTX A6000", "NVIDIA A100 40GB"])
+@pytest.mark.parametrize("count", ["Qty", "数量"])
+def test_a_table_of_parts_is_read_whole_and_its_prices_are_none_of_its_names(gpu, count):
+    rig = rig_of(lines_of(_TABLE.format(gpu=gpu, count=count, n=4), name="list"))
+    (cards,) = rig.cards
+    assert (cards.count, cards.chip.form.startswith("PCIe")) == (4, True)
+    words = gpu.removeprefix("NVIDIA ").split()
+    assert all(word.removesuffix("GB") in cards.chip.name for word in words), cards.chip.name
+    assert [one.name for one in rig.disks] == ["2TB NVMe SSD", "72TB HDD array"]
+    assert rig.processor.name == "AMD EPYC 7763"
+    assert [one.watts for one in rig.supplies] == [1600, 1600]
+    assert rig.unknown == ()
+
+
+def test_a_module_that_is_named_as_one_stays_one():
+    assert read("gpu", "8x A100 SXM4 80GB").cards[0].chip.form.startswith("SXM")
+    assert read("gpu", "HGX H100 80GB").cards[0].chip.form.startswith("SXM")

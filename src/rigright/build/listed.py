@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
+from rigright.base.cells import TextTable, cells_of, tables_of
 from rigright.base.errors import AskError, DataError
 from rigright.base.record import dataclass
 from rigright.base.words import say
 
 MOST_LINES = 200
+MOST_TEXT_LINES = 5000  # in which a table of parts is looked for
+_MOST_KEY = 16  # signs before the colon
+LEAST_KINDS = 3  # kinds of part that the rows of such a table begin with
 MOST_LINE_CHARS = 400
 KINDS = {
     "cpu": "cpu cpus processor processors 处理器 中央处理器 cpu型号",
@@ -29,7 +33,13 @@ KINDS = {
 }
 _LINE = re.compile(r"\A(?P<key>[^:=|\t]{1,40}?)\s*(?:[:=|\t]|\s-\s)\s*(?P<value>.+)\Z")
 _BULLET = re.compile(r"\A(?:[-*•·|>]+|\d{1,2}[.)])\s+|\A\|")
-_PRICE = re.compile(r"(?:@\s*)?(?:[$€£¥]\s?\d[\d,.]*k?|\b\d[\d,.]*\s*(?:usd|eur|rmb|元|块)\b)", re.IGNORECASE)
+_PRICE = re.compile(  # one, or from one to another
+    r"(?:@\s*)?(?:[$€£¥]\s?\d[\d,.]*k?(?:\s?[-–~至到]\s?[$€£¥]?\s?\d[\d,.]*k?)?"
+    r"|\b\d[\d,.]*\s*(?:usd|eur|rmb|元|块)\b)",
+    re.IGNORECASE,
+)
+_PRICED = re.compile(r"price|budget|cost|usd|total|subtotal|价|预算|费用|金额|合计|小计", re.IGNORECASE)
+_COUNTED = re.compile(r"\A(?:qty|count|quantity|number|amount|pcs|units?|#|数量|个数)\Z", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)?")
 _BETWEEN = re.compile(r"[,;，；、]\s*")
 _JOINTS = re.compile(r"[,;，；、]|\s(?:and|on|in|with|plus)\s(?:an?\s|the\s)?|\s\+\s", re.IGNORECASE)
@@ -64,6 +74,13 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
         except UnicodeDecodeError:
             raise _not_a_list(name) from None
     lines = raw.splitlines()
+    listed = [one for one in tables_of(lines[:MOST_TEXT_LINES]) if is_parts_table(one)]
+    runs = list(lists_in(lines[:MOST_TEXT_LINES]))
+    told = sum(bool(line.strip()) for line in lines)
+    if listed:  # what stands around it is no list
+        lines = [line for one in listed for line in written_out(one)]
+    elif runs and told > 2 * sum(end - start for start, end in runs):
+        lines = [line for start, end in runs for line in lines[start:end]]
     if len(lines) > MOST_LINES:
         raise DataError(
             say("{file} has {count} lines", file=name, count=len(lines)),
@@ -76,6 +93,54 @@ def lines_of(raw: bytes | str, *, name: str) -> tuple[ListLine, ...]:
             hint=say("write one part per line: {example}", example="gpu: 2x RTX 4090"),
         )
     return found
+
+
+def lists_in(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where lines of a text that begin with kinds of part make a list: the first, and the one behind it."""
+    start = place = 0
+    while place <= len(lines):
+        kind = _keyed_kind(lines[place]) if place < len(lines) else None
+        if kind is None:
+            kinds = {_keyed_kind(line) for line in lines[start:place]}
+            if len(kinds - {"note"}) >= LEAST_KINDS:
+                yield start, place
+            start = place + 1
+        place += 1
+
+
+def _keyed_kind(line: str) -> str | None:
+    """The kind of part that a line begins with, behind a bullet and before a colon."""
+    text = unicodedata.normalize("NFKC", line[:MOST_LINE_CHARS]).replace("**", "").strip()
+    if len(cells_of(text)) > 1:
+        return None
+    while found := _BULLET.match(text):
+        text = text[found.end() :].strip()
+    keyed = _LINE.match(text)
+    return None if keyed is None or len(keyed["key"]) > _MOST_KEY else _kind(keyed["key"])
+
+
+def is_parts_table(table: TextTable) -> bool:
+    """Whether the rows of a table are the parts of a machine."""
+    kinds = {_kind(cells[0]) for _, cells in table.rows}
+    return len(kinds - {None, "note"}) >= LEAST_KINDS
+
+
+def written_out(table: TextTable) -> Iterator[str]:
+    """Its rows as lines of a list: the part, how many, and what it is, without prices."""
+    head = table.head
+    priced = {place for place, name in enumerate(head) if _PRICED.search(name)}
+    counted = next((place for place, name in enumerate(head) if _COUNTED.match(name)), None)
+    for _, (part, *cells) in table.rows:
+        told = {place: cell for place, cell in enumerate(cells, 1) if cell and place not in priced}
+        count = told.pop(counted, "") if counted is not None else ""
+        many = f"{count}x " if count.isdecimal() and count != "1" else ""
+        kept = ", ".join(cell for cell in map(_unpriced, told.values()) if cell)
+        if kept:
+            yield f"{part.strip('*_ `')}: {many}{kept}"
+
+
+def _unpriced(text: str) -> str:
+    return _PRICE.sub("", text).strip(" |,;")
 
 
 def _not_a_list(name: str) -> DataError:
@@ -101,12 +166,12 @@ def _read_line(line: str) -> Iterator[ListLine]:
     keyed = _LINE.match(text) or _spaced().match(text)
     if keyed is not None:
         kind = _kind(keyed["key"] or keyed.groupdict().get("short") or "")
-        value = _PRICE.sub("", keyed["value"]).strip(" |,;")
+        value = _unpriced(keyed["value"])
         if kind is not None and value:
             yield ListLine(part=kind, text=value)
         if kind is not None:
             return
-    plain = _PRICE.sub("", text).strip(" |,;")
+    plain = _unpriced(text)
     pieces = [plain] if len(set(_guessed(plain))) < 2 else _JOINTS.split(plain)  # a sentence of several parts
     for piece in filter(None, map(str.strip, pieces)):
         yield ListLine(part=next(_guessed(piece), "note"), text=piece)

@@ -62,6 +62,7 @@ class Disks:
     count: int
     kind: str | None  # "m2", "u2", "card", "sata"
     gen: int | None = None
+    name: str = ""  # as it was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from rigright.base.everyday import words_of
 from rigright.base.units import GIB, KILO, TIB
 from rigright.build.listed import ListLine
 from rigright.build.machine import Cards, Circuit, Disks, Modules, Rig
-from rigright.facts.naming import vocabulary
+from rigright.facts.chips import Chip, chips
+from rigright.facts.naming import pieces, vocabulary
 from rigright.facts.nodes import Node, find_node
 from rigright.facts.shop.cards import BLOWER, PASSIVE, WATER, shape_of
 from rigright.facts.shop.cpus import processor_named
@@ -247,8 +248,9 @@ def _cards_said(text: str) -> dict[str, Any]:
         if node is None:
             continue
         cooling = next((kind for kind, shape in _COOLINGS if re.search(shape, group)), None)
-        for chip in dict.fromkeys(card.chip for card in node.cards):
-            count = sum(card.chip == chip for card in node.cards) * node.n_nodes * many
+        for named_chip in dict.fromkeys(card.chip for card in node.cards):
+            count = sum(card.chip == named_chip for card in node.cards) * node.n_nodes * many
+            chip = _pluggable(named_chip, plain)
             if count > MOST_PARTS or (count > many and not re.search(_SAID_COUNT, name)):
                 count = many  # a number of the model's name
             count *= 2 if count == 1 and re.search(r"双卡|双显卡|两张|两块", text) else 1
@@ -260,6 +262,22 @@ def _cards_said(text: str) -> dict[str, Any]:
                 bridged="nvlink" in plain and "no nvlink" not in plain,
             ))  # fmt: skip
     return {"cards": tuple(found)} if found else {}
+
+
+def _pluggable(chip: Chip, text: str) -> Chip:
+    """The model for a slot, where the text leaves the form open and a list of parts speaks of it."""
+    if chip.form.startswith("PCIe") or re.search(r"sxm|oam|hgx|dgx|mezz|baseboard|模组", text):
+        return chip
+    told = pieces(chip.name) - pieces(chip.form) - set(re.findall(r"sxm\d?", chip.name.casefold()))
+    same = [
+        one
+        for one in chips()
+        if one.form.startswith("PCIe")
+        and one.mem_bytes == chip.mem_bytes
+        and told <= pieces(one.name)
+        and one.architecture == chip.architecture
+    ]
+    return same[0] if len(same) == 1 else chip
 
 
 _SAID_COUNT = r"[x*]\s*\d{1,2}\b|\b\d{1,2}\s*[x*]|quad|pair|node|dgx|hgx|nvl|[一二三四五六七八两双]"
@@ -344,7 +362,7 @@ def _supplies(text: str) -> tuple[PowerSupply, ...]:
         return ()
     forms = (("SFX-L", r"sfx-?l"), ("SFX", r"sfx"), ("CRPS", r"server|crps|服务器|c20"))
     form = next((kind for kind, shape in forms if re.search(shape, name)), None)
-    return (PowerSupply(name=text, watts=said_w, atx3=new or None, form=form),) * count
+    return (PowerSupply(name=counted(text)[1], watts=said_w, atx3=new or None, form=form),) * count
 
 
 def _case(text: str) -> dict[str, Any]:
@@ -368,10 +386,11 @@ def _case(text: str) -> dict[str, Any]:
 
 def _ssd(text: str) -> dict[str, Any]:
     found = []
-    for group in re.split(r"\s*\+\s*|,\s*|;\s*", english(text)):
-        if not re.search(r"\d", group):
+    for written in re.split(r"\s*\+\s*|,\s*|;\s*", text):
+        if not re.search(r"\d", written):
             continue
-        count, rest = counted(group)
+        count, shown = counted(written)
+        rest = english(shown)
         gen = re.search(r"(?:gen ?|pcie ?|p)([345])(?:\.0)?\b", rest)
         sata = re.search(
             r"\bsata\b|\bhdd\b|exos|ironwolf|barracuda|机械|2\.5 ?(?:inch|寸)|3\.5|870 evo|mx500", rest
@@ -379,7 +398,9 @@ def _ssd(text: str) -> dict[str, Any]:
         other = "u2" if re.search(r"\bu\.?[23]\b|pm9a3|pm1733|pm1743|p5\d{3}\b", rest) else None
         m2 = re.search(r"nvme|m\.2|gen ?[345]|9[0789]0 (?:pro|evo)|sn[578]\d0|固态", rest)
         kind = "sata" if sata else other or ("m2" if m2 else None)
-        found.append(Disks(count=min(count, MOST_PARTS), kind=kind, gen=int(gen[1]) if gen else None))
+        found.append(Disks(
+            count=min(count, MOST_PARTS), kind=kind, gen=int(gen[1]) if gen else None, name=shown,
+        ))  # fmt: skip
     return {"disks": tuple(found)} if found else {}
 
 

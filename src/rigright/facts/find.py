@@ -73,6 +73,21 @@ def names_chip(text: str) -> bool:
         return False
 
 
+def chips_meant(text: str) -> tuple[Chip, ...]:
+    """The chips a name means equally well, the usual one first: of "A100" every form and size."""
+    known = by_id().get(text)
+    if known:
+        return (known,)
+    counted = read_counts(read_tokens(text))
+    said, agreeing = _read(text, counted.name)
+    if not agreeing:
+        raise _unknown(text, said)
+    meant = _named(said, agreeing) or agreeing
+    ranked = sorted(meant, key=lambda one: (one.rank is None, one.rank or 0))
+    found = tuple(_by_chip(ranked).values())
+    return (_sized(text, said, chip=found[0]).chip,) if len(found) == 1 else found
+
+
 def match_tokens(text: str, tokens: tuple[Token, ...], *, total_bytes: float | None = None) -> Match:
     """The chip that tokens mean; `text` is what an error quotes."""
     cut = _CUT.search(text)

@@ -60,6 +60,10 @@ ROWS: dict[str, Rows] = {
         row("currency", "CODE", read=currency, text=say("show money in this currency: CNY, EUR")),
         row("prices", "FILE", text=say("use the prices in this file")),
     ),
+    "read": lambda: (
+        row("file", "FILE", placed=True,
+            text=say("a guide: a text or Markdown file, - for stdin, or its text in quotes")),
+    ),
     "validate": lambda: (
         row("files", "FILE", placed=True, count="+",
             text=say("a table of runs; output of vLLM, SGLang, llama-bench ...; a folder; - is stdin")),

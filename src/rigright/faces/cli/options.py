@@ -20,7 +20,7 @@ Group = tuple[Sentence, tuple[Option, ...]]  # a heading of help, and what stand
 HOMES = {"plan": "rows", "machine": "machine_rows", "know": "know_rows"}  # stage -> the file of its rows
 MACHINE = "machine"  # the stage whose figures are read or measured; a verb of it that can say why adds that
 DETAILED = frozenset(
-    ["plan", "explain", "fit", "compare", "simulate", "build", "sweep", "cost"]
+    ["plan", "explain", "fit", "compare", "simulate", "build", "sweep", "cost", "read"]
 )  # whose short answer has a long one behind it
 PAGE = "web"  # which answers on its page alone
 BEHIND = "--"  # the count of what is the user's own command

@@ -95,6 +95,8 @@ def read_rows(rig: Rig) -> Iterator[tuple[Shown, Shown]]:
         yield NOUNS["psu"], f"{f'{count}x ' if count > 1 else ''}{supply.name}{watts}"
     if rig.case is not None:
         yield NOUNS["case"], f"{rig.case.name}{f' ({rig.case.kind})' if rig.case.kind else ''}"
+    for disks in rig.disks:
+        yield NOUNS["ssd"], f"{f'{disks.count}x ' if disks.count > 1 else ''}{disks.name}"
     if rig.cooler is not None:
         yield NOUNS["cooler"], rig.cooler.name
     if rig.room is not None:

@@ -1,0 +1,135 @@
+"""The page of `read`: how many claims hold, what is true where they do not, what was not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rigright.base import telling
+from rigright.base.page import Column, Commands, Line, Page, Part, Points, Shown, Table, Tone
+from rigright.base.words import Sentence, say, with_commas
+from rigright.verbs.read.record import (
+    DATED,
+    RIGHT,
+    UNKNOWN,
+    WRONG,
+    ExplainedError,
+    GuideClaim,
+    ReadGuide,
+    Verdict,
+)
+
+SHOWN = {WRONG: 8, DATED: 4, UNKNOWN: 3}  # claims of a verdict that the short page lists
+SHOWN_UNREAD = 4
+WORDS = {RIGHT: say("right"), WRONG: say("wrong"), DATED: say("dated"), UNKNOWN: say("not checked")}
+_TONES: dict[str, Tone] = {RIGHT: "good", WRONG: "bad", DATED: "warn", UNKNOWN: "dim"}
+
+
+def page(result: ReadGuide, *, details: bool = False) -> Page:
+    """The page for people."""
+    parts: list[Part] = []
+    for verdict in (WRONG, DATED, UNKNOWN, RIGHT):
+        found = [one for one in result.claims if one.verdict == verdict]
+        if found and (details or verdict != RIGHT):
+            parts += _group(found, verdict, most=len(found) if details else SHOWN.get(verdict, 0))
+    parts += _errors(result.errors)
+    parts += _unread(result, most=len(result.not_understood) if details else SHOWN_UNREAD)
+    if result.cut:
+        parts.append(Line(said=say("only the first part was read: it is very long"), tone="warn"))
+    if not details and (result.right or len(result.not_understood) > SHOWN_UNREAD):
+        parts.append(Line(said=say("--details lists every claim and sentence"), tone="dim"))
+    return Page(title=verdict_line(result), tone=_tone(result), parts=tuple(parts))
+
+
+def _tone(result: ReadGuide) -> Tone:
+    if result.wrong:
+        return "bad"
+    if result.dated:
+        return "warn"
+    return "good" if result.right and not result.unknown and not result.not_understood else "plain"
+
+
+def verdict_line(result: ReadGuide) -> Sentence:
+    """The answer: how many claims, and how many of each verdict."""
+    counts = (
+        say("{count} right", count=result.right) if result.right else None,
+        say("{count} wrong", count=result.wrong) if result.wrong else None,
+        say("{count} dated", count=result.dated) if result.dated else None,
+        say("{count} not checked", count=result.unknown) if result.unknown else None,
+    )
+    claims = say("{count} claims", count=len(result.claims))
+    told = with_commas(counts)
+    said = claims if told is None else say("{claims}: {counts}", claims=claims, counts=told)
+    if result.errors:
+        said = say("{said}; {count} errors explained", said=said, count=len(result.errors))
+    if result.not_understood:
+        said = say("{said}; {count} sentences not understood", said=said, count=len(result.not_understood))
+    return said
+
+
+def _group(found: Sequence[GuideClaim], verdict: Verdict, *, most: int) -> Iterator[Part]:
+    """Claims of one verdict with what is true, and the commands that show it."""
+    shown = found[:most]
+    yield Points(title=WORDS[verdict], items=tuple(map(claim_line, shown)), tone=_TONES[verdict])
+    if len(found) > most:
+        yield Line(said=say("and {count} more", count=len(found) - most), tone="dim")
+    commands = dict.fromkeys(one.command for one in shown if one.command)
+    if commands:
+        yield Commands(items=tuple(commands))
+
+
+def claim_line(one: GuideClaim) -> Sentence:
+    """Where it stands, what it says, what is true."""
+    said = say('line {line}: "{says}"', line=one.line, says=one.says)
+    if one.truth is None:
+        return said
+    about = (one.about or "").rpartition("/")[2]
+    if one.about is None or one.kind == "command":
+        return say("{said}: {truth}", said=said, truth=one.truth)
+    if about.casefold() in one.says.casefold():
+        return say("{said}: {about}: {truth}", said=said, about=one.title, truth=one.truth)
+    return say("{said}: {about}, {kind}: {truth}", said=said, about=about, kind=one.title, truth=one.truth)
+
+
+def _errors(errors: Sequence[ExplainedError]) -> Iterator[Part]:
+    if not errors:
+        return
+    items = tuple(
+        say('line {line}: "{says}": {means}', line=one.line, says=one.says, means=one.means)
+        if one.do is None
+        else say(
+            'line {line}: "{says}": {means}; {do}', line=one.line, says=one.says, means=one.means, do=one.do
+        )
+        for one in errors
+    )
+    yield Points(title=say("errors"), items=items, tone="warn")
+    yield Commands(items=tuple(dict.fromkeys(one.command for one in errors)))
+
+
+def _unread(result: ReadGuide, *, most: int) -> Iterator[Part]:
+    if not result.not_understood:
+        return
+    shown = result.not_understood[:most]
+    items = tuple(say('line {line}: "{says}"', line=one.line, says=one.text) for one in shown)
+    yield Points(title=say("not understood, and so not checked"), items=items, tone="dim")
+    if len(result.not_understood) > most:
+        yield Line(said=say("and {count} more", count=len(result.not_understood) - most), tone="dim")
+
+
+def sheet(result: ReadGuide) -> Page:
+    """One row a claim, then what was not understood."""
+    heads = ("line", "verdict", "about", "kind", "says", "truth", "command")
+    rows: list[tuple[Shown, ...]] = [
+        (str(one.line), one.verdict, one.about or "", one.kind, one.says, one.truth or "", one.command or "")
+        for one in result.claims
+    ]
+    rows += [(str(one.line), "error", "", "", one.says, one.means, one.command) for one in result.errors]
+    rows += [(str(one.line), "not understood", "", "", one.text, "", "") for one in result.not_understood]
+    columns = tuple(Column(head=head) for head in heads)
+    return Page(title=verdict_line(result), parts=(Table(columns=columns, rows=tuple(rows)),))
+
+
+def _said(result: ReadGuide) -> Sentence | str:
+    return verdict_line(result)
+
+
+plain = telling.Told(ReadGuide, answer=_said)

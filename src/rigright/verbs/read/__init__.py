@@ -1,0 +1,1 @@
+"""What a guide says, sentence by sentence, judged against the program's own facts and predictions."""

@@ -1,0 +1,328 @@
+"""What a text says a model needs, and machines it names for one, against the laws of memory and speed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from rigright.arch.count import params
+from rigright.arch.record import Arch
+from rigright.arch.sources.find import find
+from rigright.base.errors import RigError
+from rigright.base.patterns import pattern
+from rigright.base.record import dataclass
+from rigright.base.units import GIB, GIGA, KIB, KILO, show_short
+from rigright.base.words import say
+from rigright.demand import ServingWish, TrainingWish
+from rigright.facts.chips import Chip
+from rigright.facts.formats import find_format
+from rigright.terms.memory import weights_bytes
+from rigright.verbs.look_up.model_card import ModelCard
+from rigright.verbs.read.claims import claim_of
+from rigright.verbs.read.kinds import NEED
+from rigright.verbs.read.passages import Passage
+from rigright.verbs.read.quantities import LEAST, MOST, SaidQuantity
+from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim, Verdict
+from rigright.verbs.read.subjects import CHIP, MODEL, Subject
+from rigright.verbs.read.whose import figured
+
+BESIDE_WEIGHTS, PLENTY = 1.45, 2.0  # what a need may be over the weights: caches, libraries, room
+BELOW_WEIGHTS, BELOW_BINARY = 0.95, 0.985  # and under, in GB and in GiB, as such figures are rounded
+STATES = 16.0  # bytes a parameter of mixed-precision training with Adam
+BYTES = {  # a parameter: the least and the most that a way of training takes, with activations
+    "full": (14.0, 28.0),
+    "lora": (2.0, 6.0),
+    "qlora": (0.5, 2.0),
+}
+LEAST_STATES = 6.0  # of full training with 8-bit states and 16-bit everything
+NEAR_SPEED = 1.35  # over or under the band that a speed may still be called right
+MOST_CARDS = 4  # of a sentence that are looked at, each by itself
+NEAR_FORMAT = 40  # signs before a figure in which its format stands
+USUAL_FORMATS = ("bf16", "fp8", "gguf:Q8_0", "gguf:Q6_K", "gguf:Q5_K_M", "gguf:Q4_K_M", "awq4")
+FOUR_BIT, TINY = "gguf:Q4_K_M", ("gguf:Q2", "gguf:IQ1", "gguf:IQ2", "gguf:IQ3")
+_FORMATS = (
+    (r"q[2-8](?:_k)?(?:_[smlx]+|_[01])?(?![a-z0-9])", None),
+    (r"fp32|float32|单精度", "fp32"),
+    (r"bf16|bfloat16", "bf16"),
+    (r"fp16|float16|半精度|half[- ]precision|16[- ]?bit|16位", "fp16"),
+    (r"fp8|8位浮点", "fp8"),
+    (r"int8|8[- ]?bit|8位|w8a8", "int8"),
+    (r"nvfp4|fp4", "nvfp4"),
+    (r"mxfp4", "mxfp4"),
+    (r"awq", "awq4"),
+    (r"gptq", "gptq4"),
+    (r"nf4|bitsandbytes", "nf4"),
+    (r"int4|4[- ]?bit|4位|四位|四比特", FOUR_BIT),
+)
+_TRAINS = pattern(r"train|fine-?tun|训练|微调", re.IGNORECASE)
+_ADAPTER = pattern(r"(q)?lora", re.IGNORECASE)
+_CONTEXT = pattern(
+    r"(\d{1,4})\s?k\b(?:\s?tokens?)?\s?(?:context|上下文)|(?:context|上下文)[^\d]{0,12}(\d{1,4})\s?k\b",
+    re.IGNORECASE,
+)
+_ENOUGH = pattern(r"enough|suffic|can\b|recommend|suggest|足够|可|能|推荐|建议|支持", re.IGNORECASE)
+_CANNOT = pattern(
+    r"cannot|can't|can not|not enough|too small|insufficient|does(?:n't| not) fit|out of memory|oom"
+    r"|无法|不能|不够|放不下|装不下|跑不|不足以|爆显存",
+    re.IGNORECASE,
+)
+_RUNS = pattern(
+    r"\bruns?\b|\bfits?\b|serves?|serving|deploy|host|recommend|suggest|requir|needs?\b|handle|enough|load"
+    r"|inference|possible|\bon\b|运行|部署|推荐|建议|需|可以|支持|跑|推理|训练|微调|加载|适合|使用|用|配置|搭载",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidMachine:
+    """A model on a machine as a text has it."""
+
+    model: str
+    machine: str  # as a command takes it
+    works: bool  # whether the text says so
+    weights: str | None = None
+    context_tok: int | None = None
+    method: str | None = None  # of training; None: it serves
+
+    @property
+    def command(self) -> str:
+        """What explains it."""
+        words = f"{f' --weights {self.weights}' if self.weights else ''}"
+        words += f"{f' --context {self.context_tok}' if self.context_tok else ''}"
+        words = f" --train {self.method}" if self.method else words
+        return f'rigright explain {self.model} --on "{self.machine}"{words}'
+
+
+def arch_of(subject: Subject) -> Arch | None:
+    """The model that a subject is."""
+    card = subject.records[0]
+    try:
+        return find(card.asked) if isinstance(card, ModelCard) else None
+    except RigError:
+        return None
+
+
+def format_said(text: str, at: int | None = None) -> str | None:
+    """The format of weights that a text names; of several the last one before a place, else the first."""
+    plain = text.casefold()
+    found = sorted(
+        (one.start(), -len(one[0]), one[0], name or "")
+        for shape, name in _FORMATS
+        for one in re.finditer(rf"(?<![a-z0-9])(?:{shape})", plain)
+    )
+    before = [one for one in found if at is not None and one[0] < at]
+    for _, _, word, name in (*reversed(before), *found):
+        try:
+            return name or find_format(word).id
+        except RigError:
+            continue
+    return None
+
+
+def label(weights: str) -> str:
+    """A format for people."""
+    return find_format(weights).label
+
+
+def needs(passage: Passage) -> Iterator[GuideClaim]:
+    """What a passage says models take of memory."""
+    named = any(one.kind == MODEL for one in (*passage.subjects, *passage.above))
+    sizes = named and any(one.unit == "bytes" for one in passage.figures)
+    for one in figured(passage) if sizes else ():
+        found = need(one.quantity, one.subject, passage=passage) if one.kind.id == NEED else None
+        if found is not None:
+            yield claim_of(passage, one.quantity.start, subject=one.subject, kind=NEED, found=found)
+
+
+def need(quantity: SaidQuantity, subject: Subject, *, passage: Passage) -> ClaimVerdict | None:
+    """Whether so much memory is what a model takes."""
+    arch = arch_of(subject)
+    if arch is None:
+        return None
+    start = max(0, quantity.start - NEAR_FORMAT)
+    said = passage.text[start : quantity.end + 30]
+    method = method_of(f"{passage.topic} {said}")
+    enough = _ENOUGH.search(said) is not None
+    if method is not None:
+        return training_need(quantity, arch, method=method, enough=enough)
+    size = re.fullmatch(r"(\d{1,4}(?:\.\d{1,2})?)\s?[bB]", subject.text.strip())
+    nominal = 1.0 if size is None else float(size[1]) * GIGA / params(arch)  # it is named by its size alone
+    weights = (
+        format_said(said, quantity.start - start) or format_said(passage.topic) or format_said(passage.whole)
+    )
+    command = f"rigright look-up model {arch.name.partition('#')[0]}"
+    if weights is not None:
+        full = weights_bytes(arch, weights) * nominal
+        truth = say("{size} of weights in {format}, and caches on top", size=gb(full), format=label(weights))
+        return ClaimVerdict(verdict=sized(quantity, full), truth=truth, command=command)
+    formats = dict.fromkeys((arch.stored or "bf16", *USUAL_FORMATS))
+    sizes = {name: weights_bytes(arch, name) * nominal for name in formats}
+    return unsaid_need(quantity, sizes, enough=enough, command=command)
+
+
+def unsaid_need(
+    quantity: SaidQuantity, sizes: Mapping[str, float], *, enough: bool, command: str
+) -> ClaimVerdict:
+    """Whether a need is that of some usual format, where the text names none."""
+    fitting = [name for name, size in sizes.items() if sized(quantity, size) == RIGHT]
+    if fitting:
+        best = min(fitting, key=lambda name: abs(sizes[name] - quantity.mid))
+        truth = say("{size} of weights in {format}", size=gb(sizes[best]), format=label(best))
+        return ClaimVerdict(verdict=RIGHT, truth=truth, command=command)
+    four, full = sizes[FOUR_BIT], sizes["bf16"]
+    truth = say(
+        "{four} of weights in Q4_K_M, {full} in BF16, and caches on top", four=gb(four), full=gb(full)
+    )
+    small = quantity.high * GIB / GIGA < four * BELOW_BINARY
+    verdict = WRONG if small else RIGHT if enough and quantity.low >= full else UNKNOWN
+    return ClaimVerdict(verdict=verdict, truth=truth, command=command)
+
+
+def gb(size: float) -> str:
+    """A size as guides write it."""
+    return f"{size / GIGA:.3g} GB" if size < KILO * GIGA else f"{size / GIGA:,.0f} GB"
+
+
+def sized(quantity: SaidQuantity, size: float) -> Verdict:
+    """Whether a need is what weights of a size take."""
+    reads = ((1.0, size * BELOW_WEIGHTS), (GIB / GIGA, size * BELOW_BINARY))
+    most = size * (PLENTY if quantity.bound == LEAST else BESIDE_WEIGHTS)
+    if quantity.bound == MOST and quantity.low == quantity.high:
+        most = float("inf")
+    fine = any(quantity.low * one <= most and quantity.high * one >= low for one, low in reads)
+    return RIGHT if fine else WRONG
+
+
+def training_need(quantity: SaidQuantity, arch: Arch, *, method: str, enough: bool) -> ClaimVerdict:
+    """Whether so much memory is what training takes."""
+    count, (low, high) = params(arch), BYTES[method]
+    command = f"rigright explain {arch.name.partition('#')[0]} --on a100 --train {method}"
+    truth = say("{size} of weights before adapters and activations", size=gb(count * low))
+    if method == "full":
+        truth = say("16 bytes a parameter: {size} before activations", size=gb(count * STATES))
+    value = quantity.high
+    if value * GIB / GIGA < count * low * BELOW_BINARY and quantity.bound != MOST:
+        soft = method == "full" and value >= count * LEAST_STATES
+        return ClaimVerdict(verdict=UNKNOWN if soft else WRONG, truth=truth, command=command)
+    fine = value <= count * high or enough or quantity.bound == LEAST
+    return ClaimVerdict(verdict=RIGHT if fine else UNKNOWN, truth=truth, command=command)
+
+
+def method_of(text: str) -> str | None:
+    """The way of training that a text speaks of; None where it speaks of none."""
+    adapter = _ADAPTER.search(text)
+    if adapter is not None:
+        return "qlora" if adapter[1] else "lora"
+    return "full" if _TRAINS.search(text) else None
+
+
+def machines(passage: Passage) -> Iterator[tuple[Subject, SaidMachine]]:
+    """Models with the machine that a passage names for each, and whether it says that this works."""
+    models = [one for one in (*passage.subjects, *passage.above) if one.kind == MODEL]
+    cards = [one for one in passage.subjects if one.kind == CHIP and isinstance(one.records[0], Chip)]
+    if not models or not cards or passage.is_code:
+        return
+    if models[0].start >= 0 and _RUNS.search(passage.text) is None:
+        return
+    text = f"{passage.topic} {passage.whole if models[0].start < 0 else passage.text}"
+    context = _CONTEXT.search(text)
+    mixed = "+" in passage.text[cards[0].end : cards[-1].start]
+    for group in [cards] if mixed else [[one] for one in cards[:MOST_CARDS]]:
+        yield (
+            models[0],
+            SaidMachine(
+                model=models[0].name.partition("#")[0],
+                machine=" + ".join(f"{one.count}x {one.name}" for one in group),
+                works=_CANNOT.search(passage.text) is None,
+                weights=format_said(text),
+                context_tok=None if context is None else int(context[1] or context[2]) * KIB,
+                method=method_of(f"{passage.topic} {passage.text}"),
+            ),
+        )
+
+
+def configured(passage: Passage, subject: Subject, *, said: SaidMachine) -> Iterator[GuideClaim]:
+    """A model on a machine: whether it fits, and the speed that the text gives it."""
+    found = trains(said) if said.method else serves(said)
+    at = max(subject.start, 0)
+    yield claim_of(passage, at, subject=subject, kind="configuration", found=found)
+    rate = next((one for one in passage.figures if one.unit == "tok_per_s"), None)
+    known = None if rate is None or said.method else speed_on(said)
+    if rate is not None and known is not None:
+        value, low, high = known
+        fine = rate.low <= high * NEAR_SPEED and rate.high >= low / NEAR_SPEED
+        band = {"value": show_short(value), "low": show_short(low), "high": show_short(high)}
+        truth = say("{value} tok/s predicted ({low}-{high})", **band)
+        speed = ClaimVerdict(verdict=RIGHT if fine else WRONG, truth=truth, command=said.command)
+        yield claim_of(passage, rate.start, subject=subject, kind="speed", found=speed)
+
+
+@lru_cache(256)
+def speed_on(said: SaidMachine) -> tuple[float, float, float] | None:
+    """Tokens a second of one user: value, low, high; None where nothing is generated or it does not fit."""
+    from rigright.verbs.explain import explain
+
+    try:
+        found = explain(said.model, said.machine, wish=ServingWish(weights=said.weights, users=1))
+    except RigError:
+        return None
+    if found.speed is None or not found.fits:
+        return None
+    rate = found.speed.user_tok_per_s
+    return rate.value, rate.low, rate.high
+
+
+@lru_cache(256)
+def serves(said: SaidMachine) -> ClaimVerdict:
+    """Whether a model fits a machine; in two bits, which nobody asked for, it does not."""
+    from rigright.verbs.explain import explain
+
+    try:
+        found = explain(
+            said.model, said.machine, wish=ServingWish(weights=said.weights, context_tok=said.context_tok)
+        )
+    except RigError as error:
+        return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=said.command)
+    card = found.fullest
+    shown = {
+        "format": label(found.weights),
+        "have": gib(card.total_bytes),
+        "need": gib(card.need_bytes),
+    }
+    tiny = said.weights is None and found.weights.startswith(TINY)
+    if not found.fits:
+        truth = say("does not fit in {format}: {need} a card of {have}", **shown)
+    elif tiny:
+        truth = say("fits only in {format}", format=shown["format"])
+    elif found.speed is None:
+        truth = say("fits in {format}: {need} of {have} a card", **shown)
+    else:
+        many = found.speed.concurrency > 1
+        rate = found.speed.output_tok_per_s if many else found.speed.user_tok_per_s
+        truth = say("fits in {format}, {rate} tok/s", format=shown["format"], rate=show_short(rate.value))
+    fits = found.fits and not tiny
+    return ClaimVerdict(verdict=RIGHT if fits == said.works else WRONG, truth=truth, command=said.command)
+
+
+@lru_cache(128)
+def trains(said: SaidMachine) -> ClaimVerdict:
+    """Whether a model can be trained on a machine."""
+    from rigright.verbs.explain_training import explain_training
+
+    try:
+        found = explain_training(said.model, said.machine, wish=TrainingWish(method=said.method))
+    except RigError as error:
+        return ClaimVerdict(verdict=UNKNOWN, truth=error.sentence, command=said.command)
+    worst = max(found.ranks, key=lambda one: one.least_bytes - one.total_bytes)
+    fits = worst.least_bytes <= worst.total_bytes
+    shown = {"need": gib(worst.least_bytes), "have": gib(worst.total_bytes), "method": said.method}
+    truth = say("training ({method}) does not fit: {need} a card of {have}", **shown)
+    if fits:
+        truth = say("training ({method}) fits: {need} of {have} a card", **shown)
+    return ClaimVerdict(verdict=RIGHT if fits == said.works else WRONG, truth=truth, command=said.command)
+
+
+def gib(size: float) -> str:
+    """Memory of a card."""
+    return f"{size / GIB:,.1f} GiB"

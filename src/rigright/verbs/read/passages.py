@@ -1,0 +1,217 @@
+"""A text as passages: sentences, cells of tables with what their row and column are, and lines of code."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from rigright.base.cells import TextTable, tables_of
+from rigright.base.patterns import pattern
+from rigright.base.units import MIB
+from rigright.verbs.read.quantities import SaidQuantity, quantities, unit_in
+from rigright.verbs.read.subjects import Subject, generation, subjects
+
+MOST_BYTES = MIB
+MOST_LINES, MOST_LINE_CHARS, MOST_PASSAGE = 20_000, 4000, 1200
+SHOWN = 110  # signs of a passage that an answer quotes
+MOST_HEADING = 40  # signs of a line that names what the lines under it are about
+_END = pattern(r"[。！？!?;；]+\s*|(?<=[A-Za-z0-9)）\]\"'%])\.(?:\s+|\Z)|\s•\s")
+_BULLET = pattern(
+    r"\A\s*(?:[-*•·>+]+\s+|\d{1,2}[.)、]\s+|#{1,6}\s*|[一二三四五六七八九十]{1,3}[、.]\s*|\(\d{1,2}\)\s*)"
+)
+_CODE = pattern(
+    r"\A(?:import|from|def|return|for|if|with|class) [\w.*]|[\w\])]\s?=\s?[\w.\"'\[{(]+\(?"
+    r"|\b(?:[a-z]\w*[_.]\w+|print|len|range)\(|\A\s*[$%>] "
+)
+_AGAIN = pattern(
+    r"[.。!?；;\s]*(?:it|its|they|this card|the card|它|其|该卡|该显卡|这张卡|这款)", re.IGNORECASE
+)
+_NUMBER = pattern(r"[~≈约]?\s?[\d,]{1,12}(?:\.\d{1,6})?")
+_FENCE = pattern(r"\A\s*(?:```|~~~)")
+
+
+class Passage:
+    """One sentence, cell or line of code, with what stands above it."""
+
+    def __init__(
+        self, line: int, text: str, *, topic: str = "", above: Sequence[Subject] = (), is_code: bool = False,
+        whole: str | None = None,
+    ) -> None:  # fmt: skip
+        self.line, self.text, self.topic = line, text, topic.casefold()
+        self.above, self.whole = tuple(above), whole or text
+        self.is_code = is_code or (not topic and _CODE.search(text) is not None)
+
+    @cached_property
+    def plain(self) -> str:
+        """In lower case, sign by sign."""
+        lower = self.text.lower()
+        return lower if len(lower) == len(self.text) else self.text
+
+    @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """What it names."""
+        return subjects(self.text)
+
+    @cached_property
+    def quantities(self) -> tuple[SaidQuantity, ...]:
+        """Its figures."""
+        return quantities(self.text)
+
+    @cached_property
+    def besides(self) -> str:
+        """Its words besides the names in it."""
+        ends = [0, *(one.end for one in self.subjects)]
+        starts = [*(one.start for one in self.subjects), len(self.plain)]
+        return " ".join(self.plain[end:start] for end, start in zip(ends, starts, strict=True))
+
+    @cached_property
+    def figures(self) -> tuple[SaidQuantity, ...]:
+        """Those of them that are no part of a name."""
+        named = self.subjects
+        return tuple(q for q in self.quantities if not any(one.start <= q.start < one.end for one in named))
+
+    def around(self, start: int) -> str:
+        """The passage, or so much of it around a place as an answer quotes."""
+        text = self.whole if self.whole != self.text else self.text
+        if len(text) <= SHOWN:
+            return text
+        at = max(0, min(start - SHOWN // 2, len(text) - SHOWN)) if text is self.text else 0
+        cut = text[at : at + SHOWN].strip()
+        return f"{'…' if at else ''}{cut}{'…' if at + SHOWN < len(text) else ''}"
+
+
+def lines_of(raw: str) -> tuple[list[str], bool]:
+    """The lines of a text in plain signs, bounded; and whether some were left out."""
+    lines = raw.splitlines()
+    cut = len(lines) > MOST_LINES or any(len(line) > MOST_LINE_CHARS for line in lines[:MOST_LINES])
+    return [_plain(line[:MOST_LINE_CHARS]) for line in lines[:MOST_LINES]], cut
+
+
+def _plain(line: str) -> str:
+    text = unicodedata.normalize("NFKC", line)
+    kept = "".join(sign for sign in text if sign.isprintable() or sign == "\t")
+    return kept.replace("**", "").replace("`", " ") if not _FENCE.match(kept) else kept
+
+
+def passages(lines: Sequence[str]) -> Iterator[Passage]:
+    """Every passage of a text, in its order."""
+    tables = {table.head_at: table for table in tables_of(lines)}
+    above: tuple[Subject, ...] = ()
+    place, fenced = 0, False
+    while place < len(lines):
+        if place in tables and not fenced:
+            yield from of_table(tables[place])
+            place = tables[place].end
+            continue
+        line = lines[place]
+        place += 1
+        if _FENCE.match(line):
+            fenced = not fenced
+            continue
+        text = _unmarked(line)
+        if not text:
+            continue
+        is_item = line.lstrip() != text and not line.lstrip().startswith("#")
+        above = above if is_item else _above(line, text, above=above)
+        near = above if is_item or len(text) <= MOST_HEADING else ()
+        for sentence in [text[:MOST_PASSAGE]] if fenced else sentences(text):
+            passage = Passage(place, sentence, above=near, is_code=fenced)
+            yield passage
+            following = passage.subjects or passage.above
+            near = tuple(map(_elsewhere, following[-1:])) if _meant_again(text, sentence) else near
+
+
+def _meant_again(text: str, sentence: str) -> bool:
+    """Whether what stands behind a sentence speaks on about what it named: "It draws 350 W"."""
+    return _AGAIN.match(text[text.find(sentence) + len(sentence) :]) is not None
+
+
+def _unmarked(line: str) -> str:
+    text = line.strip()
+    for _ in range(4):
+        bullet = _BULLET.match(text)
+        if bullet is None:
+            break
+        text = text[bullet.end() :].strip()
+    return text
+
+
+def _above(line: str, text: str, *, above: tuple[Subject, ...]) -> tuple[Subject, ...]:
+    """What the lines under this one are about: a short line that is hardly more than a name says it."""
+    if len(text) > MOST_HEADING or re.match(r"[^:]{1,16}:\s*\S", text):
+        return above if len(text) > MOST_HEADING else ()
+    named = subjects(text)
+    bare = sum(one.end - one.start for one in named)
+    if named and len(text) - bare <= 14 and not quantities_outside(text, named):
+        return tuple(_elsewhere(one) for one in named)
+    heading = line.lstrip().startswith("#") or re.match(
+        r"\s*(?:\d{1,2}(?:\.\d{1,2}){1,2}|[一二三四五六七八九十]+、)\s?", line
+    )
+    return () if heading else above
+
+
+def quantities_outside(text: str, named: Sequence[Subject]) -> bool:
+    """Whether a text has figures besides its names."""
+    return any(
+        one.unit not in {"count", "none"} and not any(name.start <= one.start < name.end for name in named)
+        for one in quantities(text)
+    )
+
+
+def _elsewhere(one: Subject) -> Subject:
+    from rigright.base.record import replace
+
+    return replace(one, start=-1, end=-1)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a line, each of bounded length."""
+    start = 0
+    for end in _END.finditer(text):
+        piece = text[start : end.start()].strip()
+        start = end.end()
+        if piece:
+            yield piece[:MOST_PASSAGE]
+    rest = text[start:].strip()
+    while rest:
+        yield rest[:MOST_PASSAGE]
+        rest = rest[MOST_PASSAGE:]
+
+
+def of_table(table: TextTable) -> Iterator[Passage]:
+    """Cells with the subject of their row, or of their column where the heads name it."""
+    heads = [subjects(cell) for cell in table.head]
+    if sum(map(bool, heads)) > 1:
+        yield from _by_columns(table, heads)
+        return
+    for place, cells in table.rows:
+        whole = " | ".join(cells)
+        first = next((subjects(cell) for cell in cells if subjects(cell)), ()) or generation(cells[0])
+        above = tuple(map(_elsewhere, first[:1]))
+        yield Passage(place + 1, cells[0], whole=whole)
+        for number, cell in enumerate(cells[1:], 1):
+            head = table.head[number] if number < len(table.head) else ""
+            topic = f"{head} {'' if first and subjects(cells[0]) else cells[0]}"
+            if cell:
+                yield Passage(place + 1, measured(cell, head), topic=topic, above=above, whole=whole)
+
+
+def measured(cell: str, head: str) -> str:
+    """A cell with the unit that its head names, where it is a bare number."""
+    if not _NUMBER.fullmatch(cell):
+        return cell
+    unit = unit_in(head)
+    return f"{cell} {unit}" if unit else cell
+
+
+def _by_columns(table: TextTable, heads: Sequence[tuple[Subject, ...]]) -> Iterator[Passage]:
+    for place, cells in table.rows:
+        for number, cell in enumerate(cells[1:], 1):
+            named = heads[number] if number < len(heads) else ()
+            if cell:
+                yield Passage(
+                    place + 1, measured(cell, cells[0]), topic=cells[0], above=tuple(map(_elsewhere, named)),
+                    whole=f"{named[0].text if named else ''} | {cells[0]} | {cell}",
+                )  # fmt: skip

@@ -1,0 +1,206 @@
+"""Prices of a text held against dated ones: cards, processors, rented machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rigright.base.errors import RigError
+from rigright.base.money import USD, from_currency, show_money
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import Chip
+from rigright.facts.clouds import Offer, offers
+from rigright.facts.cpus import CpuModel
+from rigright.facts.prices import newest_prices, prices
+from rigright.verbs.read.claims import claim_of
+from rigright.verbs.read.passages import Passage
+from rigright.verbs.read.quantities import LEAST, MOST, SaidQuantity
+from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
+from rigright.verbs.read.subjects import CHIP, CPU, OFFER, Subject
+
+CLOSE = 0.2  # how far a price may be off and still be that of today
+LAUNCH_CLOSE, RENT_CLOSE = 0.08, 0.1
+ONCE = 2.5  # times the dearest, or under the cheapest that anybody asked: never true
+_LAUNCH = (
+    "launch",
+    "msrp",
+    "list price",
+    "released at",
+    "建议零售价",
+    "首发",
+    "发布价",
+    "官方价",
+    "上市价",
+    "定价",
+)
+_BUDGET = ("budget", "预算", "充值", "余额", "支付")
+_EACH = ("each", "每", "单价")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidPrice:
+    """A price in US dollars as a text says it."""
+
+    quantity: SaidQuantity
+    owner: Subject
+    low: float
+    high: float
+    context: str
+
+    def shown(self, usd: float) -> str:
+        """Another amount, in the currency of the text."""
+        return show_money(usd, self.quantity.currency or USD)
+
+    def covers(self, low: float, high: float, *, close: float) -> bool:
+        """Whether it says something between two amounts; of several cards it may be that of one."""
+        count = 1 if any(word in self.context for word in _EACH) else self.owner.count
+        for each in dict.fromkeys((1, count)):
+            least, most = self.low / each, self.high / each
+            if self.quantity.bound == MOST:
+                least = 0.0
+            if self.quantity.bound == LEAST:
+                most = high
+            if least <= high * (1 + close) and most >= low * (1 - close):
+                return True
+        return False
+
+    def was_once(self, low: float, high: float) -> bool:
+        """Whether it is anywhere near what anybody ever asked."""
+        return self.covers(low / ONCE, high * ONCE, close=0.0)
+
+
+def prices_in(passage: Passage) -> Iterator[GuideClaim]:
+    """Every price of a passage that has an owner."""
+    context = f"{passage.topic} {passage.plain}"
+    budget = not passage.topic and any(word in context for word in _BUDGET)
+    for quantity in passage.quantities:
+        owner = owner_of(passage, quantity) if quantity.unit == "money" and quantity.low > 0 else None
+        if owner is None:
+            continue
+        try:
+            low, high = (from_currency(one, quantity.currency) for one in (quantity.low, quantity.high))
+        except RigError:
+            continue
+        said = SaidPrice(quantity=quantity, owner=owner, low=low, high=high, context=context)
+        found = affordable(said) if budget else rented(said) if quantity.per_hour else bought(said)
+        if found is not None:
+            kind = "budget" if budget else "price"
+            yield claim_of(passage, quantity.start, subject=owner, kind=kind, found=found)
+
+
+def owner_of(passage: Passage, quantity: SaidQuantity) -> Subject | None:
+    """What a price is asked for: the thing before it, else the first of the sentence, else the one above."""
+    inside = [one for one in passage.subjects if one.kind in {CHIP, CPU, OFFER}]
+    before = [one for one in inside if one.end <= quantity.start]
+    above = [one for one in passage.above if one.kind in {CHIP, CPU, OFFER}]
+    return next(iter(before[-1:] or inside or above), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardPrice:
+    """What a card goes for, in US dollars."""
+
+    typical: float
+    low: float
+    high: float
+    as_of: str
+
+
+def todays(owner: Subject) -> list[CardPrice]:
+    """The newest price of each card that a name may mean."""
+    found = []
+    for chip in owner.records:
+        rows = newest_prices(chip) if isinstance(chip, Chip) else ()
+        for row in rows[:1]:
+            typical = from_currency(row.typical, row.currency)
+            low, high = (from_currency(one or row.typical, row.currency) for one in (row.low, row.high))
+            found.append(CardPrice(typical=typical, low=low, high=high, as_of=row.as_of))
+    return found
+
+
+def affordable(said: SaidPrice) -> ClaimVerdict | None:
+    """Whether so much money buys what is recommended for it."""
+    known = todays(said.owner)
+    if not known or said.quantity.bound == LEAST:
+        return None
+    cheapest = min(known, key=lambda one: one.typical)
+    price = cheapest.typical * said.owner.count
+    truth = say("{price} for the card ({month})", price=said.shown(price), month=cheapest.as_of)
+    return ClaimVerdict(
+        verdict=RIGHT if price <= said.high else DATED, truth=truth, command=shows(said.owner)
+    )
+
+
+def shows(owner: Subject) -> str | None:
+    """The command that shows prices of it."""
+    return f'rigright prices show "{owner.name.removeprefix("GeForce ")}"' if owner.kind == CHIP else None
+
+
+def bought(said: SaidPrice) -> ClaimVerdict | None:
+    """A card or a processor that is bought."""
+    if said.owner.kind == CPU:
+        return processor(said)
+    if said.owner.kind != CHIP:
+        return None
+    cards = [one for one in said.owner.records if isinstance(one, Chip)]
+    asked = [one for chip in cards for one in prices() if one.chip == chip.id]
+    launch = [from_currency(one.typical, one.currency) for one in asked if one.kind == "launch"]
+    launch = launch or [chip.msrp_usd for chip in cards if chip.msrp_usd]
+    today = todays(said.owner)
+    first = say("launched at {price}", price=said.shown(launch[0])) if launch else None
+    now = (
+        say("{price} ({month})", price=said.shown(today[0].typical), month=today[0].as_of) if today else None
+    )
+    truth = say("{launch}; today {now}", launch=first, now=now) if first and now else first or now
+    if truth is None:
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"), command=shows(said.owner))
+    at_launch = any(said.covers(one, one, close=LAUNCH_CLOSE) for one in launch)
+    ever = [*(from_currency(one.typical, one.currency) for one in asked), *launch]
+    if launch and any(word in said.context for word in _LAUNCH):
+        verdict = RIGHT if at_launch else WRONG
+    elif any(said.covers(one.low, one.high, close=CLOSE) for one in today):
+        verdict = RIGHT
+    elif not today and not at_launch:
+        verdict, truth = UNKNOWN, say("{launch}; no price of today known", launch=truth)
+    else:
+        verdict = DATED if at_launch or said.was_once(min(ever), max(ever)) else WRONG
+    return ClaimVerdict(verdict=verdict, truth=truth, command=shows(said.owner))
+
+
+def processor(said: SaidPrice) -> ClaimVerdict:
+    """A processor: its list price, and what shops ask."""
+    cpu = said.owner.records[0]
+    listed = cpu.list_price_usd if isinstance(cpu, CpuModel) else None
+    street = cpu.street_price_usd if isinstance(cpu, CpuModel) else None
+    known = [one for one in (street, listed) if one]
+    if not known or not isinstance(cpu, CpuModel):
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"))
+    shown: list[Sentence] = []
+    if listed:
+        shown.append(say("list price {price}", price=said.shown(listed)))
+    if street:
+        shown.append(say("{price} ({month})", price=said.shown(street), month=cpu.street_as_of))
+    truth = shown[0] if len(shown) == 1 else say("{launch}; today {now}", launch=shown[0], now=shown[1])
+    if any(said.covers(one, one, close=CLOSE) for one in known):
+        return ClaimVerdict(verdict=RIGHT, truth=truth)
+    used = said.low <= max(known) * ONCE  # a used one costs less
+    return ClaimVerdict(verdict=DATED if used else WRONG, truth=truth)
+
+
+def rented(said: SaidPrice) -> ClaimVerdict:
+    """An hour of a machine, or of a card of one."""
+    one = said.owner.records[0]
+    if isinstance(one, Offer):
+        known = [(offer.usd_per_h, offer) for offer in offers() if offer.instance == one.instance]
+    else:
+        ids = {getattr(record, "id", "") for record in said.owner.records}
+        known = [(offer.usd_per_chip_h, offer) for offer in offers() if offer.chip in ids]
+    rates = sorted((rate, offer.as_of or "") for rate, offer in known if rate)
+    if not rates:
+        return ClaimVerdict(verdict=UNKNOWN, truth=say("no price known"))
+    low, high, month = rates[0][0], rates[-1][0], rates[0][1]
+    truth = say("{low} to {high} an hour ({month})", low=said.shown(low), high=said.shown(high), month=month)
+    if said.shown(low) == said.shown(high):
+        truth = say("{price} an hour ({month})", price=said.shown(low), month=month)
+    close = said.covers(low, high, close=RENT_CLOSE)
+    return ClaimVerdict(verdict=RIGHT if close else DATED if said.was_once(low, high) else WRONG, truth=truth)

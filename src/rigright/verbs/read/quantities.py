@@ -1,0 +1,238 @@
+"""Quantities of a text with their units and places, in either language, in SI."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+
+from rigright.base.loader import rows
+from rigright.base.patterns import pattern
+from rigright.base.record import dataclass
+from rigright.base.units import KILO, MEGA
+
+MOST_QUANTITIES = 64  # of a text
+EXACT, ABOUT, LEAST, MOST = "exact", "about", "least", "most"
+_NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,4}(?!\d)(?:\.\d{1,6})?|\d{1,12}(?:\.\d{1,6})?)"
+_RANGE = pattern(
+    rf"(?<![A-Za-z0-9_.])({_NUMBER})(?:\s?([A-Za-z$]{{0,4}}))?\s?(?:-|–|—|~|～|to|至|到)\s?\\?\$?({_NUMBER})"
+)
+_ONE = pattern(rf"(?<![A-Za-z0-9_.])({_NUMBER})")
+_BIG = {"千": KILO, "万": 1e4, "百万": MEGA, "千万": 10 * MEGA, "亿": 1e8, "k": KILO, "K": KILO}
+_WORDS = {
+    LEAST: (
+        "at least",
+        "more than",
+        "over ",
+        "above",
+        "minimum",
+        ">=",
+        "≥",
+        ">",
+        "超过",
+        "至少",
+        "不低于",
+        "大于",
+        "最低",
+        "以上",
+    ),
+    MOST: (
+        "less than",
+        "under ",
+        "below",
+        "<=",
+        "≤",
+        "<",
+        "不到",
+        "低于",
+        "小于",
+        "不足",
+        "不超过",
+        "以下",
+        "以内",
+    ),
+    ABOUT: (
+        "about",
+        "around",
+        "roughly",
+        "approximately",
+        "nearly",
+        "~",
+        "≈",
+        "up to",
+        "约",
+        "大约",
+        "左右",
+        "近",
+        "接近",
+        "高达",
+        "可达",
+        "估计",
+    ),
+}
+_HEAD_UNIT = pattern(r"[(\[,/ ]\s?([A-Za-z/]{1,8})\s?[)\]]?\s*(?=\Z|[)\]])")
+_NEAR = 14  # characters in which such a word stands before a number
+_MONEY_BEFORE = pattern(r"([$€£¥￥]|USD|RMB|CNY|人民币)\s?\Z")
+_MONEY_BEHIND = pattern(
+    r"\s?(usd|美元|美金|dollars?|元|rmb|cny|人民币|块钱|eur|euros?|欧元)(?![a-z])", re.IGNORECASE
+)
+_CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "CNY", "￥": "CNY"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidQuantity:
+    """One figure, or a range of them."""
+
+    start: int
+    end: int  # behind its unit
+    low: float  # in SI
+    high: float
+    unit: str  # "bytes", "bytes_per_s", "flops_per_s", "w", "count" ...
+    text: str
+    bound: str = EXACT
+    currency: str = ""
+    is_binary: bool = False  # its unit is GiB or MiB as written
+    per_hour: bool = False
+
+    @property
+    def mid(self) -> float:
+        """The figure."""
+        return (self.low + self.high) / 2
+
+
+@cache
+def _units() -> tuple[tuple[str, str, float], ...]:
+    """A unit as it is written -> what it measures and how much of it, the longest first."""
+    found = [
+        (word, of, float(size)) for word, of, size in rows("claim_units.csv", "word", "measures", "size")
+    ]
+    return tuple(sorted(found, key=lambda row: -len(row[0])))
+
+
+@cache
+def _unit() -> re.Pattern[str]:
+    words = "|".join(re.escape(word) for word, _, _ in _units() if word)
+    return re.compile(rf"\s?(?:({words}))(?:(?<![a-z])|(?![a-z]))(?:(?<![x×])|(?!\s?\d))", re.IGNORECASE)
+
+
+@cache
+def _sizes() -> dict[str, tuple[str, float]]:
+    cased = {word: (of, size) for word, of, size in _units()}
+    return {word.casefold(): pair for word, pair in cased.items()} | cased
+
+
+def quantities(text: str) -> tuple[SaidQuantity, ...]:
+    """Every quantity of a text in its order; years, versions and list numbers are left out."""
+    found: list[SaidQuantity] = []
+    place = 0
+    while len(found) < MOST_QUANTITIES:
+        one = _ONE.search(text, place)
+        if one is None:
+            break
+        spread = _RANGE.match(text, one.start())
+        read = _ranged(text, spread) if spread is not None else None
+        read = read or _single(text, one)
+        found += [read]
+        place = max(read.end, one.end())
+    return tuple(found)
+
+
+def _value(text: str) -> float:
+    value = float(text.replace(",", ""))
+    return value if math.isfinite(value) else 0.0
+
+
+def _scaled(text: str, end: int) -> tuple[float, int]:
+    """The scale of a number that stands behind it: 万, 亿, k; and where it ends."""
+    for word, size in sorted(_BIG.items(), key=lambda one: -len(one[0])):
+        after = text[end + len(word) : end + len(word) + 1]
+        if text.startswith(word, end) and not (word in "kK" and (after.isalnum() and after.isascii())):
+            return size, end + len(word)
+    return 1.0, end
+
+
+def _measured(text: str, end: int) -> tuple[str, float, int, str]:
+    """What a unit behind a number measures, its size, where it ends, and how it is written."""
+    unit = _unit().match(text, end)
+    if unit is None:
+        return "count", 1.0, end, ""
+    written = unit[1]
+    of, size = _sizes().get(written) or _sizes()[written.casefold()]
+    return of, size, unit.end(), written
+
+
+def _single(text: str, one: re.Match[str]) -> SaidQuantity:
+    scale, end = _scaled(text, one.end())
+    return _made(text, one.start(), low=_value(one[1]) * scale, high=_value(one[1]) * scale, end=end)
+
+
+def _ranged(text: str, spread: re.Match[str]) -> SaidQuantity | None:
+    """Two numbers joined by a dash or a word, the first of which may bear its unit, too."""
+    low, high = _value(spread[1]), _value(spread[3])
+    first = (spread[2] or "").strip("$ ")
+    if first and _unit().fullmatch(first) is None and first not in _BIG:
+        return None
+    scale, end = _scaled(text, spread.end())
+    low *= _BIG.get(first, scale)
+    high *= scale
+    if not low < high:
+        return None
+    return _made(text, spread.start(), low=low, high=high, end=end)
+
+
+def _made(text: str, start: int, *, low: float, high: float, end: int) -> SaidQuantity:
+    of, size, stop, written = _measured(text, end)
+    before = text[max(0, start - _NEAR) : start]
+    currency = ""
+    paid = _MONEY_BEFORE.search(before)
+    behind = _MONEY_BEHIND.match(text, end)
+    if paid is not None:
+        currency = _CURRENCIES.get(paid[1], "CNY" if paid[1] in {"RMB", "CNY", "人民币"} else "USD")
+    elif behind is not None:
+        word = behind[1].casefold()
+        currency = (
+            "EUR"
+            if word.startswith(("eur", "欧"))
+            else "USD"
+            if word.startswith(("usd", "美", "dollar"))
+            else "CNY"
+        )
+        stop = behind.end()
+    if currency:
+        of, size = "money", 1.0
+        start -= len(paid[0]) if paid is not None else 0
+    per_hour = (
+        currency != ""
+        and re.match(r"\s?(?:/|per |每)\s?(?:h\b|hr|hour|小时)", text[stop : stop + 10]) is not None
+    )
+    return SaidQuantity(
+        start=start, end=stop, low=low * size, high=high * size, unit=of, text=text[start:stop].strip(),
+        bound=_bound(before, text[stop : stop + 4]), currency=currency,
+        is_binary="i" in written.casefold(), per_hour=per_hour,
+    )  # fmt: skip
+
+
+def _bound(before: str, behind: str) -> str:
+    """How a figure is meant, by the words around it."""
+    said = before.casefold()
+    for bound, words in _WORDS.items():
+        if any(
+            said.rstrip(" $¥€").endswith(word.strip()) or f"{word.strip()} " in said[-len(word) - 4 :]
+            for word in words
+        ):
+            return bound
+    if behind.lstrip().startswith(("+", "以上")):
+        return LEAST
+    if behind.lstrip().startswith(("左右",)):
+        return ABOUT
+    return MOST if behind.lstrip().startswith(("以下", "以内")) else EXACT
+
+
+def unit_in(head: str) -> str:
+    """The unit that a head of a column names: behind a bracket, a slash or a comma, or as its last word."""
+    for found in _HEAD_UNIT.finditer(head):
+        written = found[1].strip()
+        unit = _unit().fullmatch(written)
+        if unit is not None and len(written) > 0:
+            return written
+    return ""

@@ -1,0 +1,264 @@
+"""What a text speaks about: cards, processors, rented machines, models, links, each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from rigright.arch.sources import zoo
+from rigright.arch.sources.find import find
+from rigright.arch.sources.spelling import own_part, tables
+from rigright.base.errors import RigError
+from rigright.base.loader import records
+from rigright.base.patterns import pattern
+from rigright.base.record import dataclass
+from rigright.facts.chips import Chip, chips
+from rigright.facts.mentions import Mention, mentions
+from rigright.verbs.look_up.model import short_card
+from rigright.verbs.look_up.model_card import ModelCard
+
+CHIP, CPU, OFFER, MODEL, LINK = "chip", "cpu", "offer", "model", "link"
+MOST_MODELS = 32  # of a text
+_MODEL_WORDS = 7  # words a model's name may have
+_WORD = pattern(r"[A-Za-z0-9][A-Za-z0-9._+]*")
+_GAP = pattern(r"[ \-_/:]")
+_LOOKS = {
+    CHIP: "rigright look-up {id}",
+    CPU: 'rigright look-up cpus "{name}"',
+    OFFER: "rigright look-up clouds {instance}",
+    MODEL: "rigright look-up model {name}",
+    LINK: "rigright look-up {look_up}",
+}
+_SIZE = pattern(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?B(?![A-Za-z0-9])")
+_BESIDE_SIZE = pattern(r"模型|model|参数|llm|parameter|lora|fine-?tun|quantiz|量化|微调", re.IGNORECASE)
+_ANY_NVLINK = "nvlink"
+_AMBIGUOUS = (  # first words of names that mean something else as often
+    *(
+        "ai",
+        "all",
+        "aya",
+        "c",
+        "clip",
+        "cosmos",
+        "distil",
+        "e",
+        "faster",
+        "falcon",
+        "flux",
+        "google",
+        "harrier",
+    ),
+    *(
+        "jamba",
+        "ling",
+        "m",
+        "meta",
+        "mixed",
+        "multilingual",
+        "north",
+        "nous",
+        "nvidia",
+        "openai",
+        "opt",
+        "ring",
+    ),
+    *("paraphrase", "seed", "snowflake", "solar", "stable", "step", "t", "tencent", "ui", "wan", "yi"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataLink:
+    """A way for data between parts, and what it carries."""
+
+    id: str
+    name: str
+    words: str
+    one_way_bytes_per_s: float
+    both_ways_bytes_per_s: float
+    look_up: str
+    source: str
+    as_of: str
+    confidence: str
+
+
+@cache
+def links() -> tuple[DataLink, ...]:
+    """Every row of the table."""
+    return records("links.csv", DataLink)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One thing that is named, in a place of the text; -1: named before the text."""
+
+    kind: str
+    start: int
+    end: int
+    text: str
+    records: tuple[object, ...]  # what the name may mean, the usual first
+    count: int = 1
+    sized: bool = False  # its name says its memory
+
+    @property
+    def name(self) -> str:
+        """The usual one of what it may mean."""
+        return str(getattr(self.records[0], "name", getattr(self.records[0], "instance", self.text)))
+
+    @property
+    def shown(self) -> str:
+        """The name; where it may mean several, as it was written."""
+        return self.name if len(self.records) == 1 else self.text.strip("( （")
+
+    @property
+    def source(self) -> str | None:
+        """Where the facts of the usual one are from."""
+        found = getattr(self.records[0], "sources", None) or getattr(self.records[0], "source", None)
+        return str(found) if found else None
+
+    @property
+    def command(self) -> str:
+        """What shows what is known of it."""
+        if self.kind == CHIP and len(self.records) > 1:
+            return f'rigright look-up chips "{self.shown}"'
+        one = self.records[0]
+        fields = {name: getattr(one, name, "") for name in ("id", "name", "instance", "look_up")}
+        return _LOOKS[self.kind].format_map(fields)
+
+
+def subjects(text: str) -> tuple[Subject, ...]:
+    """Everything named in a text, in its order."""
+    found = [_of(one) for one in mentions(text)]
+    named_links = sorted(_links(text), key=lambda one: one.start - one.end)
+    for one in (*named_links, *_models(text)):
+        if not any(other.start < one.end and one.start < other.end for other in found):
+            found.append(one)
+    return tuple(sorted(found, key=lambda one: one.start))
+
+
+def _of(one: Mention) -> Subject:
+    kind, records = (
+        (CHIP, tuple[object, ...](one.chips))
+        if one.chips
+        else (CPU, (one.cpu,))
+        if one.cpu is not None
+        else (OFFER, (one.offer,))
+    )
+    return Subject(
+        kind=kind,
+        start=one.start,
+        end=one.end,
+        text=one.text,
+        records=records,
+        count=one.count,
+        sized=one.sized,
+    )
+
+
+def _links(text: str) -> Iterator[Subject]:
+    plain = text.lower()
+    if len(plain) != len(text):
+        return
+    yield from _named_links(text, plain)
+    at = plain.find(_ANY_NVLINK)
+    if at >= 0:  # some generation of it
+        found = tuple[object, ...](one for one in links() if one.id.startswith(_ANY_NVLINK))
+        yield Subject(kind=LINK, start=at, end=at + len(_ANY_NVLINK), text=text[at : at + 6], records=found)
+
+
+@cache
+def _generations() -> dict[str, tuple[Chip, ...]]:
+    found: dict[str, list[Chip]] = {}
+    for chip in chips():
+        found.setdefault(chip.architecture.partition(" (")[0].casefold(), []).append(chip)
+    return {name: tuple(rows) for name, rows in found.items()}
+
+
+def generation(cell: str) -> tuple[Subject, ...]:
+    """All cards of an architecture, where a cell is its name."""
+    rows = _generations().get(cell.strip().casefold(), ())
+    return (Subject(kind=CHIP, start=0, end=len(cell), text=cell, records=rows),) if rows else ()
+
+
+def _named_links(text: str, plain: str) -> Iterator[Subject]:
+    for link in links():
+        for word in link.words.split("|"):
+            at = plain.find(word)
+            behind = plain[at + len(word) : at + len(word) + 1]
+            if at >= 0 and not (behind.isascii() and behind.isalnum()) and behind != ".":
+                yield Subject(
+                    kind=LINK, start=at, end=at + len(word), text=text[at : at + len(word)], records=(link,)
+                )
+                break
+
+
+@cache
+def _families() -> frozenset[str]:
+    """Words that names of models begin with."""
+    names = (re.match(r"[a-z]+", own_part(name).lower()) for name in zoo.every_name())
+    return frozenset(one[0] for one in names if one is not None) - frozenset(_AMBIGUOUS)
+
+
+@cache
+def _foreign() -> dict[str, str]:
+    same: dict[str, str] = tables()["same"]
+    return {name: word for name, word in same.items() if not name.isascii() and word in _families()}
+
+
+def _models(text: str) -> Iterator[Subject]:
+    words = list(_WORD.finditer(text))
+    taken = found = 0
+    for place, word in enumerate(words):
+        begins = re.match(r"[a-z]+", word[0].casefold())
+        if word.start() < taken or begins is None:
+            continue
+        diffusion = begins[0] in {"stable", "sd"} and "iffusion" in text[word.end() : word.end() + 12]
+        if begins[0] not in _families() and not diffusion:
+            continue
+        one = _model_at(text, words[place : place + _MODEL_WORDS])
+        if one is not None and found < MOST_MODELS:
+            taken, found = one.end, found + 1
+            yield one
+    for name in _foreign():
+        at = text.find(name)
+        behind = re.match(r"[A-Za-z0-9.\- ]{0,24}", text[at + len(name) :]) if at >= 0 else None
+        card = None if behind is None else _opened(f"{name}{behind[0].rstrip(' -.')}")
+        if card is not None and behind is not None:
+            end = at + len(name) + len(behind[0].rstrip())
+            yield Subject(kind=MODEL, start=at, end=end, text=text[at:end], records=(card,))
+    if not found and _BESIDE_SIZE.search(text):
+        yield from _sized(text)
+
+
+def _sized(text: str) -> Iterator[Subject]:
+    """Models that are named by their size alone."""
+    for size in _SIZE.finditer(text):
+        card = _opened(f"{size[1]}B")
+        if card is not None:
+            yield Subject(
+                kind=MODEL, start=size.start(), end=size.end(), text=size[0].replace(" ", ""), records=(card,)
+            )
+
+
+def _model_at(text: str, words: list[re.Match[str]]) -> Subject | None:
+    """The longest name that begins with a word."""
+    end = 1
+    while end < len(words) and _GAP.fullmatch(text[words[end - 1].end() : words[end].start()]):
+        end += 1
+    for last in range(end, 0, -1):
+        said = text[words[0].start() : words[last - 1].end()].rstrip(".")
+        if last < end and words[last][0][0].isdigit() and not any(map(str.isdigit, said)):
+            return None  # of a version that nobody here knows
+        card = _opened(said)
+        if card is not None:
+            start = words[0].start()
+            return Subject(kind=MODEL, start=start, end=start + len(said), text=said, records=(card,))
+    return None
+
+
+@lru_cache(2048)
+def _opened(name: str) -> ModelCard | None:
+    try:
+        return short_card(find(name), name)
+    except RigError:
+        return None

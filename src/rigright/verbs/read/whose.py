@@ -1,0 +1,172 @@
+"""Whose figure it is and of what: the subject before it in its sentence, else behind it, else above it.
+
+A word for the quantity decides before the mere unit does, and the nearest word before those farther away:
+commas and other figures between count as distance, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rigright.base.errors import RigError
+from rigright.base.record import dataclass, replace
+from rigright.facts.find import chips_meant
+from rigright.verbs.read.kinds import BARE, ClaimKind, kind_named, kinds
+from rigright.verbs.read.passages import Passage
+from rigright.verbs.read.quantities import SaidQuantity
+from rigright.verbs.read.subjects import CHIP, MODEL, Subject
+
+FAR = 28  # signs between a figure and the word for it that must be said
+NUMBERED = 16  # between a bare number and the word for what it counts
+LOOSE, LOOSELY = "~", 20.0  # a word that may mean another quantity, too, counts as so far away
+CLAUSE, ANOTHER = 30, 12  # how far a comma, and another figure, set two words apart
+NEVER = 10_000.0
+_ENDS = re.compile(r"[,，;；、。|/]")
+_TOGETHER = re.compile(r"[\s)）]*(?:/|、|,|，|or|and|&|和|或|与|及)[\s(（]*", re.IGNORECASE)
+_RESPECTIVELY = ("respectively", "分别")
+_FORM = re.compile(r"\b(sxm\d?|pcie|nvl)\b\s?(?:version|variant|model|版本|版)", re.IGNORECASE)
+_BOX = re.compile(r"\b[dh]gx\b|整机|服务器|server|system|workstation")
+_RIGHT_BEFORE = re.compile(r"\s?(?:的|of|of the|on the|nvidia)?\s?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figured:
+    """A figure, what it is of, and which quantity it is."""
+
+    quantity: SaidQuantity
+    subject: Subject
+    kind: ClaimKind
+
+
+def figured(passage: Passage) -> Iterator[Figured]:
+    """Every figure of a passage that some kind of claim takes."""
+    each = _respectively(passage)
+    for quantity in passage.quantities:
+        holder = next((one for one in passage.subjects if one.start <= quantity.start < one.end), None)
+        if holder is not None:
+            if holder.kind == CHIP and quantity.unit == "bytes":
+                yield Figured(quantity=quantity, subject=holder, kind=kind_named("VRAM", CHIP))
+            continue
+        if quantity.unit == "w" and _BOX.search(passage.besides):
+            continue  # of a whole machine, which no card's figure is
+        near = [each[quantity]] if quantity in each else list(nearest(passage, quantity))
+        worded = ((one, worded_kind(passage, quantity, subject=one)) for one in near)
+        plain = ((one, plain_kind(quantity, one)) for one in near)
+        subject, kind = next(
+            ((one, kind) for one, kind in (*worded, *plain) if kind is not None), (None, None)
+        )
+        if subject is None or kind is None:
+            continue
+        subject = of_form(subject, passage.text[max(subject.end, 0) : quantity.start])
+        for one in (subject,) if quantity in each else together(passage, subject):
+            yield Figured(quantity=quantity, subject=one, kind=kind)
+
+
+def _respectively(passage: Passage) -> dict[SaidQuantity, Subject]:
+    """Of "A and B have 1 and 2 respectively": which figure is whose."""
+    if not any(word in passage.plain for word in _RESPECTIVELY) or len(passage.subjects) < 2:
+        return {}
+    same = len(passage.figures) == len(passage.subjects)
+    return dict(zip(passage.figures, passage.subjects, strict=True)) if same else {}
+
+
+def nearest(passage: Passage, quantity: SaidQuantity) -> Iterator[Subject]:
+    """Subjects that a figure may be of, the likeliest first."""
+    inside = [one for one in passage.subjects if not (passage.is_code and one.kind == MODEL)]
+    before = [one for one in reversed(inside) if one.end <= quantity.start]
+    behind = [one for one in inside if one.start >= quantity.end]
+    if behind:  # right before a name, and apart from the one before it: "..., a 24 GB RTX 4090"
+        apart = not before or _ENDS.search(passage.text[before[0].end : quantity.start]) is not None
+        if apart and _RIGHT_BEFORE.fullmatch(passage.text[quantity.end : behind[0].start]):
+            yield behind[0]
+    yield from (*before, *behind, *passage.above)
+
+
+def together(passage: Passage, subject: Subject) -> Iterator[Subject]:
+    """It, and those of its kind that are named with it: "A100/H100"."""
+    yield subject
+    if subject.start < 0:
+        yield from (one for one in passage.above if one is not subject and one.kind == subject.kind)
+        return
+    known = [one for one in passage.subjects if one.kind == subject.kind]
+    place = next((place for place, one in enumerate(known) if one.start == subject.start), 0)
+    while place > 0 and _TOGETHER.fullmatch(passage.text[known[place - 1].end : known[place].start]):
+        place -= 1
+        if not known[place].sized:
+            yield known[place]
+
+
+def of_form(subject: Subject, between: str) -> Subject:
+    """The same in another form that is named before the figure: "H100 PCIe ..., the SXM version 700 W"."""
+    told = _FORM.findall(between) if subject.kind == CHIP and subject.start >= 0 else []
+    if not told:
+        return subject
+    bare = re.sub(r"\b(?:sxm\d?|pcie|nvl)\b", "", subject.text, flags=re.IGNORECASE).strip()
+    try:
+        return replace(
+            subject, records=tuple[object, ...](chips_meant(f"{bare} {told[-1]}")), text=f"{bare} {told[-1]}"
+        )
+    except RigError:
+        return subject
+
+
+def worded_kind(passage: Passage, quantity: SaidQuantity, *, subject: Subject) -> ClaimKind | None:
+    """The quantity that a figure is: the one whose word stands nearest among those of its unit."""
+    found: tuple[float, ClaimKind] | None = None
+    for kind in kinds():
+        if kind.of != subject.kind or not kind.takes(quantity):
+            continue
+        far = min((distance(passage, quantity, word=word) for word in kind.said), default=NEVER)
+        most = NUMBERED if quantity.unit in BARE else FAR if kind.needs_word else NEVER - 1
+        if far <= most and (found is None or far < found[0]):
+            found = far, kind
+    return None if found is None else found[1]
+
+
+def plain_kind(quantity: SaidQuantity, subject: Subject) -> ClaimKind | None:
+    """What the unit alone tells."""
+    if quantity.unit in BARE:
+        return None
+    fitting = (one for one in kinds() if one.of == subject.kind and one.takes(quantity))
+    return next((one for one in fitting if not one.needs_word), None)
+
+
+def distance(passage: Passage, quantity: SaidQuantity, *, word: str) -> float:
+    """Signs between a figure and a word; commas, other figures, and that it may mean others count, too."""
+    bare = word.removeprefix(LOOSE)
+    loosely = 0.0 if bare == word else LOOSELY
+    if bare in quantity.text.casefold():
+        return loosely
+    found = [NUMBERED - 2.0 if bare in passage.topic else NEVER]
+    for start in places(passage.plain, bare):
+        is_before = start + len(bare) <= quantity.start
+        low, high = (start + len(bare), quantity.start) if is_before else (quantity.end, start)
+        between = passage.text[low:high]
+        weight = 1.0 if is_before else 1.01 if len(between) > 2 else 0.5
+        others = sum(low <= one.start < high for one in passage.figures)
+        found.append(len(between) * weight + CLAUSE * len(_ENDS.findall(between)) + ANOTHER * others)
+    return loosely + min(found)
+
+
+def places(plain: str, word: str) -> Iterator[int]:
+    """Where a word stands by itself: "ram" not within "parameter"; one more s behind it is let pass."""
+    start = plain.find(word)
+    while start >= 0:
+        before, behind = plain[max(start - 1, 0) : start], plain[start + len(word) : start + len(word) + 1]
+        letters = word[0].isascii() and word[0].isalpha() and before.isascii() and before.isalpha()
+        more = (
+            word[-1].isascii()
+            and word[-1].isalpha()
+            and behind.isascii()
+            and behind.isalpha()
+            and behind != "s"
+        )
+        if not letters and not more:
+            yield start
+        start = plain.find(word, start + 1)
+
+
+def last_before(found: Sequence[Subject], at: int) -> Subject | None:
+    """The last of some that ends before a place."""
+    return next((one for one in reversed(found) if one.end <= at), None)

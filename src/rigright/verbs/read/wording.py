@@ -1,0 +1,233 @@
+"""What a sentence says of a card or a processor without a figure: its memory, architecture, what it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from rigright.base.patterns import pattern
+from rigright.base.record import dataclass
+from rigright.base.words import Sentence, say
+from rigright.facts.chips import Chip, by_id, chips
+from rigright.facts.clouds import Offer
+from rigright.verbs.read.claims import claim_of
+from rigright.verbs.read.passages import Passage
+from rigright.verbs.read.record import RIGHT, WRONG, ClaimVerdict, GuideClaim
+from rigright.verbs.read.subjects import CHIP, CPU, OFFER, Subject
+
+_MEMORY = pattern(r"(?<![A-Za-z])(?:(?:LP|G)?DDR[3-7]X?|HBM[1-4]?e?(?![A-Za-z0-9]))", re.IGNORECASE)
+_NO = pattern(
+    r"没有|不支持|无法|不能|不具备|不带|取消|移除|砍掉|缺少|缺乏|❌|✗|✘|×\s*\(|无\s?(?=nvlink|ecc)"
+    r"|\bno\b|\bnot\b|n't\b|without|lacks?\b|lacking|drop(?:s|ped)|remov(?:es|ed)|cannot",
+    re.IGNORECASE,
+)
+_YES = pattern(
+    r"支持|具备|拥有|配备|带有|通过|采用|使用|利用|结合|✅|✓|✔|互联|桥接|\bhas\b|\bhave\b|\bwith\b|\bvia\b"
+    r"|supports?\b|\byes\b|connected|linked|joined|bridged?\b|\bover\b|offers?\b",
+    re.IGNORECASE,
+)
+_CLAUSE = pattern(r"[,，;；。、|]|\bbut\b|但|而")
+_LISTED = 12  # signs before a comma in which a word may open a list: "offers A, B and NVLink"
+_NEAR = 44  # signs between a subject and such a word
+_BARE_YES = frozenset({"是", "有", "y", "yes"})
+_AND = pattern(r"[\s、,/]*(?:和|与|或|and|or|&)?[\s、,/]*", re.IGNORECASE)
+_MADE_NO_MORE = ("停产", "discontinued", "no longer made", "end of life")
+_WIDE = {
+    1.0: ("single-slot", "single slot", "单槽"),
+    2.0: ("dual-slot", "dual slot", "two-slot", "双槽"),
+    3.0: ("triple-slot", "triple slot", "three-slot", "三槽"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CardTrait:
+    """Something a card has or has not."""
+
+    id: str
+    words: tuple[str, ...]
+    has: Callable[[Chip], bool]
+
+
+TRAITS = (
+    CardTrait("NVLink", ("nvlink",), lambda chip: (chip.link or "").startswith("NVLink")),
+    CardTrait("ECC", ("ecc",), lambda chip: chip.ecc),
+    CardTrait("FP8", ("fp8",), lambda chip: chip.fp8_flops_per_s is not None),
+    CardTrait("FP4", ("fp4", "nvfp4"), lambda chip: chip.fp4_flops_per_s is not None),
+    CardTrait("BF16", ("bf16", "bfloat16"), lambda chip: chip.bf16_flops_per_s is not None),
+    CardTrait("TF32", ("tf32",), lambda chip: chip.tf32_flops_per_s is not None),
+    CardTrait("Tensor Cores", ("tensor core", "张量核心"), lambda chip: chip.tensor_core_gen is not None),
+    CardTrait("unified memory", ("unified memory", "统一内存"), lambda chip: chip.unified_memory),
+)
+
+
+def wordings(passage: Passage) -> Iterator[GuideClaim]:
+    """Claims of a passage that bear no figure."""
+    if not passage.is_code:
+        yield from memory_types(passage)
+        yield from architectures(passage)
+        for trait in TRAITS:
+            yield from traits(passage, trait)
+        yield from widths(passage)
+    yield from rented(passage)
+    yield from made_no_more(passage)
+
+
+def checked(
+    passage: Passage, at: int, *, subject: Subject, kind: str, found: tuple[bool, Sentence | str]
+) -> GuideClaim:
+    """A claim that holds or does not, with what is true."""
+    holds, truth = found
+    verdict = ClaimVerdict(verdict=RIGHT if holds else WRONG, truth=truth, source=subject.source)
+    return claim_of(passage, at, subject=subject, kind=kind, found=verdict)
+
+
+def traits(passage: Passage, trait: CardTrait) -> Iterator[GuideClaim]:
+    """Whether the cards named have what is said that they have, or have not."""
+    at = next((at for word in trait.words if (at := passage.plain.find(word)) >= 0), None)
+    if at is None and not any(word in passage.topic for word in trait.words):
+        return
+    said = polarity(passage, at)
+    for one in () if said is None else cards(passage, at):
+        known = {trait.has(chip) for chip in one.records if isinstance(chip, Chip)}
+        if known:
+            found = (said in known, trait_shown(trait, one, known=known))
+            yield checked(passage, at or 0, subject=one, kind=trait.id, found=found)
+
+
+def trait_shown(trait: CardTrait, one: Subject, *, known: set[bool]) -> Sentence | str:
+    """Whether a card has something, and of links which."""
+    chip = one.records[0]
+    if trait.id == "NVLink" and isinstance(chip, Chip) and chip.link is not None:
+        return chip.link
+    if len(known) > 1:
+        return say("some models of it have {trait}, others not", trait=trait.id)
+    if known == {True}:
+        return say("{name} has {trait}", name=one.name, trait=trait.id)
+    return say("{name} has no {trait}", name=one.name, trait=trait.id)
+
+
+def polarity(passage: Passage, at: int | None) -> bool | None:
+    """Whether a passage says that something is there; None where it only names it."""
+    start, end = 0, len(passage.plain)
+    if at is not None:
+        breaks = [one.start() for one in _CLAUSE.finditer(passage.plain)]
+        start = max((one for one in breaks if one < at), default=0)
+        end = min((one for one in breaks if one > at), default=end)
+    clause = passage.plain[start:end]
+    if _NO.search(clause):
+        return False
+    if at is None:
+        return True if _YES.search(clause) or clause.strip() in _BARE_YES else None
+    near = [one for one in _YES.finditer(passage.plain) if start - _LISTED <= one.start() < end]
+    return True if any(abs(one.start() - at) <= _NEAR for one in near) else None
+
+
+def cards(passage: Passage, at: int | None) -> list[Subject]:
+    """The cards that a word in a place is said of: those before it, else the one behind, else those above."""
+    inside = [one for one in passage.subjects if one.kind == CHIP]
+    above = [one for one in passage.above if one.kind == CHIP]
+    if at is None:
+        return inside or above
+    before = [one for one in inside if one.end <= at and at - one.end <= _NEAR + 20]
+    if not before:
+        return [one for one in inside if 0 <= one.start - at <= _NEAR][:1] or above
+    group = before[-1:]
+    for one in reversed(before[:-1]):
+        if not _AND.fullmatch(passage.text[one.end : group[-1].start]):
+            break
+        group.append(one)
+    return group
+
+
+def memory_types(passage: Passage) -> Iterator[GuideClaim]:
+    """GDDR6X, HBM3: what kind of memory a card or a processor has."""
+    for found in _MEMORY.finditer(passage.text):
+        word = found[0].upper().replace("HBM3E", "HBM3e").replace("HBM2E", "HBM2e")
+        kind = CPU if word.startswith("DDR") else CHIP
+        inside = [one for one in passage.subjects if one.kind == kind]
+        before = [one for one in inside if one.end <= found.start()]
+        near = [one for one in inside if one.start - found.start() <= _NEAR]
+        above = [one for one in passage.above if one.kind == kind]
+        for one in before[-1:] or near[:1] or above[:1]:
+            known = {str(getattr(record, "mem_type", "") or "") for record in one.records} - {""}
+            holds = any(
+                word in re.split(r"[ /-]", has) or (word == "HBM" and has.startswith(word)) for has in known
+            )
+            if known:
+                shown = (holds, ", ".join(sorted(known)))
+                yield checked(passage, found.start(), subject=one, kind="memory type", found=shown)
+
+
+@cache
+def architecture_words() -> dict[str, str]:
+    """A word for an architecture -> how the names begin of those that bear it."""
+    names = {chip.architecture.partition(" (")[0] for chip in chips() if chip.vendor in {"NVIDIA", "AMD"}}
+    single = (name.split()[0] for name in names if " " not in name or name.startswith("Ada"))
+    return {name.casefold(): name for name in single}
+
+
+def architectures(passage: Passage) -> Iterator[GuideClaim]:
+    """Ampere, Hopper: which architecture a card is of."""
+    for word, begins in architecture_words().items():
+        for found in re.finditer(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9.])", passage.plain):
+            if any(one.start <= found.start() < one.end for one in passage.subjects):
+                continue
+            said = said_of(passage, found.start(), end=found.end())
+            known = [] if said is None else [one for one in said.records if isinstance(one, Chip)]
+            if said is not None and known:
+                names = sorted({chip.architecture for chip in known})
+                shown = (any(name.startswith(begins) for name in names), ", ".join(names))
+                yield checked(passage, found.start(), subject=said, kind="architecture", found=shown)
+
+
+def said_of(passage: Passage, start: int, *, end: int) -> Subject | None:
+    """The card an architecture is said of: the nearest in its clause, or the one above that it is told of."""
+    named = [one for one in passage.subjects if one.kind == CHIP]
+    near = [
+        (one.start - end if one.start >= end else start - one.end, place)
+        for place, one in enumerate(named)
+        if not _CLAUSE.search(passage.plain[min(one.end, end) : max(one.start, start)])
+    ]
+    close = [pair for pair in near if 0 <= pair[0] <= _NEAR / 2]
+    if close:
+        return named[min(close)[1]]
+    if not any(word in f"{passage.topic} {passage.plain}" for word in ("架构", "architecture")):
+        return None
+    above = [one for one in passage.above if one.kind == CHIP]
+    return named[0] if len(named) == 1 else None if named else next(iter(above), None)
+
+
+def widths(passage: Passage) -> Iterator[GuideClaim]:
+    """How many slots a card takes, in words."""
+    for slots, words in _WIDE.items():
+        at = next((at for word in words if (at := passage.plain.find(word)) >= 0), None)
+        for one in [] if at is None else cards(passage, at)[:1] or cards(passage, None)[:1]:
+            known = sorted({chip.slots for chip in one.records if isinstance(chip, Chip) and chip.slots})
+            if known:
+                truth = say("{slots} slots", slots=", ".join(f"{wide:g}" for wide in known))
+                shown = (any(abs(wide - slots) < 0.5 for wide in known), truth)
+                yield checked(passage, at or 0, subject=one, kind="slots", found=shown)
+
+
+def made_no_more(passage: Passage) -> Iterator[GuideClaim]:
+    """Cards that a text calls discontinued."""
+    for one in passage.subjects if any(word in passage.plain for word in _MADE_NO_MORE) else ():
+        chip = one.records[0]
+        if isinstance(chip, Chip):
+            ended = chip.ended is not None
+            truth = say("made until {month}", month=chip.ended) if ended else say("in production")
+            yield checked(passage, one.start, subject=one, kind="production", found=(ended, truth))
+
+
+def rented(passage: Passage) -> Iterator[GuideClaim]:
+    """Which cards a rented machine has, and how many."""
+    machines = [one for one in passage.subjects if one.kind == OFFER]
+    named = [one for one in passage.subjects if one.kind == CHIP]
+    offer = machines[0].records[0] if len(machines) == 1 and named else None
+    if isinstance(offer, Offer) and offer.chip is not None:
+        one = named[0]
+        has = any(isinstance(chip, Chip) and chip.id == offer.chip for chip in one.records)
+        holds = has and one.count in {1, int(offer.n_chips)}
+        truth = f"{offer.n_chips:g}x {by_id()[offer.chip].name}"
+        yield checked(passage, one.start, subject=machines[0], kind="GPUs", found=(holds, truth))

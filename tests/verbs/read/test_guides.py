@@ -1,0 +1,250 @@
+"""Guides are read claim by claim: invented claims of both languages, the five guides, hostile text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import housetree as house
+from rigright.base.errors import RigError
+from rigright.facts.chips import chips
+from rigright.facts.cpus import cpus
+from rigright.facts.mentions import mentions
+from rigright.verbs.read.frame import read, read_text
+from rigright.verbs.read.kinds import kinds
+from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG
+
+GUIDES = house.ROOT.parent / "shared" / "guides"
+SAID = {  # a quantity in words of both languages, with the unit that people write
+    "VRAM": ("{name} has {value} GB of VRAM.", "{name} 的显存为 {value} GB。"),
+    "bandwidth": ("The {name} has {value} GB/s of memory bandwidth.", "{name}显存带宽达到{value}GB/s。"),
+    "power": ("{name}: a TDP of {value} W.", "{name}的功耗是{value}W。"),
+    "cores": ("{name} comes with {value} CUDA cores.", "{name}拥有{value}个CUDA核心。"),
+    "fp32": ("{name} reaches {value} TFLOPS in FP32.", "{name} 的 FP32 算力为 {value} TFLOPS。"),
+    "threads": ("The {name} has {value} threads.", "{name} 有 {value} 线程。"),
+    "memory channels": ("The {name} has {value} memory channels.", "{name} 支持 {value} 通道内存。"),
+}
+OFF = 1.5  # times the true figure: no rounding, and no GB for GiB
+
+
+def told(text):
+    return read_text(text).claims
+
+
+def only(text, kind):
+    """The last claim of a kind: a name may bear its own."""
+    found = [one for one in told(text) if one.kind == kind]
+    assert found, text
+    return found[-1]
+
+
+def drawn():
+    """Each quantity of each row that its own name means alone."""
+    for of, rows in (("chip", chips()), ("cpu", cpus())):
+        for row in rows:
+            named = mentions(f"the {row.name} is")
+            alone = len(named) == 1 and (named[0].chips == (row,) or named[0].cpu == row)
+            for kind in kinds() if alone else ():
+                value = next(kind.values(row), None) if kind.of == of and kind.id in SAID else None
+                if value:
+                    yield row, kind, value
+
+
+DRAWN = list(drawn())
+
+
+def test_most_rows_can_be_asked_about():
+    assert len({row.id for row, _, _ in DRAWN}) > 250
+
+
+@pytest.mark.parametrize("language", [0, 1])
+@settings(max_examples=60, deadline=None)
+@given(place=st.integers(0, len(DRAWN) - 1))
+def test_a_true_figure_is_right_and_another_is_wrong_and_the_true_one_is_shown(place, language):
+    row, kind, value = DRAWN[place]
+    true, false = (f"{times * value / kind.scale:.6g}" for times in (1, OFF))
+    said = SAID[kind.id][language]
+    assert only(said.format(name=row.name, value=true), kind.id).verdict == RIGHT
+    claim = only(said.format(name=row.name, value=false), kind.id)
+    assert claim.verdict == WRONG
+    assert kind.shown(value) in str(claim.truth)
+    assert claim.command.startswith("rigright look-up")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "verdict"),
+    [
+        ("The RTX 4090 supports NVLink.", "NVLink", WRONG),
+        ("RTX 4090 没有 NVLink。", "NVLink", RIGHT),
+        ("RTX 3090 支持 NVLink。", "NVLink", RIGHT),
+        ("T4 支持 BF16。", "BF16", WRONG),
+        ("The L40S has HBM3 memory.", "memory type", WRONG),
+        ("H100采用Ampere架构。", "architecture", WRONG),
+        ("PCIe 4.0 x16 carries 32 GB/s both ways.", "bandwidth both ways", WRONG),
+        ("PCIe 4.0 x16 单向带宽约32GB/s。", "bandwidth each way", RIGHT),
+        ("The H100 has 1.6 times the memory bandwidth of the A100.", "ratio", RIGHT),
+        ("H100 的显存带宽是 A100 的 4 倍。", "ratio", WRONG),
+        ("The H100 PCIe draws 350 W, while the SXM version draws 700 W.", "power", RIGHT),
+        ("Mixtral 8x7B has 46.7B parameters.", "parameters", RIGHT),
+        ("A 7B model in FP16 needs 14 GB of VRAM.", "memory needed", RIGHT),
+        ("70B 模型用 FP16 只需要 40GB 显存。", "memory needed", WRONG),
+        ("Llama 3.1 8B runs on an RTX 4090.", "configuration", RIGHT),
+        ("单张 RTX 4090 可以全参数微调 7B 模型。", "configuration", WRONG),
+        ("p4d.24xlarge has 8x A100.", "GPUs", RIGHT),
+        ("pip install torch --index-url https://download.pytorch.org/whl/cu122", "command", WRONG),
+        ("vllm serve Qwen/Qwen3-8B --no-such-flag 3", "command", WRONG),
+        ("nvidia-smi --query-gpu=name,memory.total --format=csv", "command", RIGHT),
+        ("The RTX 4090 launched at $900.", "price", WRONG),
+    ],
+)
+def test_a_claim_of_each_kind_is_judged(text, kind, verdict):
+    assert only(text, kind).verdict == verdict
+
+
+def test_a_figure_goes_to_what_it_is_said_of():
+    found = told("The A100 and the H200 have 40 GB and 141 GB of memory respectively.")
+    assert [one.verdict for one in found if one.kind == "VRAM"] == [RIGHT, RIGHT]
+    above = told("# RTX 5090\n\n- VRAM: 24 GB\n- TDP: 575 W\n")
+    assert [(one.kind, one.verdict) for one in above] == [("VRAM", WRONG), ("power", RIGHT)]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_table_is_read_by_rows_or_by_columns(turned):
+    rows = [["GPU", "L4", "RTX 4090"], ["VRAM (GB)", "24", "48"], ["TDP (W)", "72", "450"]]
+    rows = rows if turned else list(map(list, zip(*rows, strict=True)))
+    text = "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * 3, *rows[1:]))
+    found = {(one.about, one.kind): one.verdict for one in told(text)}
+    assert found["L4", "VRAM"] == RIGHT
+    assert found["L4", "power"] == RIGHT
+    assert found["GeForce RTX 4090", "VRAM"] == WRONG
+
+
+def test_a_list_of_parts_is_judged_as_build_judges_it():
+    text = (
+        "# My box\n\nBuy this:\n\n- GPU: RTX 4090\n- CPU: EPYC 7763\n- RAM: 512GB DDR5\n- PSU: 1600W\n\nDone."
+    )
+    assert WRONG in {one.verdict for one in told(text) if one.kind == "parts"}
+    assert all("build --check" in one.command for one in told(text) if one.kind == "parts")
+
+
+def test_errors_are_explained_and_not_counted_as_claims():
+    found = read_text(
+        "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\nNVRM: Xid (PCI:0000:01:00): 79\n"
+    )
+    assert len(found.errors) == 2
+    assert found.claims == ()
+
+
+def test_what_is_not_understood_is_listed_and_never_right():
+    text = "Choose wisely.\nThe frobnitz 9000 has 24 GB.\n显卡很重要。\n"
+    found = read_text(text)
+    assert found.claims == ()
+    assert [one.line for one in found.not_understood] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("raw", [b"", b"  \n\n", b"a\0b"])
+def test_what_is_no_text_is_an_error(raw):
+    with pytest.raises(RigError) as caught:
+        read_text(raw)
+    assert caught.value.hint is not None
+
+
+def test_older_chinese_files_are_read():
+    assert read_text("RTX 4090 显存 24GB。".encode("gb18030")).right == 1
+
+
+HOSTILE = (
+    "9" * 5000,
+    "RTX 4090 " * 2000,
+    "| a " * 3000 + "\n" + "|---" * 3000 + "\n" + "| 4090 " * 3000,
+    "24GB-" * 3000,
+    "Llama-" * 2000 + " 7B模型" * 500,
+    "pip install " + "a[b]==1 " * 2000,
+    "xid " * 3000,
+    "1,000" * 3000,
+    "\ufdfa" * 3000,
+    "(((" * 3000 + "A100" + ")))" * 3000,
+    "--x=y " * 3000 + "vllm serve",
+)
+
+
+@pytest.mark.parametrize("place", range(len(HOSTILE)))
+def test_no_text_takes_long(place):
+    start = time.process_time()
+    found = read_text(HOSTILE[place])
+    assert time.process_time() - start < 30
+    assert all(len(one.says) < 400 for one in found.claims)
+
+
+PIECES = (
+    *(
+        "RTX 4090",
+        "A100 80GB",
+        "Llama 3 70B",
+        "24GB",
+        "900 GB/s",
+        "倍",
+        "，",
+        "。",
+        "|",
+        "\n",
+        "$1,000",
+        "PCIe 4.0",
+    ),
+    *(
+        "NVLink",
+        "pip install",
+        "torch==2.1",
+        "EPYC 7763",
+        "CPU:",
+        "FP16",
+        "需要",
+        "x",
+        "×",
+        "4",
+        "-",
+        "```",
+        "#",
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=st.lists(st.sampled_from(PIECES) | st.text(max_size=6), min_size=5, max_size=60))
+def test_any_mix_of_words_is_read_without_an_error(words):
+    found = read_text("x " + " ".join(words))
+    assert found.right + found.wrong + found.dated + found.unknown == len(found.claims)
+
+
+@pytest.mark.skipif(not GUIDES.is_dir(), reason="the guides are not here")
+@pytest.mark.parametrize(
+    ("guide", "wrong", "dated"),
+    [
+        ("000", {("GeForce RTX 4090", "NVLink")}, {"pynvml"}),
+        (
+            "001",
+            {("RTX 6000 Ada", "NVLink"), ("NVLink 4", "bandwidth both ways"), ("GeForce RTX 4090", "slots")},
+            set(),
+        ),
+        ("002", {("PCIe 4.0 x16", "bandwidth both ways")}, set()),
+        ("003", {("AMD EPYC 7763", "cores"), ("cu122", "command"), (None, "parts")}, {"driver 535"}),
+        ("004", {("A100", "link bandwidth"), ("openai/gpt-3-175b", "memory needed")}, set()),
+    ],
+)
+def test_the_guides_run_through_it(guide, wrong, dated):
+    (path,) = GUIDES.glob(f"{guide}*.txt")
+    found = read(str(path))
+    assert wrong <= {(one.about, one.kind) for one in found.claims if one.verdict == WRONG}
+    assert dated <= {one.about for one in found.claims if one.verdict == DATED}
+    assert found.right > 5
+    assert all(one.command for one in found.claims)
+    assert all(one.truth for one in found.claims if one.verdict != UNKNOWN)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    heard = {one.line for one in (*found.claims, *found.errors, *found.not_understood)}
+    words = {number for number, line in enumerate(lines, 1) if sum(map(str.isalnum, line)) > 3}
+    assert len(words - heard) <= 0.25 * len(
+        words
+    )  # fences, rules and rows of tables that others of it answer

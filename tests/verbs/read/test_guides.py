@@ -101,7 +101,8 @@ def test_a_true_figure_is_right_and_another_is_wrong_and_the_true_one_is_shown(p
     ],
 )
 def test_a_claim_of_each_kind_is_judged(text, kind, verdict):
-    assert only(text, kind).verdict == verdict
+    found = {one.verdict for one in told(text) if one.kind == kind}
+    assert found == {RIGHT} if verdict == RIGHT else verdict in found
 
 
 def test_a_figure_goes_to_what_it_is_said_of():

@@ -31,6 +31,7 @@ from rigright.verbs.fleet.nodes import Fleet
 from rigright.verbs.measure.measured import Measured
 from rigright.verbs.planning.planned import Planned
 from rigright.verbs.priced import Priced, PriceList
+from rigright.verbs.read.record import ReadGuide
 from rigright.verbs.serving.explained import Explained
 from rigright.verbs.setup.set_up import SetUp
 from rigright.verbs.simulate.simulated import Simulated
@@ -749,8 +750,7 @@ def probe(
     lang: Texts | None = None,
 ) -> ProbeReply: ...
 
-class ReadReply(Reply[Any]):
-    def __getattr__(self, name: str) -> Any: ...
+class ReadReply(Reply[ReadGuide], ReadGuide): ...
 
 def read(
     file: Texts,

@@ -28,6 +28,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {  # verb -> what its pages tell, or anot
     "sweep": ("sweep.plain",),
     "calibrate": ("calibrate.plain",),
     "validate": ("validate.plain",),
+    "read": ("read.plain",),
     "probe": ("probe.plain",),
     "doctor": ("doctor.plain_why",),
     "baseline": ("baseline.plain", "baseline.check_plain"),

@@ -129,6 +129,7 @@ def sheet(result: ReadGuide) -> Page:
 
 
 def _said(result: ReadGuide) -> Sentence | str:
+    """How many claims there are, and how many of each verdict."""
     return verdict_line(result)
 
 

@@ -45,7 +45,7 @@ class GuideClaim:
     line: int  # of the text, from 1
     says: str  # as it stands there, cut where it is long
     about: str | None  # what it is about, by its full name
-    kind: str  # "memory", "bandwidth", "configuration", "command", "parts", "error" ...
+    kind: str  # "VRAM", "bandwidth", "configuration", "command", "parts", "error" ...
     verdict: Verdict  # unknown: nothing here can judge it
     truth: Sentence | str | None  # the right figure, or why it cannot be judged
     command: str | None  # that shows it
@@ -63,9 +63,9 @@ class ExplainedError:
     """A message of an error that the text repeats."""
 
     line: int  # of the text, from 1
-    says: str
-    means: Sentence
-    do: Sentence | None
+    says: str  # as it stands there, cut where it is long
+    means: Sentence  # what it tells of
+    do: Sentence | None  # what helps; null where the table of its kind says no more
     command: str  # that shows more
 
 
@@ -84,8 +84,8 @@ class ReadGuide:
     name: str  # of the file
     lines: int  # of the text
     claims: tuple[GuideClaim, ...]  # in the order of the text
-    errors: tuple[ExplainedError, ...] = ()
-    not_understood: tuple[UnreadLine, ...] = ()
+    errors: tuple[ExplainedError, ...] = ()  # messages that it repeats, explained
+    not_understood: tuple[UnreadLine, ...] = ()  # what no claim was taken from, and so was not checked
     cut: bool = False  # the text is longer than what is read
 
     def count(self, verdict: str) -> int:

@@ -206,6 +206,14 @@ def _served(
     own = -(-int(users or work.batch) // replicas)
     stored = arch.stored or arch.dtype
     bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
+    if work.weights in program.gone:
+        raise AskError(
+            say(
+                "{engine} is not exported with {choice}",
+                engine=program.label,
+                choice=f"weights {work.weights}",
+            )
+        )
     if work.kv not in program.kv:
         raise AskError(say("{engine} has no {kv} KV cache", engine=program.label, kv=work.kv))
     offload = work.offload or Offload()

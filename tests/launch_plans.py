@@ -101,7 +101,7 @@ def serving(target: str, dice: random.Random) -> dict:
     if target in LAYERED and dice.random() < 0.3:
         work["offload"] = {"layers": dice.randint(0, 10), "experts": 0}
     one["drafts"] |= {"drafted_tok": 0, "own": dice.random() < 0.5}
-    if find_engine(target).drafts:
+    if find_engine(target).drafts and not (target == "sglang" and pp > 1):
         one["drafts"]["drafted_tok"] = dice.choice((0, 0, 3))
     if dice.random() < 0.3:
         one["concurrency"], data["wish"]["rate_per_s"] = None, 2.5
@@ -132,7 +132,7 @@ def training(target: str, dice: random.Random) -> dict:
     one["work"] |= {
         "method": method,
         "optimizer": dice.choice(optimizers),
-        "precision": dice.choice(("fp16", "fp32") if sharding == "none" else (None, "bf16", "fp16", "fp32")),
+        "precision": dice.choice(("fp16", "fp32") if sharding == "none" else (None, "fp16", "fp32")),
         "micro_batch": dice.randint(1, 16),
         "accumulate": dice.choice((None, 1, 32)),
         "seq_tok": dice.choice((512, 2048, 8192)),

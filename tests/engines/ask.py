@@ -16,8 +16,25 @@ from pathlib import Path
 
 
 def vllm(case):
-    """The parser of `vllm serve`."""
-    kept("vllm", _vllm).parse_args(["--model", *case["argv"][2:]])
+    """The parser of `vllm serve`, how it cuts the model over nodes, and the formats it makes of weights."""
+    told = kept("vllm", _vllm).parse_args(["--model", *case["argv"][2:]])
+    from vllm.config import ParallelConfig
+    from vllm.config.quantization import resolve_quantization_config
+    from vllm.model_executor.layers.quantization import get_quantization_config
+
+    own = told.tensor_parallel_size * told.pipeline_parallel_size * told.prefill_context_parallel_size
+    assert own * told.data_parallel_size % told.nnodes == 0
+    ParallelConfig(
+        tensor_parallel_size=told.tensor_parallel_size,
+        pipeline_parallel_size=told.pipeline_parallel_size,
+        data_parallel_size=told.data_parallel_size,
+        data_parallel_size_local=max(own * told.data_parallel_size // told.nnodes // own, 1),
+        nnodes=told.nnodes,
+        node_rank=told.node_rank,
+    )
+    if told.quantization is not None:  # of a checkpoint in 16 bit
+        get_quantization_config(told.quantization)
+        assert resolve_quantization_config(told.quantization, None) is not None, told.quantization
 
 
 def _vllm():
@@ -32,8 +49,16 @@ def _vllm():
 
 
 def sglang(case):
-    """The parser of `sglang.launch_server`."""
-    kept("sglang", _sglang).parse_args(case["argv"][3:])
+    """The parser of `sglang.launch_server`, and its own check of what goes together."""
+    told = kept("sglang", _sglang).parse_args(case["argv"][3:])
+    from sglang.srt.arg_groups import validation_hook
+
+    # what it settles before, with the model at hand
+    told.served_model_name, told.page_size, told.disable_overlap_schedule = "model", 1, told.pp_size > 1
+    if told.enable_dp_attention:
+        told.attn_dp_size, told.dp_size = told.dp_size, 1
+    validation_hook.resolving_view = lambda own: own
+    validation_hook.check_server_args(told)
 
 
 def _sglang():

@@ -33,7 +33,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def started(files, added=(), *, rank=0, names=("serve.sh", "train.sh")):
+SCRIPTS = ("serve.sh", "serve-0.sh", "train.sh")  # of several servers the first
+
+
+def started(files, added=(), *, rank=0, names=SCRIPTS):
     """The command of a script and what it exports, as a real shell makes them."""
     script = next((text for name, text in files.items() if name in names), None)
     if script is None:
@@ -57,8 +60,9 @@ def cases_of(target):
             if target == "kserve":
                 continue  # it starts one node
             raise
-        rank = place % 2 if "NODE_RANK" in files.get("serve.sh", "") else 0
-        names = (CLIENTS[target],) if target in CLIENTS else ("serve.sh", "train.sh")
+        script = files.get("serve.sh") or files.get("serve-0.sh", "")
+        rank = place % 2 if "NODE_RANK" in script else 0
+        names = (CLIENTS[target],) if target in CLIENTS else SCRIPTS
         found.append({**started(files, ADDED.get(target, ()), rank=rank, names=names), "files": files})
     return found
 
@@ -97,10 +101,11 @@ def apart_cases(target):
     ],
 )
 def test_the_own_parser_accepts_every_file(target):
-    python = next(CACHE.glob(f"{HOMES.get(target, target)}-*/bin/python"), None)
-    if python is None and VENVS.get(target, {}).get("python"):
+    home = HOMES.get(target, target)
+    python = CACHE / f"{home}-{VENVS[home]['version']}" / "bin" / "python"
+    if not python.exists() and VENVS.get(target, {}).get("python"):
         pytest.skip(f"{target} needs Python {VENVS[target]['python']}, and this machine has none")
-    assert python is not None, f"scripts/engines {target}"
+    assert python.exists(), f"scripts/engines {target}"
     cases = [] if target in ROUTERS else cases_of(target)
     cases += apart_cases(target) if target in {*ROUTERS, *ROUTERS.values()} else []
     assert len(cases) > 100

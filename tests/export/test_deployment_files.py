@@ -55,7 +55,7 @@ def documents(data):
 def test_kubernetes_own_schemas_take_every_file():
     kubernetes_validate = pytest.importorskip("kubernetes_validate")
     kinds = set()
-    for _, files in exported("kubernetes", count=3):
+    for _, files in exported("kubernetes", count=12):
         for name, text in files.items():
             for one in documents(yaml.safe_load(text)) if name.endswith(".yaml") else ():
                 kinds.add(one["kind"])

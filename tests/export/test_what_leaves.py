@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 from dataclasses import fields
 
 import pytest
+import yaml
 
-from launch_plans import base
+from launch_plans import argv_of, base
 from rigright.base.errors import AskError
 from rigright.cost.training_setup import METHODS, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
 from rigright.demand import Layout, Serving, Training
+from rigright.export.launch import EVERYWHERE
 from rigright.facts.launching import programs
 from rigright.facts.training import optimizers, precisions
 from rigright.verbs.export import launch_files
@@ -197,3 +200,98 @@ def test_the_version_of_the_figures_is_told_where_the_flags_are_of_another():
         version = data["plans"][0]["work"]["engine"].rpartition(" ")[2]
         text = next(text for name, text in launch_files(program, data).items() if name.startswith("serve"))
         assert version in text
+
+
+def cut(target, **layout):
+    """A plan over two nodes of eight cards, cut so."""
+    data = plan_of(target)
+    one = data["plans"][0]
+    one |= {"chip": "h100-sxm5-80gb", "n_nodes": 2, "n_chips": 16}
+    one["layout"] |= {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1, **layout}
+    return data
+
+
+@pytest.mark.parametrize(
+    ("target", "layout", "servers", "nodes"),
+    [
+        ("vllm", {"tp": 4, "dp": 4, "ep": 4, "attention_dp": True}, 4, None),
+        ("vllm", {"tp": 8, "pp": 1, "dp": 2, "ep": 8, "attention_dp": True}, 2, None),
+        ("sglang", {"tp": 8, "dp": 2}, 2, None),
+        ("sglang", {"tp": 16, "ep": 16, "attention_dp": True}, 1, "2"),
+        ("vllm", {"tp": 8, "pp": 2}, 1, "2"),
+    ],
+)
+def test_replicas_over_nodes_are_servers_of_their_own_where_one_server_is_another_plan(
+    target, layout, servers, nodes
+):
+    """Ranks with sequences of their own stand once; SGLang has no replicas over nodes."""
+    files = launch_files(target, cut(target, **layout))
+    scripts = [text for name, text in files.items() if name.startswith("serve")]
+    assert len(scripts) == servers
+    flags = [dict(itertools.pairwise(argv_of(text))) for text in scripts]
+    assert {one.get("--nnodes") for one in flags} == {nodes}
+    if servers > 1:  # each node has its own, and what deals requests out reaches all
+        places = re.findall(r"server (node\d+):\d+;", files["nginx.conf"])
+        assert sorted(places) == sorted([f"node{place * 2 // servers}" for place in range(servers)])
+        assert {one["--host"] for one in flags} == {EVERYWHERE}
+    if target == "vllm" and layout.get("attention_dp"):
+        assert {one["--data-parallel-size"] for one in flags} == {str(layout["tp"])}
+    kubernetes = yaml.safe_load(
+        next(text for name, text in launch_files("kubernetes", cut(target, **layout)).items()
+             if name.startswith(("deployment", "leaderworkerset")))
+    )  # fmt: skip
+    assert kubernetes["spec"]["replicas"] == servers
+
+
+def test_weights_are_converted_by_a_word_of_that_version_or_not_at_all():
+    data = plan_of("vllm")
+    data["plans"][0]["work"]["weights"] = "fp8"
+    (script,) = (text for name, text in launch_files("vllm", data).items() if name.startswith("serve"))
+    assert dict(itertools.pairwise(argv_of(script)))["--quantization"] == "fp8_per_tensor"
+    data["plans"][0]["work"]["weights"] = "nf4"
+    with pytest.raises(AskError, match="nf4"):
+        launch_files("vllm", data)
+
+
+@pytest.mark.parametrize(
+    ("target", "layout", "word"),
+    [("vllm", {"tp": 8, "dp": 2, "ep": 2}, "ep 2"), ("sglang", {"tp": 8, "pp": 2}, "drafts")],
+)
+def test_what_a_server_refuses_at_its_start_is_refused_before(target, layout, word):
+    data = cut(target, **layout)
+    data["plans"][0]["drafts"] |= {"drafted_tok": 3, "own": True}
+    with pytest.raises(AskError, match=word):
+        launch_files(target, data)
+
+
+def test_drafts_reach_ray_as_a_table():
+    data = plan_of("vllm")
+    data["plans"][0]["drafts"] |= {"drafted_tok": 3, "own": True}
+    read = yaml.safe_load(launch_files("ray", data)["serve.yaml"])
+    (model,) = read["applications"][0]["args"]["llm_configs"]
+    assert model["engine_kwargs"]["speculative_config"]["num_speculative_tokens"] == 3
+    with pytest.raises(AskError, match="training"):
+        launch_files("ray", plan_of("hf"))
+
+
+@pytest.mark.parametrize("trainer", ["llama-factory", "ms-swift"])
+def test_a_plan_of_llama_factory_is_written_for_it(trainer):
+    from rigright.facts.training import find_trainer
+
+    data = plan_of("hf")
+    data["plans"][0]["work"] |= {"trainer": find_trainer(trainer).id, "method": "full", "recompute": None}
+    read = yaml.safe_load(launch_files("llama-factory", data)["train.yaml"])
+    assert read["disable_gradient_checkpointing"] is False  # its habit, which the figures are of
+    assert read["pure_bf16"] is True
+
+
+def test_hybrid_sharding_divides_over_the_ranks_that_the_figures_are_of():
+    for dp, groups in ((8, 1), (16, 2), (32, 4)):
+        data = plan_of("torchtitan")
+        one = data["plans"][0]
+        one["layout"] |= {"tp": 8, "dp": dp}
+        one |= {"n_chips": 8 * dp, "n_nodes": dp}
+        one["work"]["sharding"] = "hsdp"
+        words = dict(itertools.pairwise(argv_of(launch_files("torchtitan", data)["train.sh"])))
+        assert words["--parallelism.data-parallel-replicate-degree"] == str(groups)
+        assert words["--parallelism.data-parallel-shard-degree"] == str(dp // groups)

@@ -36,6 +36,26 @@ def test_a_wrong_name_suggests_the_nearest():
         find_engine("")
 
 
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("tgi", "vllm"),
+        ("llamafile", "llama.cpp"),
+        ("lm studio", "llama.cpp"),
+        ("nim", "vllm"),
+        ("exl3", "exllama"),
+        ("faster-whisper", "ctranslate2"),
+        ("sglnag", "sglang"),
+        ("ipex", ""),
+    ],
+)
+def test_an_engine_that_is_not_known_is_named_with_what_is_nearest(asked, near):
+    with pytest.raises(RigError) as refused:
+        find_engine(asked)
+    assert f'"{asked}"' in str(refused.value)
+    assert near in str(refused.value.hint)
+
+
 def test_versions_change_what_an_engine_does():
     assert find_engine("transformers 4.38").rope_tables == "layer"
     assert find_engine("transformers 4.46").rope_tables == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from rigright.export.launch import Launch
@@ -137,4 +138,8 @@ def replicas(launch: Launch, script_of: Callable[[Launch], str]) -> dict[str, st
     if len(servers) == 1:
         return {"serve.sh": script_of(launch)}
     found = {f"serve-{place}.sh": script_of(one) for place, one in enumerate(servers)}
-    return {**found, "nginx.conf": balancer(launch, [f"127.0.0.1:{one.port}" for one in servers])}
+    if launch.nodes == 1:
+        return {**found, "nginx.conf": balancer(launch, [f"127.0.0.1:{one.port}" for one in servers])}
+    told = "serve-N.sh runs where its line says; node0 ... stand for the addresses of the nodes"
+    apart = replace(launch, why=(*launch.why, told))
+    return {**found, "nginx.conf": balancer(apart, [f"node{one.node}:{one.port}" for one in servers])}

@@ -15,6 +15,7 @@ from rigright.facts.launching import Launcher
 from rigright.machine.bench.ask import SentLoad
 
 _BLACKWELL = (10, 0)
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - a server that other nodes reach
 _DOWNLOAD_BYTES_PER_S = 100 * MEGA
 
 
@@ -102,6 +103,7 @@ class Launch:
     host: str = "127.0.0.1"  # a server listens on
     port: int = 0
     first_gpu: int = 0
+    node: int = 0  # of the plan's, the first that a server stands on
     files_at: str = ""  # where the command finds the files beside it: nothing, or a folder with its slash
     tp: int
     pp: int
@@ -150,13 +152,18 @@ class Launch:
         """One launch a server: a program that runs no such replicas by itself is started once for each."""
         if self.served is None or self.dp == 1 or self._is_one_server:
             return (self,)
-        own = self.replica
+        own, each = self.replica, -(-self.replica // self.gpus)  # GPUs and nodes of a replica
         beside = max(self.gpus // own, 1)  # servers of a node
+        host = (
+            self.host if self.nodes == 1 else EVERYWHERE
+        )  # what deals requests out may stand on another node
         return tuple(
             replace(
                 self,
                 dp=1,
-                nodes=-(-own // self.gpus),
+                host=host,
+                node=place // beside * each,
+                nodes=each,
                 gpus=min(own, self.gpus),
                 first_gpu=own * (place % beside),
                 port=self.port + 1 + place,
@@ -190,12 +197,12 @@ class Launch:
         """Whether one server runs all replicas, each by itself as they were planned.
 
         A server whose ranks hold their own sequences has no second set of them, and some deal the experts of
-        all replicas out to all of their GPUs. A replica over several nodes is left to the program.
+        all replicas out to all of their GPUs.
         """
         program = self.program
         parted = self.attention_dp or (program.joins_experts and self.serving.has_experts)
-        over = self.nodes > 1 and self.tp * self.pp > self.gpus
-        return program.data_parallel and self.ranks == self.replica * self.dp and (over or not parted)
+        able = program.data_parallel and (self.nodes == 1 or program.joins_nodes)
+        return able and self.ranks == self.replica * self.dp and not parted
 
     @property
     def weights_folder(self) -> str | None:

@@ -135,7 +135,7 @@ def find_engine(asked: str) -> Engine:
     }
     backend, options = backend_in(asked)
     bare = without_backend(asked)
-    if name not in known and backend and bare != " ".join(asked.lower().split()):
+    if name not in known and backend and bare and bare != " ".join(asked.lower().split()):
         engine = find_engine(bare)
         return replace(engine, backend=backend, options=options) if engine.backends else engine
     if name not in known:
@@ -145,12 +145,12 @@ def find_engine(asked: str) -> Engine:
 
 
 def _near(name: str, known: Mapping[str, Engine]) -> list[str]:
-    """Engines whose name is spelt nearly so; else what is nearest to an engine that is not known."""
+    """What is nearest to an engine that is not known; else engines whose name is spelt nearly so."""
     from difflib import get_close_matches
 
     spelt = [known[word].id for word in get_close_matches(name, known, n=2, cutoff=0.6)]
     rows = read_toml(DATA / "foreign.toml")["nearest"]
-    return spelt or next((row["engines"] for row in rows if re.search(row["pattern"], name)), [])
+    return next((row["engines"] for row in rows if re.search(row["pattern"], name)), spelt)
 
 
 @cache

@@ -35,6 +35,7 @@ class Launcher:
     nccl: bool = True
     starts: bool = True  # it has a command of its own, which schedulers can run
     data_parallel: bool = False
+    joins_nodes: bool = False
     joins_experts: bool = False
     apart: dict[str, str] = field(default_factory=dict)  # what hands caches from prompts to tokens, by vendor
     apart_package: dict[str, str] = field(default_factory=dict)  # that brings it, by vendor
@@ -42,6 +43,7 @@ class Launcher:
     router: Router | None = None  # what deals requests out to workers apart
     kv: dict[str, str] = field(default_factory=dict)
     converts: dict[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()  # formats of weights that an earlier version loaded
     optimizers: dict[str, str] = field(default_factory=dict)
     configs: dict[str, str] = field(default_factory=dict)  # of its own, by the name of a model
     families: tuple[str, ...] = ()  # of models, where it is told the shape of the model by itself

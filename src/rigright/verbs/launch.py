@@ -192,9 +192,24 @@ def _safe(name: str) -> str:
     return bare[:50].strip("-") or "model"
 
 
+def _check_formats(work: Serving, program: Launcher) -> None:
+    """Refuse weights and caches that the program of today does not have."""
+    if work.weights in program.gone:
+        raise AskError(
+            say(
+                "{engine} is not exported with {choice}",
+                engine=program.label,
+                choice=f"weights {work.weights}",
+            )
+        )
+    if work.kv not in program.kv:
+        raise AskError(say("{engine} has no {kv} KV cache", engine=program.label, kv=work.kv))
+
+
 def _served(
     data: Mapping[str, Any], plan: Mapping[str, Any], *, work: Serving, layout: Layout, program: Launcher
 ) -> ServerSettings:
+    _check_formats(work, program)
     arch, engine = open_model(data["model"]), find_engine(work.engine)
     planned = PlannedRun(model=data["model"], plan=plan, wish=data["wish"])
     node = find_node(planned.machine or "")
@@ -206,8 +221,6 @@ def _served(
     own = -(-int(users or work.batch) // replicas)
     stored = arch.stored or arch.dtype
     bits = work.weights if work.weights in {"bf16", "fp16", "fp32"} else arch.dtype
-    if work.kv not in program.kv:
-        raise AskError(say("{engine} has no {kv} KV cache", engine=program.label, kv=work.kv))
     offload = work.offload or Offload()
     split: tuple[int, ...] = ()
     if engine.split_flag is not None and layout.pp > 1:

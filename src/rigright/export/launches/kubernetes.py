@@ -132,10 +132,10 @@ def _group(launch: Launch, labels: dict[str, str]) -> dict[str, Any]:
         "kind": "LeaderWorkerSet",
         "metadata": {"name": launch.name, "labels": labels},
         "spec": {
-            "replicas": 1,
+            "replicas": len(launch.servers),
             "startupPolicy": "LeaderCreated",
             "leaderWorkerTemplate": {
-                "size": launch.nodes,
+                "size": launch.servers[0].nodes,
                 "restartPolicy": "RecreateGroupOnPodRestart",
                 **pods,
             },

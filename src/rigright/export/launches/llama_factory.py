@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rigright.base.errors import AskError
+from rigright.base.words import say
 from rigright.export.launch import Launch
 from rigright.export.launches import deepspeed, transformers
 from rigright.export.text import Variable, Words, script
@@ -36,6 +38,12 @@ def command(launch: Launch) -> Words:
 def config(launch: Launch) -> dict[str, Any]:
     """What `llamafactory-cli train` reads; the data set and its template are the user's to name."""
     trained = launch.training
+    pure = trained.mixed == "bf16" and not trained.is_adapter
+    if pure and trained.sharding == "zero3":
+        choice = "precision bf16, sharding zero3"
+        raise AskError(
+            say("{engine} is not exported with {choice}", engine=launch.program.label, choice=choice)
+        )
     found: dict[str, Any] = {
         "model_name_or_path": launch.model,
         "stage": "sft",
@@ -52,7 +60,7 @@ def config(launch: Launch) -> dict[str, Any]:
         "bf16": trained.precision == "bf16",
         "fp16": trained.precision == "fp16",
         # what it trains in full has fp32 weights unless it is told; adapters are fp32 in the plan too
-        **({"pure_bf16": True} if trained.mixed == "bf16" and not trained.is_adapter else {}),
+        **({"pure_bf16": True} if pure else {}),
         "torch_compile": trained.compiled,
         "enable_liger_kernel": trained.trainer == transformers.LIGER,
         **({} if trained.flash else {"flash_attn": "disabled"}),

@@ -152,7 +152,7 @@ def _other_work(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
     if wish.work in WRITES and not generates(arch) and not ranks:
         yield AskError(
             say("{model} does not generate text", model=arch.name),
-            hint=say("add --mode {modes}", modes=" | ".join(SAMPLE_MODES)),
+            hint=say("add --mode {modes}", modes=EMBED if arch.task == "embed" else " | ".join(SAMPLE_MODES)),
         )
     if wish.work in SAMPLE_MODES and generates(arch):
         yield AskError(

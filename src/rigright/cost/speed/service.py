@@ -15,7 +15,7 @@ import numpy as np
 
 from rigright.base.record import dataclass, replace
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
-from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, pipeline_gain
+from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, overlap_of, pipeline_gain
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, longest_s, step
 from rigright.cost.speed.work import Work
@@ -205,7 +205,8 @@ def _load(
     shared_s = np.maximum(mixed.fixed_s - decode.fixed_s, 0) * (1 - prompts / room) / prompts
     # others' prompts hold up all of a pipeline's micro-batches but for what comes to several of them alike
     apart = apart_of(work, rates, passes=running / passes, prompts=passes / outputs, room=room)
-    lined = np.maximum(gain, apart)  # prompts of several requests follow each other through its stages
+    # prompts that wait find the first stage free as soon as one has gone on to the next
+    lined = np.maximum(gain, 1 + (layout.pp - 1) * overlap_of(work, rates))
     others = np.maximum(running - 1, 0) / apart
     token_s = decode_s / (1 + traffic.accepted_tok)
     # a next token waits for the prompts of one pass at most: who has no room there waits for the first
@@ -215,7 +216,7 @@ def _load(
     alone = rates.request_s + chunks * pass_s / gain + between
     rest = np.maximum(traffic.output_tok - 1, 0) * tpot
     # a life holds the prompts of all at work, and the passes that work them off
-    alone = np.maximum(alone, running / lined * added_s + passes / prompts * token_s - rest)
+    alone = np.maximum(alone, running / np.maximum(gain, apart) * added_s + passes / prompts * token_s - rest)
     arrive = np.minimum(running / apart / outputs, room)  # at a pass, on average
     usual = np.maximum(arrive - FEW, 0.0)  # and in the middle one
     # of the passes that make its tokens a request's own part, and what its prompt adds to them

@@ -85,7 +85,7 @@ OTHERWISE = {  # what people type as an option and what is said with the machine
 def said_otherwise(name: str) -> Sentence | None:
     """How to say what no option says; None where nothing is known of it."""
     example = OTHERWISE.get(name.lstrip("-").lower())
-    return None if example is None else say("say it with the machine: {example}", example=example)
+    return None if example is None else say("write it with the machine: {example}", example=example)
 
 
 def values_of(

@@ -153,7 +153,7 @@ def test_the_schemas_are_those_of_the_options(heard):
     assert taken["plan"]["used"]["type"] == "boolean"
     assert taken["plan"]["concurrency"]["type"] == ["number", "string"]
     assert "users" not in taken["plan"]
-    assert heard[0]["compare"].input_schema["required"] == ["things", "for"]
+    assert heard[0]["compare"].input_schema["required"] == ["things"]
     assert all(one["description"] for properties in taken.values() for one in properties.values())
     every = [one["description"] for properties in taken.values() for one in properties.values()]
     assert not [one for one in every if "--" in re.sub(r"`[^`]*`", "", one)]

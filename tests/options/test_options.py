@@ -305,3 +305,12 @@ def test_any_text_is_a_wish_or_a_sentence(words):
 def test_whole_samples_have_options_of_their_own():
     wish = read_wish({"mode": "image", "samples": "1M", "latency": "2s", "image-size": "768", "steps": "20"})
     assert (wish.samples, wish.latency_s, wish.image_px, wish.steps) == (1e6, 2.0, 768, 20)
+
+
+def test_what_is_said_with_the_machine_is_shown_and_runs_as_shown():
+    from rigright.facts.nodes import find_node
+    from rigright.options.read import OTHERWISE, said_otherwise
+
+    for name, example in OTHERWISE.items():
+        assert values(said_otherwise(f"--{name}"))["example"] == example
+        assert find_node(example.removeprefix("--on ").strip('"')).cards

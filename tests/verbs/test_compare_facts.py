@@ -91,7 +91,7 @@ def test_the_same_thing_by_another_name_is_ahead_in_nothing():
 
 
 @pytest.mark.parametrize(
-    "asked", [("4090",), ("4090", "4090"), ("4090 + 3090", "h100"), ("4090", "rtx 7090")]
+    "asked", [("4090",), ("4090", "4090"), ("4090 + 3090", "h100"), ("4090", "rtx 7090"), ("aws", "4090")]
 )
 def test_what_has_no_sheet_is_refused(asked):
     with pytest.raises(AskError):

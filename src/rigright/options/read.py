@@ -69,12 +69,23 @@ def unknown_option(name: str, known: Sequence[str]) -> AskError:
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return AskError(
-        say('unknown option "{name}"', name=name),
-        hint=say("did you mean {near}?", near=near[0])
-        if near
-        else say("options: {known}", known=", ".join(known)),
+    hint = said_otherwise(name) or (
+        say("did you mean {near}?", near=near[0]) if near else say("options: {known}", known=", ".join(known))
     )
+    return AskError(say('unknown option "{name}"', name=name), hint=hint)
+
+
+OTHERWISE = {  # what people type as an option and what is said with the machine instead
+    "free": '--on "4090, 12GB free"', "ram": '--on "4090 + 64gb"', "cpu": '--on "4090 + 7950x"',
+    "gpu": "--on 4090", "gpus": '--on "2x 4090"', "nodes": '--on "2 nodes of 8x h100"',
+    "network": '--on "2 nodes of 8x h100 + 100gbe"',
+}  # fmt: skip
+
+
+def said_otherwise(name: str) -> Sentence | None:
+    """How to say what no option says; None where nothing is known of it."""
+    example = OTHERWISE.get(name.lstrip("-").lower())
+    return None if example is None else say("write it with the machine: {example}", example=example)
 
 
 def values_of(

@@ -9,6 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.words import say
 from rigright.cost.estimate import Estimate, scaled
 from rigright.facts.chips import by_id, short
+from rigright.facts.clouds import providers_of
 from rigright.facts.cpus import CpuModel, cpu_named
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Node, find_node
@@ -44,6 +45,11 @@ def compare_facts(
 
 def _node(asked: str) -> Node:
     """The cards or the processor of a name; a mix of cards has no one sheet."""
+    if providers_of(asked):
+        raise AskError(
+            say('"{name}" is a cloud: it has many machines', name=asked),
+            hint=say("name an instance, or add --for MODEL"),
+        )
     node = find_node(asked)
     if node.is_mixed:
         raise AskError(

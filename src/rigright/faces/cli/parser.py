@@ -143,7 +143,8 @@ def unknown_argument(argument: str, known: Sequence[str]) -> AskError:
         )
     name = argument.partition("=")[0]
     near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return AskError(
-        say('unknown option "{name}"', name=name),
-        hint=say("did you mean {near}?", near=near[0]) if near else say("see --help for all options"),
-    )
+    usual = say("did you mean {near}?", near=near[0]) if near else say("see --help for all options")
+    from rigright.options.read import said_otherwise
+
+    otherwise = said_otherwise(name) if "--on" in known else None
+    return AskError(say('unknown option "{name}"', name=name), hint=otherwise or usual)

@@ -55,7 +55,11 @@ def plans_of(arch: Arch, thing: Thing) -> Found:
         if found.plans:
             break
         found = more
-    return found
+    plan = found.plans[0] if found.plans else None
+    if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
+        return found
+    # without a price nothing is the cheapest: the fastest of as many cards
+    return find(arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True)
 
 
 def alike(arch: Arch, things: Sequence[Thing]) -> Alike:

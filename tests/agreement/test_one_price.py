@@ -355,7 +355,7 @@ def test_a_plan_keeps_its_price_in_every_verb_that_reads_it(capsys, tmp_path):
 
 @pytest.mark.parametrize("verb", ["plan", "cost"])
 def test_a_place_is_answered_in_its_own_money(capsys, verb):
-    found = asked(capsys, verb, MODELS[1], "--place", "germany", "--budget", "3000")
+    found = asked(capsys, verb, MODELS[1], "--place", "germany")
     assert found["wish"]["currency"] == "EUR"
     assert (
         asked(capsys, verb, MODELS[1], "--place", "germany", "--budget", "3000usd")["wish"]["currency"]

@@ -25,6 +25,7 @@ from rigright.facts.prices import orders, read_line
 from rigright.facts.units import sold_count
 from rigright.money.lifetime import MONTHS_PER_YEAR
 from rigright.money.tariff import HOURS_PER_YEAR
+from rigright.report.pages.cost import page as cost_page
 from rigright.verbs.build import around_plan, build
 from rigright.verbs.compare import compare
 from rigright.verbs.cost import cost
@@ -253,3 +254,132 @@ def test_idle_cards_of_a_board_draw_in_a_plan_too():
         for count in (2, 8)
     )
     assert cost("2x mi300x").idle_w < few < most
+
+
+OWNED = ("2x rtx 3090", "rtx 3090 + rtx 4090", "8x h100", "dgx spark", "8x mi300x")
+
+
+def asked(capsys, *words: str) -> dict[str, Any]:
+    """What a command says; it may miss a limit."""
+    assert main([*words, "--json"]) in {0, 1, 10, 20}, words
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def ordered(found: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = next(one for one in found["variants"] if one["label"] == "recommended")
+    return made
+
+
+@pytest.mark.parametrize("machine", OWNED)
+def test_owned_cards_cost_nothing_and_are_said_so(capsys, tmp_path, machine):
+    """In `build` by their name, by a model and by a plan's file; what they draw counts all the same."""
+    plain = ordered(asked(capsys, "build", machine))
+    planned = asked(capsys, "plan", MODELS[1], "--own", machine)
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(planned), encoding="utf-8")
+    for words in (("--own", machine), (MODELS[1], "--own", machine), ("--from", str(file))):
+        made = ordered(asked(capsys, "build", *words))
+        mine = [one for one in made["items"] if one["owned"]]
+        assert {one["kind"] for one in made["items"] if one["kind"] in {"gpu", "machine"}} & {
+            one["kind"] for one in mine
+        }, words
+        assert sum(one["usd"]["value"] for one in mine) == 0
+        assert made["wall_w"] == plain["wall_w"], words
+        bare = sum(
+            one["usd"]["value"] for one in made["items"] if one["usd"] is not None and one["kind"] == "gpu"
+        )
+        assert bare == 0
+    kept = asked(capsys, "cost", MODELS[1], "--own", machine)
+    assert [one["up_front_usd"]["value"] for one in kept["ways"] if one["kind"] == "own"] == [0]
+    assert kept["power_w"] == planned["plans"][0]["figures"]["power_w"]
+
+
+def test_cards_beside_those_that_are_owned_are_bought_alone(capsys):
+    whole, part, none = (
+        ordered(asked(capsys, "build", "4x rtx 3090", *own))["usd"]["value"]
+        for own in ([], ["--own", "2x rtx 3090"], ["--own", "4x rtx 3090"])
+    )
+    assert none < part < whole
+    assert whole - part == pytest.approx(part - none)
+    assert main(["build", "2x rtx 3060", "--own", "2x rtx 3090"]) == 2
+    boards = asked(capsys, "build", "16x h100", "--own", "8x h100")
+    assert ordered(boards)["usd"] == ordered(asked(capsys, "build", "8x h100"))["usd"]
+
+
+def test_boards_beside_those_that_are_owned_come_with_their_host(capsys):
+    """What is there stands in a box of its own already; a second box is bought with all that is in it."""
+    found = asked(capsys, "plan", "llama-3.1-70b", "--own", "8x h100", "--buy", "--rate", "40")
+    more = found["instead"]["supply"]
+    box = ordered(asked(capsys, "build", "8x h100"))
+    assert (found["instead"]["n_chips"], more["n_chips"]) == (16, 16)
+    assert more["host_usd"]["value"] == pytest.approx(box["around_usd"]["value"], rel=0.01)
+
+
+@pytest.mark.parametrize("machine", ["2x rtx 4090", "8x l4", "rtx 3060 12gb + rtx 4090", "2x mi300x"])
+def test_a_machine_that_is_named_is_paid_whole_however_little_works(capsys, tmp_path, machine):
+    """Also where a limit makes a part of it the best plan: in every verb, and of a plan's file."""
+    words = ("--on", machine, "--buy", "--watts", "330")
+    planned = asked(capsys, "plan", MODELS[0], *words)
+    first = (planned["plans"] or [planned["nearest"]])[0]
+    price, draw = first["figures"]["usd"]["value"], first["figures"]["power_w"]
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(planned), encoding="utf-8")
+    bill = ordered(asked(capsys, "build", machine))
+    assert bill["usd"]["value"] == pytest.approx(price)
+    assert ordered(asked(capsys, "build", "--from", str(file)))["usd"]["value"] == pytest.approx(price)
+    for door in ((MODELS[0], *words), (str(file),)):
+        found = asked(capsys, "cost", *door)
+        ways = {one["kind"]: one for one in found["ways"]}
+        assert ways["buy"]["up_front_usd"]["value"] == pytest.approx(price)
+        assert found["power_w"]["value"] == pytest.approx(draw["value"])
+    rest = asked(capsys, "cost", machine)["idle_w"]
+    assert first["n_chips"] == first["supply"]["n_chips"] or draw["value"] > rest
+
+
+def test_a_plan_keeps_its_price_in_every_verb_that_reads_it(capsys, tmp_path):
+    listed, file = tmp_path / "mine.csv", tmp_path / "plan.json"
+    listed.write_text("chip,usd\nrtx 4090,1111\n", encoding="utf-8")
+    for more in ((), ("--used",), ("--currency", "EUR"), ("--place", "germany")):
+        planned = asked(
+            capsys, "plan", MODELS[1], "--on", "2x rtx 4090", "--buy", "--prices", str(listed), *more
+        )
+        file.write_text(json.dumps(planned), encoding="utf-8")
+        price = planned["plans"][0]["figures"]["usd"]["value"]
+        paid = asked(capsys, "cost", str(file))["ways"][0]["up_front_usd"]["value"]
+        signed = asked(capsys, "report", str(file))["cost"]["ways"][0]["up_front_usd"]["value"]
+        built = ordered(asked(capsys, "build", "--from", str(file)))["usd"]["value"]
+        assert [paid, signed, built] == pytest.approx([price] * 3), more
+        assert asked(capsys, "cost", str(file), "--used")["used"] or "--used" in more
+
+
+@pytest.mark.parametrize("verb", ["plan", "cost"])
+def test_a_place_is_answered_in_its_own_money(capsys, verb):
+    found = asked(capsys, verb, MODELS[1], "--place", "germany")
+    assert found["wish"]["currency"] == "EUR"
+    assert (
+        asked(capsys, verb, MODELS[1], "--place", "germany", "--budget", "3000usd")["wish"]["currency"]
+        == "USD"
+    )
+
+
+@pytest.mark.parametrize("word", ["--rent", "--buy", "--used"])
+def test_words_about_more_cards_are_not_silent_beside_owned_ones(capsys, word):
+    """They decide what is added where the owner's cards do not do, and are said to be idle where they do."""
+    plain = asked(capsys, "plan", MODELS[1], "--own", "2x rtx 3090")
+    assert len(asked(capsys, "plan", MODELS[1], "--own", "2x rtx 3090", word)["notes"]) > len(plain["notes"])
+    busy = asked(capsys, "plan", MODELS[1], "--own", "2x rtx 3090", "--rate", "20", word)
+    assert busy["instead"] is not None
+    assert busy["instead"]["supply"]["how"] == (
+        "rent" if word == "--rent" else busy["instead"]["supply"]["how"]
+    )
+
+
+def test_a_cost_that_misses_a_limit_has_no_tick():
+    wish = PlanWish(budget_usd=3000.0)
+    found = cost("2x rtx 4090", model=MODELS[1], wish=wish)
+    assert found.missed
+    assert cost_page(found).tone == "bad"
+    kept = cost("2x rtx 4090", model=MODELS[1], wish=replace(wish, budget_usd=9000.0))
+    assert not kept.missed
+    assert cost_page(kept).tone != "bad"

@@ -60,22 +60,15 @@ def expanded(text: str | Path) -> Path:
 
 
 def no_file(file: object) -> MissingError:
-    """That a file is not there, and which of its folder are called nearly so."""
+    """That a file is not there, or not even its folder."""
 
-    def near() -> Sentence | None:
-        from difflib import get_close_matches
+    def hint() -> Sentence:
+        folder = expanded(str(file)).parent
+        if is_there(folder):
+            return say("check its name and folder")
+        return say("there is no folder {folder} either", folder=folder)
 
-        path = expanded(str(file))
-        try:
-            there = [one.name for one in path.parent.iterdir()]
-        except (OSError, ValueError):
-            return say("there is no folder {folder} either", folder=path.parent)
-        alike = get_close_matches(path.name, there, n=3, cutoff=0.6)
-        return (
-            say("did you mean {near}?", near=", ".join(alike)) if alike else say("check its name and folder")
-        )
-
-    return MissingError(say("no such file: {file}", file=file), hint=near)
+    return MissingError(say("no such file: {file}", file=file), hint=hint)
 
 
 def unread(file: object, error: Exception) -> RigError:

@@ -19,17 +19,19 @@ _CHINESE = pattern(r"[\u4e00-\u9fff]")
 
 
 def read_wish(
-    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = ()
-) -> PlanWish:
+    words: Mapping[str, str | None], *, verb: str = "plan", beside: Sequence[str | None] = (),
+    local: str | None = None,
+) -> PlanWish:  # fmt: skip
     """The wish that options such as {"on": "8x h100", "ttft": "1s"} tell; None and "" say nothing.
 
-    `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan.
+    `beside`: what else was typed, such as the model: a question in Chinese is answered in yuan;
+    `local`: the currency of the place that was named.
     """
     said = said_of(verb, words)
     mode = None
     if "mode" in said:
         mode = next(one for one in options_of(verb) if one.name == "mode").plain(said["mode"].strip()).lower()
-    values = values_of(verb, said, kinds=kinds_of(mode), beside=beside)
+    values = values_of(verb, said, kinds=kinds_of(mode), beside=beside, local=local)
     return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
 
 
@@ -94,6 +96,7 @@ def values_of(
     *,
     kinds: frozenset[str] = ALL,
     beside: Sequence[str | None] = (),
+    local: str | None = None,
 ) -> dict[str, Any]:
     """Each value that was said, read; what does not go together, or says nothing of such work, is refused.
 
@@ -111,8 +114,8 @@ def values_of(
     # of the place, or of who asks in Chinese
     money = {name: value for name, value in values.items() if hasattr(value, "currency")}
     named = values.get("currency") or next((one.currency for one in money.values() if one.currency), None)
-    home = _local(values.get("place")) or (CNY if _is_chinese((*said.values(), *beside)) else USD)
-    if not money and "place" not in values and home == USD:
+    home = local or (CNY if _is_chinese((*said.values(), *beside)) else USD)
+    if not money and home == USD:
         return dict(values)
     named = named or home
     return {**values, **{name: value.usd(named) for name, value in money.items()}, "currency": named}
@@ -121,15 +124,6 @@ def values_of(
 def _is_chinese(typed: Iterable[str | None]) -> bool:
     """Whether Chinese words were typed; a file may be called by any."""
     return any(text and _CHINESE.search(text) and "/" not in text for text in typed)
-
-
-def _local(place: str | None) -> str | None:
-    """What is paid with at a place."""
-    if place is None:
-        return None
-    from rigright.facts.tariffs import currency_at, find_place
-
-    return currency_at(find_place(place))
 
 
 def refusals(

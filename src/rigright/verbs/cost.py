@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from math import isfinite
+from math import isclose, isfinite
 from typing import TYPE_CHECKING
 
 from rigright.base.errors import AskError
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rigright.search.market import Market
     from rigright.verbs.runs.planned import PlannedRun
 
+ENDS = ("value", "low", "high")
 MOST_TERMS = 100  # machines one after another
 USUAL_PROMPT = 4.0  # prompt tokens for each output token, where nobody says
 
@@ -214,26 +215,33 @@ def _bought(subject: Asset, market: Market) -> Bought | None:
         paid[chip] = count * node.n_nodes if node.is_mixed else sold_count(chip, count * node.n_nodes)
     quotes = {chip: market.quote(chip, guess=True) for chip in paid}
     known = [quote for quote in quotes.values() if quote is not None]
-    cards = subject.cards_usd
+    ours = [
+        scaled(priced(quote, today), paid[chip] / devices_of(chip))
+        for chip, quote in quotes.items() if quote is not None
+    ]  # fmt: skip
+    cards = _sourced(subject.cards_usd, added(ours) if len(ours) == len(paid) else None)
     if cards is None:
-        if len(known) < len(quotes):
-            return None
-        cards = added([
-            scaled(priced(quote, today), paid[chip] / devices_of(chip))
-            for chip, quote in quotes.items() if quote is not None
-        ])  # fmt: skip
+        return None
+    around = around_usd(
+        tuple((one, -(-count // node.n_nodes)) for one, count in paid.items()),
+        boxes=node.n_nodes, today=today, host=node.host, stored=subject.stored, ordered=market.ordered,
+    )  # fmt: skip
     chip = node.cards[0].chip
     return Bought(
         cards=cards,
-        host=subject.host_usd or around_usd(
-            tuple((one, -(-count // node.n_nodes)) for one, count in paid.items()),
-            boxes=node.n_nodes, today=today, host=node.host, stored=subject.stored, ordered=market.ordered,
-        ),
+        host=_sourced(subject.host_usd, around) or around,
         n_chips=sum(paid.values()),
         segment="soc" if chip.unified_memory else chip.segment,
         used=subject.used if subject.cards_usd else any(quote.used for quote in known),
-        as_of=min([quote.as_of for quote in known] or [today.isoformat()]),
+        as_of=min([quote.as_of for quote in known] or [cards.as_of or today.isoformat()]),
     )  # fmt: skip
+
+
+def _sourced(planned: Estimate | None, ours: Estimate | None) -> Estimate | None:
+    """The price that a plan has; with our sources where it is the same, for a file holds none."""
+    if planned is None or ours is None:
+        return planned or ours
+    return ours if all(isclose(getattr(planned, end), getattr(ours, end)) for end in ENDS) else planned
 
 
 def _monthly(power: Estimate, idle: float, *, tariff: Tariff) -> dict[str, Estimate]:

@@ -100,16 +100,16 @@ def _unknown(target: str) -> AskError:
 
 def planned_for(model: str, target: str, *, said: Mapping[str, str]) -> dict[str, Any]:
     """The plan of a model by the options of `plan`, with the program of the target where nobody named one."""
-    from rigright.options.read import read_wish
     from rigright.verbs.plan import plan
     from rigright.verbs.planning.planned import as_data
+    from rigright.verbs.wished import wish_of
 
     program = programs().get(target)
     if program is not None:
         said = {("engine" if program.kind == "serve" else "trainer"): program.runs[0], **said}
         if program.kind == "train":
             said = {"mode": "finetune", **said}
-    return as_data(plan(model, wish=read_wish(said)), ENGLISH)
+    return as_data(plan(model, wish=wish_of(said)), ENGLISH)
 
 
 def launch_files(

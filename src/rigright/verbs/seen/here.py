@@ -52,4 +52,5 @@ def is_place(on: str) -> bool:
         return True
     path = expanded(on)
     is_path = os.sep in on or "/" in on or on.startswith("~")
-    return on.lower().endswith(_ENDINGS) or (is_path and path.exists())
+    is_meant = on.startswith(("./", "../", "/", "~/")) or on.lower().endswith(_ENDINGS)
+    return is_meant or (is_path and path.exists())

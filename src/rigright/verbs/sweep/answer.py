@@ -19,6 +19,7 @@ from rigright.verbs.plan import plans
 from rigright.verbs.planning.planned import Planned, row_of
 from rigright.verbs.simulate.play import play
 from rigright.verbs.sweep.swept import Answered, SweepQuestion
+from rigright.verbs.wished import wish_of
 
 MODEL, PLAY, SEED = "model", "play", "seed"
 MOST_REQUESTS = 100_000
@@ -32,7 +33,7 @@ def answer(question: SweepQuestion) -> Answered:
     cells = {"fits": ""}
     try:
         requests, seed = _requests(words)
-        model, wish = words.pop(MODEL, ""), replace(read_wish(words), most_plans=1)
+        model, wish = words.pop(MODEL, ""), replace(wish_of(words), most_plans=1)
         found = plans(model, wish=wish, beside=tuple(filter(None, map(_users_of, question.beside))))
         cells = {"fits": "yes" if found.fits else "no"}
         why = "" if found.fits else "; ".join(tell(one.reason, ENGLISH) for one in found.broken)

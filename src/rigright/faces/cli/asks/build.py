@@ -29,9 +29,10 @@ def answer(options: argparse.Namespace) -> Answer:
                 hint=say("remove one of them"),
             )
         return _checked(options)
-    from rigright.options.read import command, read_wish
+    from rigright.options.read import command
     from rigright.report.pages import build as pages
     from rigright.verbs.build import build
+    from rigright.verbs.wished import wish_of
 
     said = said_in(options, "plan")
     typed = [] if options.what is None else [options.what]
@@ -39,7 +40,7 @@ def answer(options: argparse.Namespace) -> Answer:
     typed += [] if options.room is None else ["--room", options.room]
     result = build(
         options.what,
-        wish=read_wish(said, beside=[options.what, options.room]),
+        wish=wish_of(said, beside=[options.what, options.room]),
         from_file=options.from_file,
         room=options.room,
         asked=command("build", typed, said=said),

@@ -16,9 +16,10 @@ FACTS = frozenset({"currency", "used", "prices"})  # options that facts without 
 def answer(options: argparse.Namespace) -> Answer:
     """Compare."""
     from rigright.faces.cli.options import said_in
-    from rigright.options.read import command, read_wish
+    from rigright.options.read import command
     from rigright.report.pages import compare as pages
     from rigright.verbs.compare import compare
+    from rigright.verbs.wished import wish_of
 
     said = said_in(options, "compare")
     if options.model is None:
@@ -26,7 +27,7 @@ def answer(options: argparse.Namespace) -> Answer:
     result = compare(
         options.things,
         model=options.model,
-        wish=read_wish(said, verb="compare", beside=[*options.things, options.model]),
+        wish=wish_of(said, verb="compare", beside=[*options.things, options.model]),
         asked=command("compare", [*options.things, "--for", options.model], said=said),
     )
     return Answer(
@@ -38,9 +39,10 @@ def answer(options: argparse.Namespace) -> Answer:
 
 def _facts(options: argparse.Namespace, said: dict[str, str]) -> Answer:
     """Without a model: what is stated of each."""
-    from rigright.options.read import command, read_wish
+    from rigright.options.read import command
     from rigright.report.pages import compare_sheets as pages
     from rigright.verbs.compare_facts import compare_facts
+    from rigright.verbs.wished import wish_of
 
     for name in said:
         if name not in FACTS:
@@ -48,7 +50,7 @@ def _facts(options: argparse.Namespace, said: dict[str, str]) -> Answer:
                 say("{option} needs {others}", option=f"--{name}", others="--for MODEL"),
                 hint=say("add {others}, or remove {option}", option=f"--{name}", others="--for MODEL"),
             )
-    wish = read_wish(said, verb="compare", beside=options.things)
+    wish = wish_of(said, verb="compare", beside=options.things)
     result = compare_facts(
         options.things,
         currency=wish.currency,

@@ -16,9 +16,10 @@ def answer(options: argparse.Namespace) -> Answer:
     """Cost it."""
     from rigright.demand import CostWish
     from rigright.faces.cli.options import said_in
-    from rigright.options.read import command, fill, read_wish, values_of
+    from rigright.options.read import command, fill, values_of
     from rigright.report.pages import cost as pages
     from rigright.verbs.cost import cost
+    from rigright.verbs.wished import local_of, wish_of
 
     said = said_in(options, "cost")
     named = [name for name in (options.what, options.from_file) if name is not None]
@@ -32,8 +33,8 @@ def answer(options: argparse.Namespace) -> Answer:
     typed = [*named, *(() if options.model is None else ("--for", options.model))]
     result = cost(
         what,
-        wish=read_wish(said, verb="cost", beside=[options.what, options.model]),
-        spend=fill(CostWish, "cost", values=values_of("cost", said)),
+        wish=wish_of(said, verb="cost", beside=[options.what, options.model]),
+        spend=fill(CostWish, "cost", values=values_of("cost", said, local=local_of(said))),
         model=model,
         asked=command("cost", typed, said=said),
     )

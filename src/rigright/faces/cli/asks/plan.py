@@ -16,14 +16,15 @@ SUMMARY = say("best machines for a model, a workload and your limits: speed, pri
 def answer(options: argparse.Namespace) -> Answer:
     """Plan."""
     from rigright.faces.cli.options import said_in
-    from rigright.options.read import command, read_wish
+    from rigright.options.read import command
     from rigright.report.pages import plan as pages
     from rigright.verbs.plan import plan
+    from rigright.verbs.wished import wish_of
 
     said = said_in(options, "plan")
     result = plan(
         options.model,
-        wish=read_wish(said, beside=[options.model]),
+        wish=wish_of(said, beside=[options.model]),
         why=options.why,
         asked=command("plan", [options.model], said=said),
     )

@@ -15,17 +15,18 @@ SUMMARY = say("decision paper: need, options, cost over years, risks, bill of ma
 def answer(options: argparse.Namespace) -> Answer:
     """Write the paper."""
     from rigright.faces.cli.options import said_in
-    from rigright.options.read import command, read_wish
+    from rigright.options.read import command
     from rigright.report.pages import report as pages
     from rigright.report.screen import Screen
     from rigright.verbs.paper import is_plan, write
     from rigright.verbs.report import report
+    from rigright.verbs.wished import wish_of
 
     said = said_in(options, "plan")
     if not is_plan(options.what):
         result = report(
             options.what,
-            wish=read_wish(said, beside=[options.what]),
+            wish=wish_of(said, beside=[options.what]),
             language=options.language,
             asked=command("plan", [options.what], said=said),
         )

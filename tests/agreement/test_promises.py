@@ -113,7 +113,7 @@ def test_a_larger_micro_batch_is_advised_where_it_is_faster_and_as_sure():
             continue
         then = explain_training(model, on, wish=replace(wish, micro_batch=now.quicker))
         advised += 1
-        assert then.step.tok_per_s > now.step.tok_per_s
+        assert then.time.tok_per_s > now.time.tok_per_s
         assert training_page._verdict(then).tone == training_page._verdict(now).tone
     assert advised
 

@@ -27,7 +27,7 @@ def takes_images(arch: Arch, wish: PlanWish) -> bool:
 
 
 def _or_instead(
-    search: Callable[..., Found], arch: Arch, wish: PlanWish, *, market: Market, alone: bool
+    search: Callable[..., Found], arch: Arch, *, wish: PlanWish, market: Market, alone: bool
 ) -> Found:
     """What is found; where nothing fits what was named, with more such cards or another machine that does."""
     found = search(arch, wish, market=market)
@@ -60,7 +60,7 @@ def find(
     if takes_images(arch, wish):
         from rigright.search.images import find_images
 
-        return _or_instead(find_images, arch, wish, market=market, alone=alone)
+        return _or_instead(find_images, arch, wish=wish, market=market, alone=alone)
     if wish.work in SERVED:
         from rigright.search.serving import find_serving
 
@@ -68,6 +68,6 @@ def find(
     if wish.work in TRAINED:
         from rigright.search.training import find_training
 
-        return _or_instead(find_training, arch, wish, market=market, alone=alone)
+        return _or_instead(find_training, arch, wish=wish, market=market, alone=alone)
     known = ", ".join((*SERVED, *TRAINED, *SAMPLED))
     raise AskError(say('unknown mode "{work}"; choose {known}', work=wish.work, known=known))

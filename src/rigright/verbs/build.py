@@ -113,7 +113,7 @@ def _no_machine(planned: Planned) -> AskError:
         said = say("{label}: {reason}", label=one.label, reason=one.reason)
         if one.limit == "memory":
             said = say("does not fit: {label}: {reason}", label=one.label, reason=one.reason)
-    machines = [step.on for step in planned.steps if step.kind != "rent"]
+    machines = [step.on or "" for step in planned.steps if step.kind != "rent"]
     machines += [] if planned.elsewhere is None else [planned.elsewhere.wish.on or ""]
     if not machines:
         return AskError(said)

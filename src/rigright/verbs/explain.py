@@ -66,7 +66,7 @@ def explain(
 
 
 def _again(
-    arch: Arch, node: Node, changes: Mapping[str, Any], *, wish: ServingWish, work: PlanWish
+    arch: Arch, node: Node, *, changes: Mapping[str, Any], wish: ServingWish, work: PlanWish
 ) -> Case | None:
     """What the same command answers with a change; None where it is refused."""
     said = dict(changes)

@@ -113,7 +113,8 @@ def explain_flags(
     """
     asked = wish or PlanWish(users=plan.concurrency)
     said = _served(plan, asked) if isinstance(plan.work, Serving) else _trained(plan, asked)
-    is_open = verb == "explain" and asked.users is None and asked.rate_per_s is None and asked.aim is None
+    others = (asked.aim, asked.usd_per_h, asked.usd_per_mtok, asked.budget_usd, asked.power_w)
+    is_open = verb == "explain" and all(one is None for one in (asked.users, asked.rate_per_s, *others))
     said |= {"users": None} if is_open and plan.concurrency is not None else {}
     said |= {"seq_tok": None} if open_length else {}
     return ["--on", named.machine_flag(plan), *typed(verb, _whole(plan, said), kinds=_kinds(plan))]

@@ -21,7 +21,7 @@ class Addition:
 
     kind: str  # "memory", "cards", "rent"
     label: Sentence  # what it is, in words
-    on: str  # the machine as --on takes it
+    on: str | None  # the machine as --on takes it
     planned: Inner[Planned]  # what is answered of it
     usd: Estimate | None = None  # of what is added; None: no price is known
     usd_per_h: Estimate | None = None

@@ -76,14 +76,14 @@ def _flag(asks: Mapping[str, Any]) -> str:
     return shlex.join(typed("explain", asks))
 
 
-def as_asked(remedies: Sequence[Remedy], ask: Callable[[Mapping[str, Any]], Case | None]) -> Iterator[Remedy]:
+def as_asked(remedies: Sequence[Remedy], ask: Callable[..., Case | None]) -> Iterator[Remedy]:
     """The same, of which the first that is typed next does what its command answers."""
     sure = False
     for one in remedies:
         if sure or one.flag is None or not one.fits:
             yield one
             continue
-        after = ask(one.asks)
+        after = ask(changes=one.asks)
         if after is not None:
             memory = worst(after)
             sure = float(memory.spare_bytes) >= 0

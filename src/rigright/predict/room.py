@@ -27,8 +27,8 @@ from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.nodes import Card
 from rigright.predict.columns import blended
+from rigright.predict.served import server_rates
 from rigright.terms.memory import device_of, started, weigh
-from rigright.terms.speed import rates_of
 
 if TYPE_CHECKING:
     from rigright.cost.speed.dealt import Dealt
@@ -165,10 +165,13 @@ def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: Work) 
     return deal([card.chip for card in mix], work, bounds=[bound for _, bound in places])
 
 
-def whole_rates(dealt: Dealt, engine: Engine, *, weights: str, work: Work, chunk_tok: Numbers) -> Rates:
-    """Rates of dealt cards together: each kind of chip weighs by its part of a pass."""
-    even = dealt.evened(rates_of(dealt.chips, engine, weights=weights), work=work, chunk_tok=chunk_tok)
-    return blended(even, dealt.shares)  # type: ignore[no-any-return]
+def mixed_rates(
+    arch: Arch, serving: Serving, *, mix: Sequence[Card], engine: Engine, work: Work, chunk_tok: Numbers
+) -> Rates:
+    """Rates of unlike cards together: each kind of chip weighs by its part of a pass."""
+    dealt = mix_dealt(arch, serving, mix=mix, work=work)
+    rates = server_rates(dealt.chips, engine, weights=serving.weights)
+    return blended(dealt.evened(rates, work=work, chunk_tok=chunk_tok), dealt.shares)  # type: ignore[no-any-return]
 
 
 def mixed_room(arch: Arch, serving: Serving, *, mix: Sequence[Card], asked: Asked, width: int) -> Room:

@@ -131,11 +131,11 @@ class Deployment:
     def serves(self, replicas: Replicas, kind: Numbers) -> dict[str, Numbers]:
         """What users see of each, by the names of a service; and the sequences it is set up for."""
         prompt_tok = replicas.traffic.prompt_tok
-        found = _serves(self, replicas, kind, rates=self.rates(prompt_tok=prompt_tok))
+        found = _serves(self, replicas, kind=kind, rates=self.rates(prompt_tok=prompt_tok))
         for seqs in np.unique(found[HELD]) if self.is_mixed else ():
             mine = found[HELD] == seqs
             rates = self.rates(prompt_tok=prompt_tok, seqs=int(seqs))
-            again = _serves(self, at(replicas, mine), kind[mine], rates=rates)
+            again = _serves(self, at(replicas, mine), kind=kind[mine], rates=rates)
             for name in SERVED:
                 found[name][mine] = again[name]
         return found
@@ -158,7 +158,7 @@ def _first(*values: Numbers) -> Numbers:
     return next(one for one in values if one is not None)
 
 
-def _serves(deployment: Deployment, replicas: Replicas, kind: Numbers, *, rates: Rates) -> dict[str, Numbers]:
+def _serves(deployment: Deployment, replicas: Replicas, *, kind: Numbers, rates: Rates) -> dict[str, Numbers]:
     """The same with such rates, a chunk at a time."""
     work, engine, size = deployment.work, deployment.engine, len(kind)
     # replicas have room for layers dealt alike: nothing else is dealt to cards alike

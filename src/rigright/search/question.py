@@ -186,14 +186,14 @@ def kinds_of(wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> tupl
     `counts`: numbers of cards that are looked for, each or the next that is sold or rented; none: only what
     is there.
     """
-    kinds = _kinds_at(market, PlanWish(**{name: getattr(wish, name) for name in SOUGHT}), counts)
+    kinds = _kinds_at(market, PlanWish(**{name: getattr(wish, name) for name in SOUGHT}), counts=counts)
     if not kinds:
         raise _none_left(wish, market=market)
     return kinds
 
 
 @kept
-def _kinds_at(market: Market, wish: PlanWish, counts: tuple[int, ...]) -> tuple[Kind, ...]:
+def _kinds_at(market: Market, wish: PlanWish, *, counts: tuple[int, ...]) -> tuple[Kind, ...]:
     return tuple(kind for kind in _kinds(wish, counts=counts, market=market) if kind.counts)
 
 

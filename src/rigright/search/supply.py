@@ -72,11 +72,11 @@ class Prices:
 def prices_of(question: Question) -> Prices:
     """Every price a search may need; what is asked on one market again is known."""
     asked = PlanWish(**{name: getattr(question.wish, name) for name in LEASED})
-    return _prices(question.market, question.kinds, asked)
+    return _prices(question.market, question.kinds, wish=asked)
 
 
 @kept
-def _prices(market: Market, kinds: tuple[Kind, ...], wish: PlanWish) -> Prices:
+def _prices(market: Market, kinds: tuple[Kind, ...], *, wish: PlanWish) -> Prices:
     most = max(max(one.counts[-1], one.whole) for one in kinds)
     return Prices(
         owned=np.array([one.owned for one in kinds]),

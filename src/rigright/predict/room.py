@@ -87,9 +87,10 @@ def room_of(
         start = replace(plain, serving=replace(serving, context_tok=tokens, batch=batch))
         return rank_memories(arch, start=start, layout=layout, device=device, stages=stages)
 
-    each = memories(asked.traffic_tok)
-    alike = np.array_equal(asked.context_tok, asked.traffic_tok)
-    most = each if alike else memories(asked.context_tok)
+    if device.own:  # measured starts are told by their lengths
+        each, most = memories(asked.traffic_tok), memories(asked.context_tok)
+    else:
+        each, most = _of_both(memories, asked, ndim=len(shape))
     whole, usual = reduce(less_spare, most), reduce(less_spare, each)
     seq = usual.cache_bytes + usual.states_bytes
     ranks = layout.tp if layout.attention_dp else 1
@@ -113,6 +114,25 @@ def room_of(
         "contexts": contexts * ranks,
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
+
+
+def _of_both(
+    memories: Callable[[Numbers], list[ServingMemory]], asked: Asked, *, ndim: int
+) -> tuple[list[ServingMemory], list[ServingMemory]]:
+    """Memory with a usual sequence, and with the longest: both in one call, along an axis of their own."""
+    usual, longest = np.asarray(asked.traffic_tok, dtype=float), np.asarray(asked.context_tok, dtype=float)
+    if np.array_equal(usual, longest):
+        return (found := memories(asked.traffic_tok)), found
+    both = np.stack(np.broadcast_arrays(usual, longest))
+    found = memories(both.reshape(2, *(1,) * (ndim - usual.ndim), *both.shape[1:]))
+
+    def part(one: ServingMemory, place: int) -> ServingMemory:
+        values = {name.name: getattr(one, name.name) for name in fields(ServingMemory)}
+        return ServingMemory(
+            **{name: value[place] if np.ndim(value) > ndim else value for name, value in values.items()}
+        )
+
+    return [part(one, 0) for one in found], [part(one, 1) for one in found]
 
 
 def _slots(spare: Callable[[Numbers], Numbers], *, first: Numbers, linear: Numbers, cap: Numbers) -> Numbers:

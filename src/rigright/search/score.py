@@ -164,6 +164,9 @@ def _deployment(question: Question, way: Way) -> Deployment:
 
 def _judged(found: Scored, *, replicas: _Replicas) -> Iterator[Scored]:
     """Layouts with their columns; under the highest load that keeps the limits too, where none is told."""
+    if not len(found.points):
+        yield replace(found, served=dict.fromkeys(COLUMNS, np.empty(0)))
+        return
     question, way = replicas.question, replicas.way
 
     def evaluate(index: Numbers, load: Numbers) -> dict[str, Numbers]:
@@ -175,7 +178,7 @@ def _judged(found: Scored, *, replicas: _Replicas) -> Iterator[Scored]:
 
     columns = evaluate(np.arange(len(found.points)), found.points.load)
     most_s = bounds_of(question)
-    if question.is_loaded or not most_s or not len(found.points):
+    if question.is_loaded or not most_s:
         yield replace(found, served=with_none(columns))
         return
     bounds = Bounds(most_s=most_s, percentile=question.wish.percentile)

@@ -25,7 +25,6 @@ from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
 from rigright.predict.columns import at, blended, columns_of, unlike
 from rigright.predict.deployment import Deployment, started_on
-from rigright.predict.ranks import dealt_of, memories
 from rigright.predict.room import Asked
 from rigright.predict.served import (
     DEFAULT_SEQS,
@@ -137,6 +136,8 @@ def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
         work, rates = beside_cards(case)
         return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
     weights = case.serving.weights
+    from rigright.predict.ranks import dealt_of
+
     work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
     if dealt is None:
         return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
@@ -291,6 +292,8 @@ def _room_of_one(case: Case) -> dict[str, Numbers]:
     traffic, layout = case.traffic, case.layout
     assert traffic is not None  # noqa: S101 - whoever asks has settled it
     tokens = int(traffic.prompt_tok + traffic.output_tok)
+    from rigright.predict.ranks import memories
+
     usual = memories(case.over(context_tok=tokens, batch=int(layout.dp)))
     heads = head_bytes(case.arch, case.serving.weights, drafts=case.drafts) / (layout.tp * layout.pp)
     pool = min(float(pool_tok(one, tokens)) * _left_beside(one, heads) for one in usual)

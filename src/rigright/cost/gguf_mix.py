@@ -10,7 +10,7 @@ from rigright.arch import count
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
-from rigright.cost.weights import ByCut, merged
+from rigright.cost.shards import ByCut, merged
 from rigright.facts.formats import BITS, GgufMix, Rule
 
 SEVENTY_B_LAYERS = 80

@@ -11,13 +11,13 @@ from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
+from rigright.cost.shards import ByCut, merged
 from rigright.demand import Offload
 from rigright.facts.formats import BITS, Format, GgufMix
 
 SCALE_BYTES = 4  # of one block that shares an fp32 scale
 ENTRY_PARTS = frozenset({"embed", "position", "patch"})
 
-ByCut = dict[Cut, float]
 Form = Format | GgufMix
 
 
@@ -112,15 +112,6 @@ def tensors(arch: Arch, form: Form) -> Iterator[tuple[Weight, Layer | None, floa
         for weight in trunk.outer if layer is None else layer.weights:
             size = _uniform_bytes(form, weight, around=around)
             yield weight, layer, size, 1 if layer is None else times[id(layer)]
-
-
-def merged(parts: Iterable[ByCut]) -> ByCut:
-    """All of them together, cut by cut."""
-    total: ByCut = {}
-    for by_cut in parts:
-        for cut, size in by_cut.items():
-            total[cut] = total.get(cut, 0) + size
-    return total
 
 
 @dataclass(frozen=True, slots=True)

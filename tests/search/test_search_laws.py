@@ -20,12 +20,11 @@ from rigright.facts.formats import find_format
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import headroom, limits_on
 from rigright.search.question import ask
-from rigright.search.score import SERVED, _served, score
+from rigright.search.score import SERVED, _deployment, _served, score
 from rigright.search.serving import filled, find, find_serving, searched, tabled, wider
 from rigright.search.sure import doubts_of, staged_at
 from rigright.search.why import excess_of
 from rigright.terms.memory import device_of, started, weigh
-from rigright.terms.speed import rates_of, work_of
 from rigright.verbs.explain import explain
 
 CHIPS = ("rtx 4090", "rtx 3090", "h100", "a100 80gb", "l40s", "mi300x", "rtx 5090")
@@ -145,12 +144,10 @@ def test_a_single_layout_is_a_search_of_length_one_to_the_bit(request, world, mo
     for place in {one % len(scored.points) for one in dice}:
         one = scored.take(np.array([place]))
         way = question.ways[int(one.points.way[0])]
-        kind = question.kinds[int(one.points.kind[0])]
         alone = replace(one, points=replace(one.points, row=np.array([0])))
-        work = work_of(arch, weights=way.weights, kv=way.kv)
         way = replace(way, kinds=(int(one.points.kind[0]),))
-        rates = rates_of([kind.chip], way.engine, weights=way.weights)
-        again = _served(question, alone, work=work, rates=rates, way=way)
+        one_kind = SimpleNamespace(question=question, way=way, deployment=_deployment(question, way))
+        again = _served(one_kind, alone)
         assert set(again) > set(SERVED)
         for name, column in again.items():
             assert column[0] == scored.served[name][place] or np.isnan(column[0]), name

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
-from rigright.arch.record import Arch, Layer, Weight
+from rigright.arch import count
+from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
+from rigright.cost.shards import ByCut, merged
 from rigright.facts.formats import BITS, GgufMix, Rule
 
 SEVENTY_B_LAYERS = 80
+TOGETHER = frozenset({"encoder", "decoder"})  # towers a GGUF file holds beside the trunk
 
 # GGUF names of our roles, as the rules know them; what is not here keeps the base type
 _TENSORS = {
@@ -186,3 +190,57 @@ def _parts(condition: str) -> tuple[str, int]:
     """A condition's name and its number."""
     name, _, number = condition.replace("<", "<=").partition("=")
     return name, int(number or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A GGUF file type, which picks a type for each tensor."""
+
+    arch: Arch
+    mix: GgufMix
+
+    def layers(self, tower: Tower) -> tuple[ByCut, ...]:
+        """Bytes of each layer; none of a tower that has a file of its own."""
+        if not self._is_filed(tower):
+            return ()
+        outside = place(self.arch, self.mix)
+        firsts = alike(self.mix, len(tower.layers), layers=outside.layers)
+        unlike = {(first, id(layer)): layer for first, layer in zip(firsts, tower.layers, strict=True)}
+        sizes = {
+            key: _mix_weights(self.mix, layer.weights, where=place_of(layer, outside, index=key[0]))
+            for key, layer in unlike.items()
+        }
+        return tuple(sizes[first, id(layer)] for first, layer in zip(firsts, tower.layers, strict=True))
+
+    def outer(self, tower: Tower, weights: Iterable[Weight]) -> ByCut:
+        """Bytes of what is outside the layers."""
+        if not self._is_filed(tower):
+            return {}
+        return _mix_weights(self.mix, tuple(weights), where=place(self.arch, self.mix))
+
+    def _is_filed(self, tower: Tower) -> bool:
+        return tower is self.arch.trunk or tower.name in TOGETHER
+
+
+@cache
+def _mix_weights(mix: GgufMix, weights: tuple[Weight, ...], *, where: TensorPlace) -> ByCut:
+    return merged({weight.cut: _ggml_bytes(weight, mix, where=where)} for weight in weights)
+
+
+def _ggml_bytes(weight: Weight, mix: GgufMix, *, where: TensorPlace) -> float:
+    kind = mix.types[tensor_type(weight, mix, where=where)]
+    return count.elems(weight) / kind.block_elems * kind.block_bytes * weight.copies
+
+
+def mix_tensors(arch: Arch, mix: GgufMix) -> Iterator[tuple[Weight, Layer | None, float, int]]:
+    """Every weight of the trunk, its layer (None: outside all), its bytes, and in how many layers it is."""
+    layers, outside = arch.trunk.layers, place(arch, mix)
+    firsts = alike(mix, len(layers), layers=len(layers))
+    times = Counter((first, id(layer)) for first, layer in zip(firsts, layers, strict=True))
+    unlike = {(first, id(layer)): layer for first, layer in zip(firsts, layers, strict=True)}
+    for key, layer in unlike.items():
+        where = place_of(layer, outside, index=key[0])
+        for weight in layer.weights:
+            yield weight, layer, _ggml_bytes(weight, mix, where=where), times[key]
+    for weight in arch.trunk.outer:
+        yield weight, None, _ggml_bytes(weight, mix, where=outside), 1

@@ -27,6 +27,9 @@ class EngineCard:
     libraries_bytes: float  # kernels and workspaces outside the framework's tensors
     joined_bytes: float  # the same with links, where several cards work together
     reserve: float  # reserved over allocated
+    budget_tok: Numbers = None  # tokens of a step, as the engine takes them there; None: whole prompts
+    max_seqs: Numbers = None  # sequences that it is prepared for; None: as many as are asked
+    graph_sizes: Numbers = 0  # that it captures
     slack_bytes: float = 0.0  # libraries and fragments: on the device, in no tensor
     chip: str = ""
     capability: str = ""  # what its maker calls its generation of instructions: "9" of "9.0"
@@ -55,19 +58,15 @@ class Settings:
 
 def settle(engine: Engine, serving: Serving, *, layout: Layout, device: EngineCard) -> Settings:
     """Fill what was not said with the engine's defaults on this device."""
-    total = float(np.ravel(device.total_bytes)[0])  # the first's, as `chip` is: all start alike
-    budget = engine.default(engine.budget_tok, total, chip=device.chip)
-    seqs = engine.default(engine.max_seqs, total, chip=device.chip)
     replicas = layout.dp * (layout.tp if layout.attention_dp else 1)  # each with sequences of its own
     own = -(-serving.batch // replicas)
-    told_budget = serving.budget_tok if serving.budget_tok is not None else budget
+    seqs = 0 if device.max_seqs is None else device.max_seqs
+    told_budget = serving.budget_tok if serving.budget_tok is not None else device.budget_tok
     settings = Settings(
         budget_tok=_prompt_tok(serving) * own if told_budget is None else told_budget,
-        max_seqs=np.maximum(seqs or 0, own) if serving.max_seqs is None else serving.max_seqs,
+        max_seqs=np.maximum(seqs, own) if serving.max_seqs is None else serving.max_seqs,
         share=serving.utilisation if serving.utilisation is not None else engine.share,
-        graph_sizes=(engine.default(engine.graph_sizes, total, chip=device.chip) or 0)
-        if serving.graphs
-        else 0,
+        graph_sizes=device.graph_sizes if serving.graphs else 0,
     )
     if settings.share is None and engine.share_rule == "sglang":
         return replace(settings, share=_sglang_share(settings, layout, device=device))

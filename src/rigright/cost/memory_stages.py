@@ -11,7 +11,8 @@ from rigright.base.record import dataclass, kept
 from rigright.cost.memory_kv import lanes, mixers_of, unlike_layers
 from rigright.cost.memory_settings import Start
 from rigright.cost.memory_split import even_bounds
-from rigright.cost.weights import ByCut, WeightBytes, on_cards
+from rigright.cost.shards import ByCut
+from rigright.cost.weights import WeightBytes, on_cards
 from rigright.demand import Layout, Numbers
 
 Bounds = tuple[tuple[int, int], ...]

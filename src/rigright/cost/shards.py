@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from rigright.arch.record import Cut
 from rigright.demand import Layout, Numbers
+
+ByCut = dict[Cut, float]  # bytes of weights, by how they are split
 
 
 def share(cut: Cut, layout: Layout, *, kv_heads: int = 1) -> Numbers:
@@ -44,3 +48,12 @@ def stage_bounds(layers: int, stages: int) -> tuple[tuple[int, int], ...]:
         sizes[-2 - index if stages > 1 else -1] += 1
     ends = np.cumsum(sizes)
     return tuple((int(end) - size, int(end)) for end, size in zip(ends, sizes, strict=True))
+
+
+def merged(parts: Iterable[ByCut]) -> ByCut:
+    """All of them together, cut by cut."""
+    total: ByCut = {}
+    for by_cut in parts:
+        for cut, size in by_cut.items():
+            total[cut] = total.get(cut, 0) + size
+    return total

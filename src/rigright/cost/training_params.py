@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 
 from rigright.arch.record import Arch, Cut, Layer
-from rigright.cost.shards import share
+from rigright.cost.shards import ByCut, share
 from rigright.cost.training_adapters import halves, is_target
 from rigright.cost.training_stages import TrainingStage
 from rigright.cost.training_states import Group, Ranks, States, groups_of, summed, trained_states
 from rigright.cost.training_towers import PLAIN_BYTES, is_entry, kv_heads_of, learners, trunk_of
-from rigright.cost.weights import ByCut, Form, stored
+from rigright.cost.weights import Form, stored
 from rigright.demand import Numbers
 
 MAGNITUDE = "dora"  # DoRA learns one magnitude an output beside A and B

@@ -11,15 +11,13 @@ from rigright.arch import count
 from rigright.arch.record import Arch, Cut, Layer, Mix, Tower, Weight
 from rigright.arch.roles import is_bias, part
 from rigright.base.record import dataclass, kept, replace
-from rigright.cost.gguf_mix import TensorPlace, alike, least_bits, place, place_of, tensor_type
+from rigright.cost.shards import ByCut, merged
 from rigright.demand import Offload
 from rigright.facts.formats import BITS, Format, GgufMix
 
 SCALE_BYTES = 4  # of one block that shares an fp32 scale
 ENTRY_PARTS = frozenset({"embed", "position", "patch"})
-FILED_TOGETHER = frozenset({"encoder", "decoder"})  # towers a GGUF file holds beside the trunk
 
-ByCut = dict[Cut, float]
 Form = Format | GgufMix
 
 
@@ -71,16 +69,20 @@ def on_cards(weights: WeightBytes, offload: Offload | None) -> WeightBytes:
 @kept
 def stored(arch: Arch, form: Form) -> WeightBytes:
     """Bytes of every place of the model; a GGUF leaves vision and audio towers to a file of their own."""
-    law: _Uniform | _Mixed = (
-        _Mixed(arch, form) if isinstance(form, GgufMix) else _Uniform(arch, form, has_experts(arch))
-    )
+    law: _Uniform | Mixed
+    if isinstance(form, GgufMix):
+        from rigright.cost.gguf_mix import Mixed
+
+        law = Mixed(arch, form)
+    else:
+        law = _Uniform(arch, form, has_experts(arch))
     trunk = arch.trunk
     others = [tower for tower in arch.towers if tower is not trunk]
     return WeightBytes(
         layers=law.layers(trunk),
         entry=law.outer(trunk, [weight for weight in trunk.outer if part(weight) in ENTRY_PARTS]),
         exit=law.outer(trunk, [weight for weight in trunk.outer if part(weight) not in ENTRY_PARTS]),
-        beside=_merged(
+        beside=merged(
             [by_cut for tower in others for by_cut in law.layers(tower)]
             + [law.outer(tower, tower.outer) for tower in others]
         ),
@@ -90,41 +92,26 @@ def stored(arch: Arch, form: Form) -> WeightBytes:
 def least_bytes(arch: Arch, form: Form) -> float:
     """Bytes that the model surely takes: every parameter in the fewest bits that the format has for any."""
     if isinstance(form, GgufMix):
+        from rigright.cost.gguf_mix import least_bits
+
         return count.tower_params(arch.trunk) * least_bits(arch, form) / BITS
     return count.params(arch) * min(form.bits, form.rest_bits, form.head_bits or form.bits) / BITS
 
 
 def tensors(arch: Arch, form: Form) -> Iterator[tuple[Weight, Layer | None, float, int]]:
     """Every weight of the trunk, its layer (None: outside all), its bytes, and in how many layers it is."""
+    if isinstance(form, GgufMix):
+        from rigright.cost.gguf_mix import mix_tensors
+
+        yield from mix_tensors(arch, form)
+        return
     trunk, experts = arch.trunk, has_experts(arch)
-    for (index, layer), times in _unlike(arch, form):
+    times = Counter(map(id, trunk.layers))
+    for layer in (*{id(layer): layer for layer in trunk.layers}.values(), None):
+        around = _Around(trunk=True, experts=experts, latent=layer is not None and _is_latent(layer))
         for weight in trunk.outer if layer is None else layer.weights:
-            if isinstance(form, GgufMix):
-                outside = place(arch, form)
-                where = outside if layer is None else place_of(layer, outside, index=index)
-                yield weight, layer, _ggml_bytes(weight, form, where=where), times
-            else:
-                around = _Around(trunk=True, experts=experts, latent=layer is not None and _is_latent(layer))
-                yield weight, layer, _uniform_bytes(form, weight, around=around), times
-
-
-def _unlike(arch: Arch, form: Form) -> Iterator[tuple[tuple[int, Layer | None], int]]:
-    """Layers that a format may store in another way, each with its first place and how many there are."""
-    layers = arch.trunk.layers
-    mixed = isinstance(form, GgufMix)
-    firsts = alike(form, len(layers), layers=len(layers)) if mixed else (0,) * len(layers)
-    unlike = {(first, id(layer)): layer for first, layer in zip(firsts, layers, strict=True)}
-    times = Counter((first, id(layer)) for first, layer in zip(firsts, layers, strict=True))
-    yield from (((first, layer), times[first, one]) for (first, one), layer in unlike.items())
-    yield (0, None), 1
-
-
-def _merged(parts: Iterable[ByCut]) -> ByCut:
-    total: ByCut = {}
-    for by_cut in parts:
-        for cut, size in by_cut.items():
-            total[cut] = total.get(cut, 0) + size
-    return total
+            size = _uniform_bytes(form, weight, around=around)
+            yield weight, layer, size, 1 if layer is None else times[id(layer)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,42 +140,9 @@ class _Uniform:
         return _uniform_weights(self.form, tuple(weights), around=around)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mixed:
-    """A GGUF file type, which picks a type for each tensor."""
-
-    arch: Arch
-    mix: GgufMix
-
-    def layers(self, tower: Tower) -> tuple[ByCut, ...]:
-        if not self._is_filed(tower):
-            return ()
-        outside = place(self.arch, self.mix)
-        firsts = alike(self.mix, len(tower.layers), layers=outside.layers)
-        unlike = {(first, id(layer)): layer for first, layer in zip(firsts, tower.layers, strict=True)}
-        sizes = {
-            key: _mix_weights(self.mix, layer.weights, where=place_of(layer, outside, index=key[0]))
-            for key, layer in unlike.items()
-        }
-        return tuple(sizes[first, id(layer)] for first, layer in zip(firsts, tower.layers, strict=True))
-
-    def outer(self, tower: Tower, weights: Iterable[Weight]) -> ByCut:
-        if not self._is_filed(tower):
-            return {}
-        return _mix_weights(self.mix, tuple(weights), where=place(self.arch, self.mix))
-
-    def _is_filed(self, tower: Tower) -> bool:
-        return tower is self.arch.trunk or tower.name in FILED_TOGETHER
-
-
 @cache
 def _uniform_weights(form: Format, weights: tuple[Weight, ...], *, around: _Around) -> ByCut:
-    return _merged({weight.cut: _uniform_bytes(form, weight, around=around)} for weight in weights)
-
-
-@cache
-def _mix_weights(mix: GgufMix, weights: tuple[Weight, ...], *, where: TensorPlace) -> ByCut:
-    return _merged({weight.cut: _ggml_bytes(weight, mix, where=where)} for weight in weights)
+    return merged({weight.cut: _uniform_bytes(form, weight, around=around)} for weight in weights)
 
 
 @kept
@@ -235,8 +189,3 @@ def _scale_bytes(form: Format, shape: tuple[int, ...]) -> float:
         + inputs * form.input_bytes
         + form.tensor_bytes
     )
-
-
-def _ggml_bytes(weight: Weight, mix: GgufMix, *, where: TensorPlace) -> float:
-    kind = mix.types[tensor_type(weight, mix, where=where)]
-    return count.elems(weight) / kind.block_elems * kind.block_bytes * weight.copies

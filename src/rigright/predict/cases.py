@@ -20,13 +20,12 @@ from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import Work, pictured
-from rigright.demand import Layout, Numbers, Serving, Traffic
+from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.facts.nodes import Card
-from rigright.predict.columns import at, blended, columns_of, stacked, unlike
-from rigright.predict.ranks import dealt_of, memories
-from rigright.predict.room import Asked, Room, room_of
+from rigright.predict.columns import at, blended, columns_of, unlike
+from rigright.predict.deployment import Deployment, started_on
+from rigright.predict.room import Asked
 from rigright.predict.served import (
     DEFAULT_SEQS,
     LEAST_TOK,
@@ -38,7 +37,7 @@ from rigright.predict.served import (
     started_for,
 )
 from rigright.predict.told import STREAMS
-from rigright.terms.memory import device_of, weigh
+from rigright.terms.memory import weigh
 from rigright.terms.speed import work_of
 
 if TYPE_CHECKING:
@@ -137,6 +136,8 @@ def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
         work, rates = beside_cards(case)
         return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
     weights = case.serving.weights
+    from rigright.predict.ranks import dealt_of
+
     work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
     if dealt is None:
         return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
@@ -201,25 +202,18 @@ def _shared(case: Case) -> tuple[object, ...]:
         *(id(case.arch), case.form, case.serving.kv, engine.id, engine.options, case.layout.attention_dp),
         None if case.prefill is None else case.prefill.attention_dp,
         *(table_of(corrections(name), engine, chip=chip) for name in (SUBJECT, STREAMS)),
-        *(case.manner, case.samples > 0, case.serving.batch is None, _sets_aside(case)),
+        *(case.manner, case.samples > 0, case.serving.batch is None),
         *(getattr(sent, name) is None for name in LOADED),
     )
 
 
 def _started(case: Case) -> tuple[object, ...]:
     """What cases of one call of the law of memory have in common beside that: how their engine is started."""
-    engine, card, serving = case.engine, case.cards[0], case.serving
-    steps = (engine.budget_tok, engine.max_seqs, engine.graph_sizes)
+    engine, serving = case.engine, case.serving
     return (
         *(engine.asked, case.ran, serving.budget_tok, serving.max_seqs, serving.utilisation, serving.graphs),
-        *(engine.default(step, card.total_bytes, chip=card.chip.id) for step in steps),
-        device_of(card, engine).capability,
+        *(case.drafts, *started_on(case.cards[0], engine, form=serving.weights)),
     )
-
-
-def _sets_aside(case: Case) -> bool:
-    """Whether the engine sets its cache aside, for as many as nobody said."""
-    return case.engine.pool != "share" and case.serving.max_seqs is None
 
 
 def _group(cases: Sequence[Case], places: Sequence[int]) -> CaseGroup:
@@ -260,7 +254,7 @@ def _rooms(cases: Sequence[Case], *, layout: Layout, traffic: Traffic) -> dict[s
 def _room(cases: Sequence[Case], *, layout: Layout, traffic: Traffic) -> dict[str, Numbers]:
     """The same of engines started alike."""
     first = cases[0]
-    cards, card_of = unlike([case.cards[0] for case in cases])
+    cards, kind = unlike([case.cards[0] for case in cases])
     engine, ranks = first.engine, layout.tp if layout.attention_dp else 1.0
     load = np.full(len(cases), np.nan) if traffic.concurrency is None else traffic.concurrency
     load = load / layout.dp / ranks
@@ -271,47 +265,26 @@ def _room(cases: Sequence[Case], *, layout: Layout, traffic: Traffic) -> dict[st
         traffic_tok=whole_tok,
         most_seqs=np.minimum(np.nan_to_num(np.ceil(load), nan=DEFAULT_SEQS), DEFAULT_SEQS),
     )
-    device = at(stacked([device_of(card, engine) for card in cards]), card_of)
-
-    def room(serving: Serving) -> Room:
-        one = replace(layout, dp=1)
-        return room_of(first.arch, serving, device=device, layout=one, asked=asked, shape=np.shape(whole_tok))
-
-    found = room(first.serving)
+    deployment = Deployment(
+        arch=first.arch, engine=engine, serving=first.serving, drafts=first.drafts,
+        machines=tuple((card,) for card in cards),
+    )  # fmt: skip
+    found = deployment.room(kind, layout=layout, asked=asked)
     if first.ran and engine.pool == "share":  # one prompt had room, with however large a share
         short = found.pool_tok / ranks <= traffic.prompt_tok
         if short.any():
-            most = room(replace(first.serving, utilisation=MOST_SHARE)).pool_tok
+            roomy = replace(deployment, serving=replace(first.serving, utilisation=MOST_SHARE))
+            most = roomy.room(kind, layout=layout, asked=asked).pool_tok
             found = replace(found, pool_tok=np.where(short, most, found.pool_tok))
-    heads = [head_bytes(case.arch, case.serving.weights, drafts=case.drafts) for case in cases]
-    if any(heads):
-        found = found.less(np.array(heads) / (layout.tp * layout.pp))
-    return {
-        "pool_tok": found.pool_tok,
-        "budget_tok": _budget_tok(first, first.cards[0], else_tok=asked.context_tok),
-        **_seats(cases, found),
-    }
-
-
-def _budget_tok(case: Case, card: Card, *, else_tok: Numbers) -> Numbers:
-    """Tokens of a pass: those said, those of the engine, else a whole context."""
-    own = case.engine.default(case.engine.budget_tok, card.total_bytes, chip=card.chip.id)
-    return case.serving.budget_tok or own or else_tok
-
-
-def _seats(cases: Sequence[Case], found: Room) -> dict[str, Numbers]:
-    """Sequences that a rank is started for: as many as were decided, or as have room and come."""
-    first, card = cases[0], cases[0].cards[0]
-    if first.serving.batch is not None:
-        loads = (None if case.traffic is None else case.traffic.concurrency for case in cases)
-        seqs = np.array([started_for(case, users=load) for case, load in zip(cases, loads, strict=True)])
-        return {"slots": np.inf, "seqs": seqs, "max_seqs": seqs}
-    own = first.engine.default(first.engine.max_seqs, card.total_bytes, chip=card.chip.id)
-    return {
-        "slots": np.floor(found.slots) if _sets_aside(first) else np.inf,
-        "seqs": own or DEFAULT_SEQS,
-        "max_seqs": first.serving.max_seqs or np.nan,
-    }
+    replicas = deployment.replicas(
+        kind, room=found, layout=layout, traffic=traffic, else_tok=asked.context_tok
+    )
+    columns = {name: getattr(replicas, name) for name in ROOM}
+    if first.serving.batch is None:
+        return columns
+    loads = (None if case.traffic is None else case.traffic.concurrency for case in cases)
+    seqs = np.array([started_for(case, users=load) for case, load in zip(cases, loads, strict=True)])
+    return columns | {"slots": np.inf, "seqs": seqs, "max_seqs": seqs}
 
 
 def _room_of_one(case: Case) -> dict[str, Numbers]:
@@ -319,6 +292,8 @@ def _room_of_one(case: Case) -> dict[str, Numbers]:
     traffic, layout = case.traffic, case.layout
     assert traffic is not None  # noqa: S101 - whoever asks has settled it
     tokens = int(traffic.prompt_tok + traffic.output_tok)
+    from rigright.predict.ranks import memories
+
     usual = memories(case.over(context_tok=tokens, batch=int(layout.dp)))
     heads = head_bytes(case.arch, case.serving.weights, drafts=case.drafts) / (layout.tp * layout.pp)
     pool = min(float(pool_tok(one, tokens)) * _left_beside(one, heads) for one in usual)

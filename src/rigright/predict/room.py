@@ -27,8 +27,8 @@ from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.nodes import Card
 from rigright.predict.columns import blended
+from rigright.predict.served import server_rates
 from rigright.terms.memory import device_of, started, weigh
-from rigright.terms.speed import rates_of
 
 if TYPE_CHECKING:
     from rigright.cost.speed.dealt import Dealt
@@ -87,9 +87,10 @@ def room_of(
         start = replace(plain, serving=replace(serving, context_tok=tokens, batch=batch))
         return rank_memories(arch, start=start, layout=layout, device=device, stages=stages)
 
-    each = memories(asked.traffic_tok)
-    alike = np.array_equal(asked.context_tok, asked.traffic_tok)
-    most = each if alike else memories(asked.context_tok)
+    if device.own:  # measured starts are told by their lengths
+        each, most = memories(asked.traffic_tok), memories(asked.context_tok)
+    else:
+        each, most = _of_both(memories, asked, ndim=len(shape))
     whole, usual = reduce(less_spare, most), reduce(less_spare, each)
     seq = usual.cache_bytes + usual.states_bytes
     ranks = layout.tp if layout.attention_dp else 1
@@ -113,6 +114,25 @@ def room_of(
         "contexts": contexts * ranks,
     }
     return Room(**{name: np.broadcast_to(value, shape) for name, value in tables.items()})
+
+
+def _of_both(
+    memories: Callable[[Numbers], list[ServingMemory]], asked: Asked, *, ndim: int
+) -> tuple[list[ServingMemory], list[ServingMemory]]:
+    """Memory with a usual sequence, and with the longest: both in one call, along an axis of their own."""
+    usual, longest = np.asarray(asked.traffic_tok, dtype=float), np.asarray(asked.context_tok, dtype=float)
+    if np.array_equal(usual, longest):
+        return (found := memories(asked.traffic_tok)), found
+    both = np.stack(np.broadcast_arrays(usual, longest))
+    found = memories(both.reshape(2, *(1,) * (ndim - usual.ndim), *both.shape[1:]))
+
+    def part(one: ServingMemory, place: int) -> ServingMemory:
+        values = {name.name: getattr(one, name.name) for name in fields(ServingMemory)}
+        return ServingMemory(
+            **{name: value[place] if np.ndim(value) > ndim else value for name, value in values.items()}
+        )
+
+    return [part(one, 0) for one in found], [part(one, 1) for one in found]
 
 
 def _slots(spare: Callable[[Numbers], Numbers], *, first: Numbers, linear: Numbers, cap: Numbers) -> Numbers:
@@ -165,10 +185,13 @@ def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: Work) 
     return deal([card.chip for card in mix], work, bounds=[bound for _, bound in places])
 
 
-def whole_rates(dealt: Dealt, engine: Engine, *, weights: str, work: Work, chunk_tok: Numbers) -> Rates:
-    """Rates of dealt cards together: each kind of chip weighs by its part of a pass."""
-    even = dealt.evened(rates_of(dealt.chips, engine, weights=weights), work=work, chunk_tok=chunk_tok)
-    return blended(even, dealt.shares)  # type: ignore[no-any-return]
+def mixed_rates(
+    arch: Arch, serving: Serving, *, mix: Sequence[Card], engine: Engine, work: Work, chunk_tok: Numbers
+) -> Rates:
+    """Rates of unlike cards together: each kind of chip weighs by its part of a pass."""
+    dealt = mix_dealt(arch, serving, mix=mix, work=work)
+    rates = server_rates(dealt.chips, engine, weights=serving.weights)
+    return blended(dealt.evened(rates, work=work, chunk_tok=chunk_tok), dealt.shares)  # type: ignore[no-any-return]
 
 
 def mixed_room(arch: Arch, serving: Serving, *, mix: Sequence[Card], asked: Asked, width: int) -> Room:

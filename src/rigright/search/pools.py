@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from rigright.base.record import dataclass
-from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, PlanWish, Traffic, grown_users
 from rigright.facts.engines import Engine
 from rigright.predict.columns import at
+from rigright.predict.deployment import Deployment
 from rigright.predict.room import Room
 from rigright.predict.workers import answers_per_s, prompts_per_s
 from rigright.search.question import NODE_CHIPS, Kind
@@ -56,7 +55,7 @@ def parts_work(engine: Engine, kind: Kind) -> bool:
 
 
 def workers_of(
-    work: Work, rates: Rates, *, shapes: Shapes, able: Numbers, traffic: Traffic, budget_tok: float
+    deployment: Deployment, *, shapes: Shapes, able: Numbers, traffic: Traffic, else_tok: float
 ) -> Workers:
     """Workers of one stage, as wide as a power of two: what each does a second."""
     wide = np.log2(shapes.tp) % 1 == 0
@@ -67,6 +66,8 @@ def workers_of(
         spread = shapes.ep[column].reshape(tp.shape)
         return Layout(tp=tp, ep=spread, attention_dp=shapes.attention_dp)
 
+    work, rates = deployment.work, deployment.rates(prompt_tok=traffic.prompt_tok)
+    budget_tok = deployment.budget_tok(row, else_tok=else_tok)
     asked: Any = {"traffic": traffic, "layout": layout(chips)}
     prompts = prompts_per_s(work, at(rates, row), budget_tok=budget_tok, **asked)
     asked["layout"] = layout(chips[:, None])

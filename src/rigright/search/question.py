@@ -11,7 +11,7 @@ from rigright.arch.count import params
 from rigright.arch.record import Arch
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass, replace
+from rigright.base.record import dataclass, kept, replace
 from rigright.base.units import GIGA, MEGA, TERA
 from rigright.base.words import say
 from rigright.choice.drafts import NONE, Drafts, drafts_of
@@ -33,6 +33,10 @@ MOST_CHIPS = 64
 COUNTS = (*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 MOST_OF = {"consumer": 4, "workstation": 8}  # nobody fills a room with such cards unasked
 FREE_ENOUGH = 0.8  # of what the freest of its kind has: less, and a card counts as taken
+SOUGHT = (  # of a wish: what cards are sought by
+    *("on", "owned", "chips", "vendors", "most_chips", "used"),
+    *("buy", "clouds", "spot", "currency"),
+)
 SINGLE = frozenset({"soc", "embedded"})
 _SIZE = re.compile(r"(?P<number>[0-9]*\.?[0-9]+) *(?P<unit>[mbt])", re.IGNORECASE)
 
@@ -182,10 +186,15 @@ def kinds_of(wish: PlanWish, *, counts: tuple[int, ...], market: Market) -> tupl
     `counts`: numbers of cards that are looked for, each or the next that is sold or rented; none: only what
     is there.
     """
-    kinds = tuple(kind for kind in _kinds(wish, counts=counts, market=market) if kind.counts)
+    kinds = _kinds_at(market, PlanWish(**{name: getattr(wish, name) for name in SOUGHT}), counts=counts)
     if not kinds:
         raise _none_left(wish, market=market)
     return kinds
+
+
+@kept
+def _kinds_at(market: Market, wish: PlanWish, *, counts: tuple[int, ...]) -> tuple[Kind, ...]:
+    return tuple(kind for kind in _kinds(wish, counts=counts, market=market) if kind.counts)
 
 
 def _none_left(wish: PlanWish, *, market: Market) -> AskError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
@@ -10,19 +10,13 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
-from rigright.choice.drafts import head_bytes
-from rigright.choice.offload import in_ram
 from rigright.cost.known import ran
-from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work
 from rigright.demand import Layout, Numbers, PlanWish, ServingWish, grown_users
 from rigright.facts.anchors import anchors, remembered
-from rigright.facts.engines import Engine
-from rigright.facts.hosts import host_chip
-from rigright.facts.nodes import Card
-from rigright.predict.columns import at, each_chunk, joined, stacked
-from rigright.predict.room import Asked, Room, mix_dealt, mixed_room, room_of, whole_rates
-from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
+from rigright.predict.columns import at, joined
+from rigright.predict.deployment import HELD, SERVED, Deployment
+from rigright.predict.room import Asked, Room
+from rigright.predict.served import DEFAULT_SEQS
 from rigright.predict.told import case_of, most_output
 from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
 from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
@@ -30,14 +24,7 @@ from rigright.search.market import Market
 from rigright.search.question import Kind, Question, Way
 from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
 from rigright.terms.known import known_of
-from rigright.terms.memory import device_of
-from rigright.terms.speed import work_of
 
-SERVED = (
-    *("ttft_s", "ttft_p50_s", "ttft_p95_s", "ttft_p99_s", "tpot_s", "tpot_p95_s", "requests_per_s"),
-    *("output_tok_per_s", "running", "waiting_s", "busy", "step_s", "prefill_s"),
-    *("memory_share", "compute_share", "link_share", "fixed_share", "compute_busy", "work_busy"),
-)
 ROOMS = 256  # and rooms of replicas
 WAYS = 128  # scores that are remembered: of a whole catalogue a dozen are some megabytes
 # of a question and of its wish, what layouts are scored by
@@ -53,7 +40,7 @@ SENT = (
 )
 AIMED = ("ttft_s", "tpot_s", "tok_per_s", "percentile")  # what a load that nobody told is as high as
 NO_MARKET = Market(today=date.min, cards={}, offers={})  # layouts are scored without prices
-COLUMNS = (*SERVED, "held", *EDGES, *OF_LAYOUTS)  # held: sequences that a replica is set up for
+COLUMNS = (*SERVED, HELD, *EDGES, *OF_LAYOUTS)
 CUTS = ("tp", "pp", "dp", "ep", "attention_dp")
 SUBJECT = "speed_serving"
 SHIFTED = {  # what is served -> the figure that a user's own runs tell of
@@ -152,30 +139,46 @@ def _scored(arch: Arch, wish: PlanWish, **space: Any) -> Scored:
 
 def _score_way(question: Question) -> Iterator[Scored]:
     (way,) = question.ways
-    work = work_of(question.arch, weights=way.weights, kv=way.kv)
-    for places in _alike(question, way):
-        alike = replace(way, kinds=places)
-        if way.offload is not None:
-            work = replace(work, ram=in_ram(question.arch, way.offload))
-        rates = _rates(question, alike, work=work)
-        for replicas in _replicas(question, alike):
-            for found in (_fitting(replicas), *_apart(replicas, work=work, rates=rates)):
-                yield from _judged(question, found, work=work, rates=rates, way=alike)
+    every = _deployment(question, way)
+    for places in every.started_alike().values():
+        alike = replace(way, kinds=tuple(way.kinds[place] for place in places))
+        deployment = _deployment(question, alike)
+        for replicas in _replicas(question, alike, deployment=deployment):
+            for found in (_fitting(replicas), *_apart(replicas)):
+                yield from _judged(found, replicas=replicas)
 
 
-def _judged(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> Iterator[Scored]:
+def _deployment(question: Question, way: Way) -> Deployment:
+    """A way on its kinds, as it is predicted."""
+    kinds = [question.kinds[place] for place in way.kinds]
+    hosts = tuple(kind.host for kind in kinds if kind.host is not None)
+    return Deployment(
+        arch=question.arch,
+        engine=way.engine,
+        serving=way.serving(context_tok=context_tok(question)),
+        machines=tuple(kind.mix or (kind.card,) for kind in kinds),
+        hosts=hosts if way.offload is not None else (),
+        drafts=way.drafts,
+    )
+
+
+def _judged(found: Scored, *, replicas: _Replicas) -> Iterator[Scored]:
     """Layouts with their columns; under the highest load that keeps the limits too, where none is told."""
+    if not len(found.points):
+        yield replace(found, served=dict.fromkeys(COLUMNS, np.empty(0)))
+        return
+    question, way = replicas.question, replicas.way
 
     def evaluate(index: Numbers, load: Numbers) -> dict[str, Numbers]:
         one = found.take(index)
         one = replace(one, points=replace(one.points, load=load))
-        served = _served(question, one, work=work, rates=rates, way=way)
+        served = _served(replicas, one)
         served = _anchored(question, way, served=served, points=one.points)
         return served | edges_at(question, way, points=one.points)
 
     columns = evaluate(np.arange(len(found.points)), found.points.load)
     most_s = bounds_of(question)
-    if question.is_loaded or not most_s or not len(found.points):
+    if question.is_loaded or not most_s:
         yield replace(found, served=with_none(columns))
         return
     bounds = Bounds(most_s=most_s, percentile=question.wish.percentile)
@@ -184,24 +187,6 @@ def _judged(question: Question, found: Scored, *, work: Work, rates: Rates, way:
     more = found.take(top.index)
     points = replace(more.points, load=top.load)
     yield replace(more, points=points, served=top.between, misfits=at(found.misfits, slice(0)))
-
-
-def _rates(question: Question, way: Way, *, work: Work, batch: int = 1) -> Rates:
-    """What the cards of a way reach: unlike ones are dealt layers for so many sequences.
-
-    Where a part lies in main memory, with the processor beside them.
-    """
-    kinds = [question.kinds[place] for place in way.kinds]
-    mix = kinds[0].mix
-    if way.offload is not None:
-        machines = [[card.chip for card in kind.mix] or [kind.chip] for kind in kinds]
-        hosts = [host_chip(kind.host) for kind in kinds if kind.host is not None]
-        from rigright.predict.beside import beside_rates
-
-        return beside_rates(machines, hosts, engine=way.engine, weights=way.weights)
-    if mix:
-        return _dealt_rates(question, way, mix=mix, work=work, batch=batch)
-    return server_rates([kind.chip for kind in kinds], way.engine, weights=way.weights)
 
 
 def _anchored(
@@ -227,44 +212,20 @@ def _anchored(
     return served | moved
 
 
-def _dealt_rates(question: Question, way: Way, *, mix: Sequence[Card], work: Work, batch: int) -> Rates:
-    """Rates of unlike cards together, with layers dealt out for so many sequences."""
-    serving = way.serving(context_tok=context_tok(question), batch=batch)
-    dealt = mix_dealt(question.arch, serving, mix=mix, work=work)
-    chunk_tok = min(question.wish.prompt_tok or 1, _budget_tok(question, way))
-    return whole_rates(dealt, way.engine, weights=way.weights, work=work, chunk_tok=chunk_tok)
-
-
-def _alike(question: Question, way: Way) -> list[tuple[int, ...]]:
-    """Kinds that the engine starts with the same settings on."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for place in way.kinds:
-        kind = question.kinds[place]
-        padded = device_of(kind.card, way.engine).capability if way.weights in way.engine.padded else ""
-        groups.setdefault((*defaults(way.engine, kind), padded, kind.mix and place), []).append(place)
-    return [tuple(places) for places in groups.values()]
-
-
-def defaults(engine: Engine, kind: Kind) -> tuple[int | None, ...]:
-    """Tokens of a step, sequences and captured sizes an engine takes on a card when nobody says."""
-    total = kind.card.program_bytes
-    steps = (engine.budget_tok, engine.max_seqs, engine.graph_sizes)
-    return tuple(engine.default(step, total, chip=kind.chip.id) for step in steps)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Replicas:
     """Replicas of one way: their shapes, which kinds they may stand on, and their room there."""
 
     question: Question
     way: Way
+    deployment: Deployment
     kinds: tuple[Kind, ...]
     shapes: Shapes
     may: Numbers  # [kind, shape]
     room: Room
 
 
-def _replicas(question: Question, way: Way) -> Iterator[_Replicas]:
+def _replicas(question: Question, way: Way, *, deployment: Deployment) -> Iterator[_Replicas]:
     shares = way.engine.pool == "share" or not question.users
     asked = Asked(
         context_tok=context_tok(question),
@@ -275,31 +236,26 @@ def _replicas(question: Question, way: Way) -> Iterator[_Replicas]:
     )
     kinds = tuple(question.kinds[kind] for kind in way.kinds)
     told = question.cut if question.by_hand else None
-    bare = replace(way, kinds=())
-    for shapes, may, room in _rooms(question.arch, bare, kinds=kinds, asked=asked, told=told):
-        yield _Replicas(question=question, way=way, kinds=kinds, shapes=shapes, may=may, room=room)
+    for shapes, may, room in _rooms(deployment, kinds=kinds, asked=asked, told=told):
+        yield _Replicas(
+            question=question, way=way, deployment=deployment, kinds=kinds, shapes=shapes, may=may, room=room
+        )
 
 
 @remembered(most=ROOMS)
 def _rooms(
-    arch: Arch, way: Way, *, kinds: tuple[Kind, ...], asked: Asked, told: ServingWish | None
+    deployment: Deployment, *, kinds: tuple[Kind, ...], asked: Asked, told: ServingWish | None
 ) -> tuple[tuple[Shapes, Numbers, Room], ...]:
     """The ways to cut a replica, where each may stand, and its room there: the same under every load."""
-    serving, mix = way.serving(context_tok=asked.context_tok), kinds[0].mix
-    found = []
-    for shapes in shapes_of(arch, way, kinds=kinds, told=told):
-        if mix:  # only all of them, one after another
-            room = mixed_room(arch, serving, mix=mix, asked=asked, width=len(shapes.tp))
-        else:
-            cards = stacked([device_of(kind.card, way.engine) for kind in kinds])
-            room = room_of(
-                arch, serving, device=at(cards, (slice(None), None)), layout=shapes.layout(),
-                asked=asked, shape=(len(kinds), len(shapes.tp)),
-            )  # fmt: skip
-        may = stands(shapes, kinds, tensor=way.engine.split == "tensor", told=told is not None)
-        room = room.less(head_bytes(arch, way.weights, drafts=way.drafts) / shapes.chips)
-        found.append((shapes, may, room))
-    return tuple(found)
+    engine = deployment.engine
+    return tuple(
+        (
+            shapes,
+            stands(shapes, kinds, tensor=engine.split == "tensor", told=told is not None),
+            deployment.room((slice(None), None), layout=shapes.layout(), asked=asked),
+        )
+        for shapes in shapes_of(deployment.arch, engine, kinds=kinds, told=told)
+    )
 
 
 def _fitting(one: _Replicas) -> Scored:
@@ -317,9 +273,9 @@ def _fitting(one: _Replicas) -> Scored:
     return _placed(one, replace(points, row=row).take(mine), column=column[mine])
 
 
-def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
+def _apart(one: _Replicas) -> Iterator[Scored]:
     """Workers for prompts and workers for next tokens, where the engine and the chips are made for it."""
-    question, way = one.question, one.way
+    question, way, deployment = one.question, one.way, one.deployment
     if not question.apart:
         return
     from rigright.search.pools import is_enough, parts_work, points_of, pools_of, workers_of
@@ -331,8 +287,8 @@ def _apart(one: _Replicas, *, work: Work, rates: Rates) -> Iterator[Scored]:
     if not wishes or not able.any():
         return
     workers = workers_of(
-        work, rates, shapes=one.shapes, able=able,
-        traffic=traffic_of(question, None, way=way), budget_tok=_budget_tok(question, way),
+        deployment, shapes=one.shapes, able=able,
+        traffic=traffic_of(question, None, way=way), else_tok=context_tok(question),
     )  # fmt: skip
     room: Any = {"shapes": one.shapes, "room": one.room, "seq_tok": traffic_tok(question)}
     found = [
@@ -383,56 +339,18 @@ def _misfits(one: _Replicas) -> Misfits:
     )
 
 
-def _served(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
-    """Service of every layout; unlike cards are dealt layers for as many sequences as each is set up for."""
-    columns = _serve(question, found, work=work, rates=rates, way=way)
-    if question.kinds[way.kinds[0]].mix:
-        for count in np.unique(columns["held"]):
-            mine = columns["held"] == count
-            own = _rates(question, way, work=work, batch=int(count))
-            again = _serve(question, found.take(mine), work=work, rates=own, way=way)
-            for name in SERVED:
-                columns[name][mine] = again[name]
-    return columns
-
-
-def _serve(question: Question, found: Scored, *, work: Work, rates: Rates, way: Way) -> dict[str, Numbers]:
-    """Service of every layout, a chunk at a time."""
-    size, kind = len(found.points), question.kinds[way.kinds[0]]
-    columns = {name: np.empty(size) for name in (*SERVED, "held")}
-    _, seqs, _ = defaults(way.engine, kind)
-    # points have room for layers dealt alike: nothing else is dealt to cards alike
-    gain = 1.0 if kind.mix else piped(question.arch, way.engine, work=work, stages=found.points.pp)
-    gain = np.broadcast_to(gain, size)
-
-    def task(chunk: slice) -> None:
-        part = found.take(chunk)
-        points = part.points
-        replicas = Replicas(
-            engine=way.engine,
-            layout=layout_of(points),
-            traffic=traffic_of(question, points.load, way=way),
-            pool_tok=part.room.pool_tok,
-            slots=np.floor(part.room.slots),
-            seqs=seqs or DEFAULT_SEQS,
-            max_seqs=way.max_seqs or np.nan,
-            budget_tok=_budget_tok(question, way),
-            prefill=prefill_of(points) if points.prefill_dp[0] > 0 else None,
-        )
-        service, held = served(replicas, work=work, rates=at_kinds(rates, points.row, piped=gain[chunk]))
-        columns["held"][chunk] = held
-        for name in SERVED:
-            columns[name][chunk] = getattr(service, name)
-
-    each_chunk(size, task)
-    return columns
-
-
-def _budget_tok(question: Question, way: Way) -> float:
-    """Tokens of a pass; None said: a whole context."""
-    budget, _, _ = defaults(way.engine, question.kinds[way.kinds[0]])
-    budget = way.budget_tok or budget
-    return float(budget or context_tok(question))
+def _served(one: _Replicas, found: Scored) -> dict[str, Numbers]:
+    """Service of every layout."""
+    points = found.points
+    replicas = one.deployment.replicas(
+        points.row,
+        room=found.room,
+        layout=layout_of(points),
+        traffic=traffic_of(one.question, points.load, way=one.way),
+        else_tok=float(context_tok(one.question)),
+        prefill=prefill_of(points) if len(points) and points.prefill_dp[0] > 0 else None,
+    )
+    return one.deployment.serves(replicas, points.row)
 
 
 def layout_of(points: Points) -> Layout:

@@ -13,7 +13,6 @@ from rigright.base.words import Sentence, assuming, say, with_commas
 from rigright.choice.offload import asked_offload
 from rigright.choice.work import USUAL_TOK_PER_S, assumed, settled
 from rigright.demand import Numbers, PlanWish
-from rigright.facts.licences import licence_of
 from rigright.facts.nodes import find_node
 from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of, least
 from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
@@ -279,8 +278,13 @@ def _instead(question: Question) -> Plan | None:
 
 def licence_refused(question: Question) -> Rejection | None:
     """Where the weights have not the licence that was asked for."""
-    asked, own = question.wish.licence, licence_of(question.arch.name)
-    if asked is None or (own is not None and asked.casefold() in own.casefold()):
+    asked = question.wish.licence
+    if asked is None:
+        return None
+    from rigright.facts.licences import licence_of
+
+    own = licence_of(question.arch.name)
+    if own is not None and asked.casefold() in own.casefold():
         return None
     told = say("unknown") if own is None else own
     return Rejection(

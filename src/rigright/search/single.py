@@ -136,7 +136,7 @@ def _searched(
         return None
     market = Market(today=NO_DAY, cards={}, offers={}, there=node)
     question = replace(ask(arch, work, market=market, cut=wish, said=said), apart=False)
-    if any(one.ways for one in (question, wider(question), offloaded(question))):
+    if question.ways or wider(question).ways or offloaded(question).ways:
         told = any(getattr(wish, name) is not None for name in CUTS)
         return best(question) or (best(replace(question, by_hand=True)) if told else None)
     from rigright.search.unrun import is_known, no_way

@@ -11,7 +11,8 @@ from rigright.arch.record import Arch
 from rigright.base.record import dataclass
 from rigright.choice.layout import MOST_TP, expert_cuts, replica_cuts, replicas_told
 from rigright.demand import Layout, Numbers, ServingWish, grown_users
-from rigright.search.question import NODE_CHIPS, Kind, Question, Way
+from rigright.facts.engines import Engine
+from rigright.search.question import NODE_CHIPS, Kind, Question
 
 LOADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # requests a replica has in flight: rungs to search between
 MOST_LOAD = 1024  # more than any published run had
@@ -71,7 +72,7 @@ class Points:
 
 
 def shapes_of(
-    arch: Arch, way: Way, *, kinds: Sequence[Kind], told: ServingWish | None = None
+    arch: Arch, engine: Engine, *, kinds: Sequence[Kind], told: ServingWish | None = None
 ) -> tuple[Shapes, ...]:
     """The ways to cut one replica that heads and layers allow, experts too where there are any.
 
@@ -79,12 +80,12 @@ def shapes_of(
     """
     counts = {count for kind in kinds for count in kind.counts}
     if told is not None:
-        return _shapes_told(replicas_told(arch, way.engine, wish=told, counts=counts))
-    pairs = replica_cuts(arch, way.engine, counts=counts)
+        return _shapes_told(replicas_told(arch, engine, wish=told, counts=counts))
+    pairs = replica_cuts(arch, engine, counts=counts)
     tp, pp = (np.array(column) for column in zip(*pairs, strict=True))
     wide = tp > 1
     found = []
-    for cut, spread in expert_cuts(arch, way.engine):
+    for cut, spread in expert_cuts(arch, engine):
         mine = wide if cut else np.ones(len(tp), dtype=bool)
         if mine.any():
             ep = tp[mine] if cut else np.ones_like(tp)

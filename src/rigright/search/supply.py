@@ -10,23 +10,26 @@ from math import log2
 import numpy as np
 
 from rigright.arch import count
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, kept
 from rigright.cost.estimate import Estimate, added, scaled
-from rigright.demand import Numbers
+from rigright.demand import Numbers, PlanWish
 from rigright.facts.clouds import Offer
 from rigright.facts.nodes import Card
 from rigright.facts.prices import is_stale
 from rigright.facts.units import devices_of, fills_boxes, sold_count
-from rigright.money.machine_price import around_usd, stored_of
+from rigright.money.machine_price import Stored, around_usd, stored_of
 from rigright.money.prices import Quote, priced
 from rigright.money.renting import SIZES, cheapest, chips_of, holds, price_of
 from rigright.money.tariff import NO_HOST
 from rigright.search.counts import offers_of, rented_count
+from rigright.search.market import Market
 from rigright.search.question import Kind, Question
 from rigright.search.record import Supply
 
 OWN, BUY, RENT = range(3)
 HOWS = ("own", "buy", "rent")
+LEASED = ("buy", "clouds", "spot", "currency")  # of a wish: what it is rented by
+Machine = tuple[int, int, int, Stored | None]  # its kind, chips and ranks; what it stores where it is bought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +66,17 @@ class Prices:
     bought: Numbers  # [kind, chips]: those that are there then: whole units of what is sold
     cards_usd: Numbers  # [kind, chips]: cards alone
     rent_usd_per_h: Numbers  # [kind, size of a replica, chips]
-    machines: dict[tuple[int, ...], tuple[int, float]] = field(default_factory=dict)  # priced so far
+    machines: dict[Machine, tuple[int, float]] = field(default_factory=dict)  # priced so far
 
 
 def prices_of(question: Question) -> Prices:
-    """Every price a search may need."""
-    kinds = question.kinds
+    """Every price a search may need; what is asked on one market again is known."""
+    asked = PlanWish(**{name: getattr(question.wish, name) for name in LEASED})
+    return _prices(question.market, question.kinds, wish=asked)
+
+
+@kept
+def _prices(market: Market, kinds: tuple[Kind, ...], *, wish: PlanWish) -> Prices:
     most = max(max(one.counts[-1], one.whole) for one in kinds)
     return Prices(
         owned=np.array([one.owned for one in kinds]),
@@ -76,8 +84,8 @@ def prices_of(question: Question) -> Prices:
         box=np.array([one.per_node if one.whole else 1 for one in kinds]),
         sold=np.stack([_sold(one, most=most) for one in kinds]),
         bought=np.stack([_all_bought(one, most=most) for one in kinds]),
-        cards_usd=np.stack([_cards_usd(question, one, most=most) for one in kinds]),
-        rent_usd_per_h=np.stack([_rent_usd_per_h(question, one, most=most) for one in kinds]),
+        cards_usd=np.stack([_cards_usd(market, one, most=most) for one in kinds]),
+        rent_usd_per_h=np.stack([_rent_usd_per_h(market, one, wish=wish, most=most) for one in kinds]),
     )
 
 
@@ -119,16 +127,16 @@ def _machines(
     prices: Prices, question: Question, *, kind: Numbers, paid: Numbers, ranks: Numbers, how: Numbers
 ) -> tuple[Numbers, Numbers]:
     """How many machines hold the chips of each option, and what those that are bought cost."""
-    asked = np.stack([kind, paid, ranks, how == BUY], axis=1).astype(int)
-    alike, place = np.unique(asked, axis=0, return_inverse=True)
-    found = np.zeros((len(alike), 2))
-    for row, one in enumerate(map(tuple, alike.tolist())):
-        known = prices.machines.get(one)
-        if known is None:
-            known = prices.machines[one] = _machine(
-                question, one[0], n_chips=one[1], ranks=one[2], buys=bool(one[3])
-            )
-        found[row] = known
+    asked = [np.asarray(one, dtype=int) for one in (kind, paid, ranks, how == BUY)]
+    number = np.ravel_multi_index(asked, [int(one.max(initial=0)) + 1 for one in asked])
+    _, places, place = np.unique(number, return_index=True, return_inverse=True)
+    stored, found = _stored(question), np.zeros((len(places), 2))
+    unlike = zip(*(one[places].tolist() for one in asked), strict=True)
+    for row, (place_of, n_chips, held, buys) in enumerate(unlike):
+        key = (place_of, n_chips, held, stored if buys else None)
+        if key not in prices.machines:
+            prices.machines[key] = _machine(question, place_of, n_chips=n_chips, ranks=held, buys=bool(buys))
+        found[row] = prices.machines[key]
     boxes, usd = found[place.ravel()].T
     return boxes, usd
 
@@ -139,20 +147,20 @@ def _machine(question: Question, place: int, *, n_chips: int, ranks: int, buys: 
     return boxes, _around(question, kind, n_chips=n_chips, boxes=boxes).value if buys else 0.0
 
 
-def _cards_usd(question: Question, kind: Kind, *, most: int) -> Numbers:
+def _cards_usd(market: Market, kind: Kind, *, most: int) -> Numbers:
     if kind.mix:  # unlike cards; unknown where one of them is
-        known = [question.market.quote(card.chip, guess=True) for card in kind.mix]
+        known = [market.quote(card.chip, guess=True) for card in kind.mix]
         usd = 0.0 if kind.owned else sum(np.nan if price is None else price.usd for price in known)
         return np.full(most + 1, usd)
-    price = question.market.quote(kind.chip, guess=kind.named)
+    price = market.quote(kind.chip, guess=kind.named)
     cards = np.array([_cards_bought(kind, count) for count in range(most + 1)])
-    others = sum(np.nan if one is None else one.usd for one in _beside(question, kind))
+    others = sum(np.nan if one is None else one.usd for one in _beside(market, kind))
     return cards * (np.nan if price is None else price.usd) + others
 
 
-def _beside(question: Question, kind: Kind) -> list[Quote | None]:
+def _beside(market: Market, kind: Kind) -> list[Quote | None]:
     """What each other card of a machine goes for, of which all is paid."""
-    return [question.market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]
+    return [market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]
 
 
 def _sold(kind: Kind, *, most: int) -> Numbers:
@@ -188,20 +196,24 @@ def _around(question: Question, kind: Kind, *, n_chips: int, boxes: int) -> Esti
     more = boxes - -(-kind.owned // kind.per_node)
     if not n_chips or more <= 0:
         return NO_HOST
-    wish = question.wish
     if kind.mix:
         chips = tuple(Counter(card.chip for card in kind.mix).items())
     else:
         others = Counter(card.chip for card in kind.beside if kind.whole)
         chips = ((kind.chip, -(-_bought(kind, n_chips) // boxes)), *others.items())
-    stored = stored_of(float(count.params(question.arch)), work=wish.work, train_tok=wish.train_tok)
-    market = question.market
+    stored, market = _stored(question), question.market
     return around_usd(
         chips, boxes=more, today=market.today, host=kind.host, stored=stored, ordered=market.ordered
     )
 
 
-def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
+def _stored(question: Question) -> Stored:
+    """What the disks of its machines hold."""
+    wish = question.wish
+    return stored_of(float(count.params(question.arch)), work=wish.work, train_tok=wish.train_tok)
+
+
+def _rent_usd_per_h(market: Market, kind: Kind, *, wish: PlanWish, most: int) -> Numbers:
     """[size of a replica, chips]: the cheapest way to rent so many; nan where nobody rents just them.
 
     A machine that was named is rented with more than it has, where it must be.
@@ -210,8 +222,8 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     if kind.mix or (kind.beside and kind.whole):
         return np.full((len(SIZES), most + 1), np.nan)
     table = np.full((len(SIZES), most + 1), np.nan)
-    for offer in _rents(question, kind):
-        price = price_of(offer, spot=question.wish.spot) or np.nan
+    for offer in _rents(market, kind, wish=wish):
+        price = price_of(offer, spot=wish.spot) or np.nan
         cost = np.ceil(counts / chips_of(offer)) * price
         if not kind.whole:
             rented = np.array([rented_count(offer, int(count)) == count for count in counts])
@@ -222,15 +234,15 @@ def _rent_usd_per_h(question: Question, kind: Kind, *, most: int) -> Numbers:
     return table
 
 
-def _rents(question: Question, kind: Kind) -> Iterator[Offer]:
+def _rents(market: Market, kind: Kind, *, wish: PlanWish) -> Iterator[Offer]:
     """Offers of a kind, with the main memory that somebody spoke of.
 
     What an offer leaves unsaid is enough only for who wants to rent in any case.
     """
-    wish, host = question.wish, kind.host
+    host = kind.host
     least = 0.0 if host is None or "ram" in host.assumed else host.ram_bytes
     unsaid = wish.buy is False or bool(wish.clouds)
-    for offer in offers_of(question.market, kind.chip.id, wish=wish):
+    for offer in offers_of(market, kind.chip.id, wish=wish):
         enough = unsaid if offer.ram_bytes is None else offer.ram_bytes >= least
         if enough or not least or offer.is_own:
             yield offer
@@ -294,7 +306,7 @@ def _mixed(question: Question, kind: Kind, *, cards: tuple[Card, ...]) -> Supply
 
 def _rented(question: Question, kind: Kind, *, n_chips: int, replica: int) -> Supply:
     wish, market = question.wish, question.market
-    rents = _rents(question, kind)
+    rents = _rents(market, kind, wish=wish)
     just = rents if kind.whole else (one for one in rents if rented_count(one, n_chips) == n_chips)
     lease = cheapest(just, n_chips, today=market.today, spot=wish.spot, replica=replica)
     if lease is None:

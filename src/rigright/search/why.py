@@ -39,9 +39,10 @@ def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) 
     cheaper = chain(_missed(table, limits, first=first, cost=cost), _small(table, first=first))
     told: list[Rejection] = []
     for rejection in chain(asked_for, cheaper, _unpriced(table, limits, first=first)):
-        alike = sum(one.limit == rejection.limit for one in told)
-        if alike < OF_ONE_LIMIT and len(told) < MOST:
+        if sum(one.limit == rejection.limit for one in told) < OF_ONE_LIMIT:
             told.append(rejection)
+        if len(told) == MOST:
+            break
     return tuple(sorted(told, key=lambda one: np.inf if one.usd_per_h is None else one.usd_per_h))
 
 
@@ -194,10 +195,11 @@ def _small(table: Table, *, first: int) -> Iterator[Rejection]:
     order = places[np.lexsort((filled[places], -misfits.chips[places]))]
     _, nearest = np.unique(misfits.kind[order], return_index=True)
     best = order[nearest]
-    for place in best[np.lexsort((filled[best], misfits.kind[best] != own))]:
-        cost = _cheapest_usd_per_h(table, kind=int(misfits.kind[place]), n_chips=int(misfits.chips[place]))
-        if cost is not None and not cost >= below:
-            yield too_small(question, misfits, place=int(place), usd_per_h=cost)
+    order = best[np.lexsort((filled[best], misfits.kind[best] != own))]
+    costs = _cheapest_usd_per_h(table, kind=misfits.kind[order], n_chips=misfits.chips[order])
+    for place, cost in zip(order.tolist(), costs.tolist(), strict=True):
+        if not (np.isnan(cost) or cost >= below):
+            yield too_small(question, misfits, place=place, usd_per_h=cost)
 
 
 def nothing_fits(question: Question, misfits: Misfits) -> Found:
@@ -229,17 +231,21 @@ def too_small(
     )
 
 
-def _cheapest_usd_per_h(table: Table, *, kind: int, n_chips: int) -> float | None:
-    """What so many cards cost an hour at least, power left out; None where no price is known."""
+def _cheapest_usd_per_h(table: Table, *, kind: Numbers, n_chips: Numbers) -> Numbers:
+    """What so many cards of each kind cost an hour at least, power left out; nan where no price is known."""
     question, prices = table.question, table.prices
-    if n_chips >= prices.cards_usd.shape[1]:
-        return None
-    wish, count = question.wish, np.array([n_chips])
-    found = options(prices, question, kind=np.array([kind]), n_chips=count, replica=count)
-    tariff = tariff_in(wish, question.kinds[kind].chip.segment)
-    costs = np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, write_off_usd_per_h(found.usd, tariff))
-    known = costs[np.isfinite(costs)]
-    return float(known.min()) if len(known) else None
+    costs = np.full(len(kind), np.nan)
+    priced = np.flatnonzero(n_chips < prices.cards_usd.shape[1])
+    kind, n_chips = kind[priced], n_chips[priced]
+    found = options(prices, question, kind=kind, n_chips=n_chips, replica=n_chips)
+    segment = np.array([one.chip.segment for one in question.kinds])[kind[found.index]]
+    worn = np.full(len(segment), np.nan)
+    for name in np.unique(segment):
+        mine = segment == name
+        worn[mine] = write_off_usd_per_h(found.usd[mine], tariff_in(question.wish, str(name)))
+    each = np.where(found.rent_usd_per_h > 0, found.rent_usd_per_h, worn)
+    np.fmin.at(costs, priced[found.index], each)
+    return costs
 
 
 def _unrun(question: Question) -> Iterator[Rejection]:

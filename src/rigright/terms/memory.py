@@ -98,6 +98,9 @@ def _device_of(card: Card, engine: Engine) -> EngineCard:
         joined_bytes=float(
             (joined if link_kind(chip) == "switched" else min(joined, alone + collectives)) * MIB
         ),
+        budget_tok=engine.default(engine.budget_tok, card.program_bytes, chip=chip.id),
+        max_seqs=engine.default(engine.max_seqs, card.program_bytes, chip=chip.id),
+        graph_sizes=engine.default(engine.graph_sizes, card.program_bytes, chip=chip.id) or 0,
         reserve=own["reserve"],
         slack_bytes=own["slack_mib"] * terms["slack_share"].get(context_kind(chip), 1.0) * MIB,
         chip=chip.id,

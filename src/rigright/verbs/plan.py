@@ -19,6 +19,7 @@ from rigright.money.tariff import local_tariff, tariff_of
 from rigright.verbs.clock import today
 from rigright.verbs.planning.planned import Planned
 
+MACHINES = 64  # that questions are about, whose markets are kept
 MARKETS = 8  # of other days, currencies and price files, that are kept
 
 if TYPE_CHECKING:
@@ -166,8 +167,7 @@ def market_of(wish: PlanWish, *, day: date) -> Market:
     named = wish.on if wish.on is not None else wish.owned
     there = None if named is None else looked_at(named)
     own = tuple(in_force().items())
-    market = _market(day, currency=wish.currency, used=wish.used, own=own)
-    return replace(market, there=there, ordered=ordered)
+    return _market_at(there, day=day, currency=wish.currency, used=wish.used, own=own)
 
 
 def ordered(
@@ -177,6 +177,13 @@ def ordered(
     from rigright.verbs.ordering import ordered as put_together
 
     return put_together(cards, machines, host=host, stored=stored, today=today)
+
+
+@lru_cache(maxsize=MACHINES)
+def _market_at(there: Node | None, *, day: date, own: object, currency: str, used: bool) -> Market:
+    """The same market for all who ask beside that machine: what it is asked is remembered with it."""
+    market = _market(day, currency=currency, used=used, own=own)
+    return replace(market, there=there, ordered=ordered)
 
 
 @lru_cache(maxsize=MARKETS)

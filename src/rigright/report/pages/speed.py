@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rigright.base.page import Column, Line, Shown, Table
 from rigright.base.units import KILO, show_seconds, show_short
 from rigright.base.words import Sentence, say
 from rigright.cost.estimate import Estimate
-from rigright.predict.timed import TIME_PARTS, Speed
+
+if TYPE_CHECKING:
+    from rigright.predict.timed import Speed
 
 TIME_NAMES = {
     "memory": say("memory bandwidth"),
@@ -116,7 +119,7 @@ def speed_table(speed: Speed) -> Table:
         rows=(
             *(
                 (TIME_NAMES[part], _ms(token.of(part)), _ms(prompt.of(part)))
-                for part in TIME_PARTS
+                for part in TIME_NAMES
                 if token.of(part) > 0 or prompt.of(part) > 0
             ),
             (say("total"), _ms(token.total_s), _ms(prompt.total_s)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rigright.base import telling
 from rigright.base.record import Inner, dataclass, derived
 from rigright.base.words import Sentence
@@ -10,7 +12,9 @@ from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish, Serving
 from rigright.search.named import plan_told, pool
 from rigright.search.record import Found, Plan, Rejection
-from rigright.verbs.serving.explained import Reason
+
+if TYPE_CHECKING:
+    from rigright.verbs.serving.explained import Reason
 
 CUTS = ("tp", "pp", "dp", "ep", "cp")
 

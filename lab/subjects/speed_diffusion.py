@@ -9,7 +9,7 @@ import numpy as np
 from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
 from rigright.predict.painted import painted_rates, painted_time
-from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
+from rigright.verbs.validate.kinds.diffusion import DiffusionAsk, read_diffusion
 
 LATENCY = "latency_s"
 SPREADS = {"run": 1.0, "draws": 1.0, "chips": 0.2}

@@ -8,7 +8,7 @@ from lab.record import Dial, Subject, Tables
 from rigright.base.tables import Row
 from rigright.facts.chips import Chip
 from rigright.predict.images import ImageCase, ImageCases
-from rigright.verbs.validate.image_rows import read_image
+from rigright.verbs.validate.kinds.vision import read_image
 
 SPEED = "samples_per_s"
 KIND_TERMS = ("compute", "traffic", "fused", "reorder", "back_compute", "back_traffic", "back_last")

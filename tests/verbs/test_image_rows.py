@@ -14,8 +14,7 @@ from rigright.facts.chips import chips
 from rigright.facts.corrections import corrections
 from rigright.predict.images import ImageCases
 from rigright.verbs.runs.columns import side
-from rigright.verbs.validate.image_rows import read_image, work_of_row
-from rigright.verbs.validate.kinds.vision import KIND
+from rigright.verbs.validate.kinds.vision import KIND, read_image, work_of_row
 from rigright.verbs.validate.notes import noted
 
 PLAIN = dict.fromkeys(KIND.columns) | {

@@ -16,9 +16,8 @@ from rigright.facts.corrections import corrections
 from rigright.predict.trained import alike, steps_of
 from rigright.predict.trained_memory import training_memory
 from rigright.verbs.validate import training_words as words
-from rigright.verbs.validate.kinds.training import KIND
+from rigright.verbs.validate.kinds.training import KIND, read_row
 from rigright.verbs.validate.notes import noted_cells
-from rigright.verbs.validate.training_rows import read_row
 
 BRIDGE = {
     "id": "a", "source": "somebody: a page", "model": "LLAMA3_70B", "arch": "meta-llama/Meta-Llama-3-70B",

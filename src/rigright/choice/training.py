@@ -227,7 +227,7 @@ def _space(training: Training, wish: TrainingWish, **axes: Any) -> Space:
     divides = training.sharding in {"fsdp", "hsdp", "zero1", "zero2"}
     return Space(
         training=training,
-        **{"sequence_parallel": wish.sequence_parallel} | axes | said,
+        **{"sequence_parallel": bool(wish.sequence_parallel)} | axes | said,
         dp=wish.dp,
         accumulate=wish.accumulate,
         least_ranks=2 if divides and wish.sharding is None and not axes.get("sequence_parallel") else 1,

@@ -14,11 +14,14 @@ from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence, say
 from rigright.cost.training_towers import trunk_of
-from rigright.demand import Layout, Training
+from rigright.demand import Layout, Training, TrainingWish
 from rigright.facts.chips import Chip
 from rigright.facts.training import Trainer
 from rigright.terms.fitted import priors
 
+SETTINGS = tuple(
+    name for name in Training.__annotations__ if name in TrainingWish.__annotations__ and name != "trainer"
+)
 NODE_CHIPS = 8  # of the node that a run of nobody-says-how-many chips was on, where it cuts the model
 MEGATRON = frozenset({"megatron", "megatron-deepspeed"})
 LINEAR = MEGATRON | {"ms-swift", "axolotl", "unsloth"}  # put adapters on every linear layer unless told
@@ -37,13 +40,10 @@ class Reported:
 
     arch: Arch
     trainer: Trainer
-    settings: Mapping[str, Any]  # of a `Training`, those that are told
-    cuts: Mapping[str, int | None]  # tp, pp, cp, ep, dp
+    said: TrainingWish  # as `explain --train` is asked; its batches are of sequences, or of pairs of them
+    beside: Mapping[str, Any]  # of a `Training`, what runs alone tell
     n_chips: int | None = None
-    batch: int | None = None  # sequences of a step, or pairs of them
-    micro_batch: int | None = None
     paired: bool = False  # a sample is two sequences
-    sequence_parallel: bool | None = None
     recipe: bool = False  # one that the makers of its program tuned, not its bare flags
     layers_per_chunk: int | None = None
     mean_tok: int | None = None  # of samples that vary
@@ -64,7 +64,7 @@ class Reported:
     @property
     def is_cut(self) -> bool:
         """Whether anything is told of how the model is cut."""
-        return any(self.cuts.get(name) for name in ("tp", "pp"))
+        return bool(self.said.tp or self.said.pp)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +107,9 @@ def run_taken(told: Reported) -> RunTaken:
 def gathered(told: Reported, taken: RunTaken) -> RunTaken:
     """The same with the micro-batches of a step, of a run whose micro-batch and layout are known."""
     layout, count = taken.layout, taken.training.accumulate
-    if told.batch is not None:
-        each = told.micro_batch or taken.training.micro_batch
-        count = max(1, int(told.batch / (each * layout.dp)))
+    if told.said.global_batch is not None:
+        each = told.said.micro_batch or taken.training.micro_batch
+        count = max(1, int(told.said.global_batch / (each * layout.dp)))
     timed = taken.timed
     if count is None:
         count = DEEP * layout.pp if layout.pp > 1 else 1
@@ -141,7 +141,7 @@ def is_open(told: Reported) -> bool:
 def divides_norms(told: Reported, tp: int) -> bool:
     """Whether norms are divided over tensor ranks too: as told; recipes do so, Megatron's flags do not."""
     usual = told.trainer.id in MEGATRON and told.recipe
-    return tp > 1 and (usual if told.sequence_parallel is None else told.sequence_parallel)
+    return tp > 1 and (usual if told.said.sequence_parallel is None else told.said.sequence_parallel)
 
 
 def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
@@ -151,8 +151,8 @@ def box_of(chip: Chip, *, cards: int, ranks: int) -> int | None:
 
 def _layout(told: Reported, notes: list[Sentence]) -> Layout:
     """Replicas are what the chips leave."""
-    tp, pp, cp, ep = (told.cuts.get(name) or 1 for name in ("tp", "pp", "cp", "ep"))
-    chips, cut, dp = told.n_chips, tp * pp * cp, told.cuts.get("dp")
+    tp, pp, cp, ep = (getattr(told.said, name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    chips, cut, dp = told.n_chips, tp * pp * cp, told.said.dp
     if dp is None and chips is None:
         chips = max(NODE_CHIPS, cut) if cut > 1 or told.trainer.id in MEGATRON else 1
         notes.append(say("n_chips and dp not stated: assuming {chips} chips", chips=chips))
@@ -174,7 +174,8 @@ def _whole_stages(arch: Arch, pp: int, *, notes: list[Sentence]) -> Arch:
 
 
 def _training(told: Reported, arch: Arch, *, layout: Layout, notes: list[Sentence]) -> Training:
-    said = {name: value for name, value in told.settings.items() if value is not None}
+    told_of = {name: getattr(told.said, name) for name in SETTINGS} | {**told.beside}
+    said = {name: value for name, value in told_of.items() if value is not None}
     if told.trainer.id in MEGATRON:
         said.setdefault("sharding", "zero1")
     chunks = said.get("virtual_stages", 1)
@@ -193,13 +194,13 @@ def _training(told: Reported, arch: Arch, *, layout: Layout, notes: list[Sentenc
                 notes.append(say("{column} not stated: assuming {value}", column=name, value=default))
                 said[name] = default
     said["seq_tok"] = _longest(told, notes)
-    said["micro_batch"] = (told.micro_batch or 1) * (2 if told.paired and told.micro_batch else 1)
+    said["micro_batch"] = (told.said.micro_batch or 1) * (2 if told.paired and told.said.micro_batch else 1)
     return Training(trainer=told.trainer.id, **said)
 
 
 def _longest(told: Reported, notes: list[Sentence]) -> int:
     """Tokens of the longest sample: as told, or as usual where samples only may be that long."""
-    length = told.settings.get("seq_tok")
+    length = told.said.seq_tok
     if told.mean_tok is not None and length is None:
         longest = int(told.mean_tok * (LONGEST_UNPADDED if told.padding_free else LONGEST))
         note = say("samples vary: assuming {tokens} tokens per sample in the longest batch", tokens=longest)
@@ -217,15 +218,15 @@ def _longest(told: Reported, notes: list[Sentence]) -> int:
 
 def _unsaid(told: Reported, training: Training) -> tuple[str, ...]:
     """What is open of that which decides memory or speed."""
-    said = told.settings
+    said = told.said
     adapters, tunes = training.method != "full", told.work == "training"
-    eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and said.get("seq_tok") is None
+    eager = training.trainer.startswith(("hf", "ms-swift")) and tunes and said.seq_tok is None
     open_ones = {
-        "seq_tok": said.get("seq_tok") is None and told.mean_tok is None,
-        "micro_batch": told.micro_batch is None,
-        "rank": adapters and said.get("rank") is None,
-        "targets": adapters and said.get("targets") is None,
-        "recompute": said.get("recompute") is None,
+        "seq_tok": said.seq_tok is None and told.mean_tok is None,
+        "micro_batch": said.micro_batch is None,
+        "rank": adapters and said.rank is None,
+        "targets": adapters and said.targets is None,
+        "recompute": said.recompute is None,
         "optimizer": not adapters and tunes and not told.names_optimizer,
         "host": True,
         "flash": eager and not told.names_attention,

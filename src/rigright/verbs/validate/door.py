@@ -40,17 +40,10 @@ class Entered:
         """A prediction that says what was read otherwise, its band as much wider."""
         if not self.notes:
             return one
-        wide = one.low is not None and one.high is not None
         basis = one.basis
         if basis is not None and self.wider > SURE:
             basis = replace(basis, stand_in=True)
-        return replace(
-            one,
-            low=one.low / self.wider if wide and one.low is not None else one.low,
-            high=one.high * self.wider if wide and one.high is not None else one.high,
-            why=with_semicolons([*self.notes, one.why]),
-            basis=basis,
-        )
+        return replace(one.widened(self.wider), why=with_semicolons([*self.notes, one.why]), basis=basis)
 
 
 def enter(kind: str, row: Row, *, raw: Mapping[str, str], faults: Sequence[Sentence] = ()) -> Entered:

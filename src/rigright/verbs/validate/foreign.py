@@ -50,12 +50,12 @@ def engine_of(asked: str) -> ReadAs:
     """An engine under one of the names of its builds, wrappers and servers; others stay as they are."""
     if asked.strip().lower() in corrections("speed_streams")["callings"] or _finds(find_engine, asked):
         return ReadAs(cell=asked)
-    row = _row("engine", asked)
+    row = word("engine", asked)
     return ReadAs(cell=asked) if row is None or _several_engines(asked) else _read("engine", asked, row=row)
 
 
 def _several_engines(asked: str) -> bool:
-    rows = (_row("engine", part) for part in re.split(r"[,;|]", asked[:MOST_CHARS]))
+    rows = (word("engine", part) for part in re.split(r"[,;|]", asked[:MOST_CHARS]))
     return len({row["is"] for row in rows if row is not None}) > 1
 
 
@@ -68,7 +68,7 @@ def weights_of(
     plain = written.strip().lower()
     if _LIST.search(written):
         return ReadAs(cell=asked)
-    of_chip = _row("format", plain, vendor=vendor, by_chip=True)
+    of_chip = word("format", plain, beside=vendor, apart=True)
     if (
         many and plain in WIDE and vendor in {"NVIDIA", "AMD"}
     ):  # lists of submissions say what a model came in
@@ -79,7 +79,7 @@ def weights_of(
         inside = weights_of(written, model=model, vendor=vendor, engine=engine)
         return replace(inside, cell=f"{inside.cell}{bracket}{behind}")
     return _loose_weights(
-        asked, model=model, row=of_chip or _row("format", plain, vendor=vendor), vendor=vendor
+        asked, model=model, row=of_chip or word("format", plain, beside=vendor), vendor=vendor
     )
 
 
@@ -112,7 +112,7 @@ def kv_of(asked: str) -> ReadAs:
     for part in re.split(r"[/+,;\s]", asked):
         if part and _finds(find_kv_format, part):
             return _read("kv", asked, row={"is": part, "wider": 1.05})
-    return _read("kv", asked, row=_row("kv", asked) or table()["unknown_kv"])
+    return _read("kv", asked, row=word("kv", asked) or table()["unknown_kv"])
 
 
 @cache
@@ -211,11 +211,12 @@ def _finds(find: Any, asked: str) -> bool:
     return True
 
 
-def _row(kind: str, asked: str, *, vendor: str = "", by_chip: bool = False) -> dict[str, Any] | None:
+def word(column: str, asked: str, *, beside: str = "", apart: bool = False) -> dict[str, Any] | None:
+    """The first row whose pattern a cell bears, beside another; `apart`: of rows that say beside what."""
     text = asked.strip().lower()[:MOST_CHARS]
-    rows: list[dict[str, Any]] = [row for row in table()[kind] if "chip" in row or not by_chip]
+    rows: list[dict[str, Any]] = [row for row in table()[column] if "beside" in row or not apart]
     return next(
-        (row for row in rows if re.search(row["pattern"], text) and re.search(row.get("chip", ""), vendor)),
+        (row for row in rows if re.search(row["pattern"], text) and re.search(row.get("beside", ""), beside)),
         None,
     )
 

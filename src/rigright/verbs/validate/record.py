@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import CellReader, Row
@@ -12,7 +12,7 @@ from rigright.base.words import say
 from rigright.verbs.runs.columns import columns_of
 from rigright.verbs.validate.validation import Basis, Prediction
 
-__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each", "each_caught"]
+__all__ = ["Answer", "Basis", "Prediction", "TableKind", "caught", "each", "together"]
 Answer = tuple[Prediction, ...] | RigError  # what a row comes to, or why to nothing
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,22 +30,25 @@ def caught(law: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | RigErr
         return AskError(say("this row met a defect of rigright ({what}); please report it", what=what))
 
 
-def each_caught(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A]) -> list[T | RigError]:
-    """What a law gives of many at once; where one of them cannot be, each by itself."""
-    if not asked:
-        return []
-    found = caught(law, asked)
-    if not isinstance(found, RigError):
-        return list(found)
-    if len(asked) == 1:
-        return [found]
-    alone = (caught(law, [one]) for one in asked)
-    return [one if isinstance(one, RigError) else one[0] for one in alone]
+def together(law: Callable[[Sequence[A]], Sequence[T]], asked: Sequence[A | RigError]) -> list[T | RigError]:
+    """What a law gives of many at once, errors left as they are; where one cannot be, each by itself."""
+    whole = caught(law, [one for one in asked if not isinstance(one, RigError)])
+    if isinstance(whole, RigError):
+        return each(lambda one: law([one])[0], asked)
+    found = iter(whole)
+    return [one if isinstance(one, RigError) else next(found) for one in asked]
 
 
-def each(law: Callable[[Row], tuple[Prediction, ...]]) -> Callable[[Sequence[Row]], list[Answer]]:
-    """A law of one row, as a law of many."""
-    return lambda rows: [caught(law, row) for row in rows]
+def each(law: Callable[..., T], *columns: Sequence[Any]) -> list[T | RigError]:
+    """What a law gives row by row; the first error in the columns of a row stays."""
+
+    def of_row(*cells: Any) -> T:
+        for cell in cells:
+            if isinstance(cell, RigError):
+                raise cell
+        return law(*cells)
+
+    return [caught(of_row, *cells) for cells in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

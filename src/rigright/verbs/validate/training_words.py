@@ -10,8 +10,9 @@ from rigright.base.errors import AskError
 from rigright.base.tables import Row
 from rigright.choice.training_runs import Reported
 from rigright.cost.training_adapters import GROUPS, NAMES
+from rigright.demand import TrainingWish
 from rigright.facts.training import Trainer, find_optimizer, labelled, optimizers, precisions, trainers
-from rigright.verbs.validate.foreign import table
+from rigright.verbs.validate.foreign import word
 
 KERNELS = frozenset({"unsloth"})  # run beneath other programs
 _RECIPE = re.compile(r"nemo|bridge|mlperf", re.IGNORECASE)
@@ -46,22 +47,16 @@ def _plain(text: str) -> str:
     return "-".join(_WORD.findall(text.lower()))
 
 
-def _word(column: str, cell: str, *, beside: str = "") -> str | None:
+def meant(column: str, cell: str, *, beside: str = "") -> str | None:
     """What a cell is read as beside another (data/foreign.toml); None: it is not understood."""
-    text = cell.strip().lower()
-    rows = (row for row in table()[column] if re.search(row["pattern"], text))
-    return next((row["is"] for row in rows if re.search(row.get("beside", ""), beside)), None)
+    row = word(column, cell, beside=beside)
+    return None if row is None else row["is"]
 
 
 def method_of(method: str, precision: str) -> str:
     """full, lora, qlora or dora; what is not understood counts as lora."""
     beside = precision.lower()
-    return _word("method", method, beside=beside) or _word("method", "lora", beside=beside) or "lora"
-
-
-def sharding_of(sharding: str) -> str:
-    """none, zero1-3, fsdp, hsdp."""
-    return _word("sharding", sharding) or "none"
+    return meant("method", method, beside=beside) or meant("method", "lora", beside=beside) or "lora"
 
 
 def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | None:
@@ -69,12 +64,7 @@ def precision_of(precision: str, trainer: Trainer, *, sharding: str) -> str | No
     named = labelled(precision, precisions())
     if named is not None:
         return named.id
-    return _word("precision", precision, beside=f"{trainer.id} {trainer.mixed} {sharding}") or None
-
-
-def recompute_of(recompute: str) -> str | None:
-    """none, selective, full; None where the row does not say."""
-    return _word("recompute", recompute.partition("+")[0])
+    return meant("precision", precision, beside=f"{trainer.id} {trainer.mixed} {sharding}") or None
 
 
 @cache
@@ -99,15 +89,10 @@ def is_loose(optimizer: str) -> bool:
 
 def is_known(column: str, cell: str) -> bool:
     """Whether a cell of words is understood."""
-    if labelled(cell, optimizers() if column == "optimizer" else {}) is not None:
-        return True
-    if labelled(cell, precisions() if column == "precision" else {}) is not None:
-        return True
-    if column == "recompute":
-        return not cell or recompute_of(cell) is not None
     if column == "optimizer":
-        return _plain(cell) in _ANY_ADAM or optimizer_of(cell) is not None
-    return _word(column, cell) is not None
+        return is_loose(cell) or optimizer_of(cell) is not None
+    named = column == "precision" and labelled(cell, precisions()) is not None
+    return named or meant(column, cell) is not None
 
 
 def targets_of(cell: str | None) -> str | None:
@@ -139,43 +124,43 @@ def reported(row: Row, arch: Arch, *, trainer: Trainer) -> Reported:
     def cell(column: str) -> str:
         return row.get(column) or ""
 
-    method = method_of(cell("method"), cell("precision"))
-    sharding = sharding_of(cell("sharding")) if cell("sharding") else None
+    sharding = (meant("sharding", cell("sharding")) or "none") if cell("sharding") else None
     return Reported(
         arch=arch,
         trainer=trainer,
-        settings={
-            "method": method,
-            "optimizer": optimizer_of(cell("optimizer")),
-            "precision": precision_of(cell("precision"), trainer, sharding=sharding or "none"),
+        said=TrainingWish(
+            method=method_of(cell("method"), cell("precision")),
+            optimizer=optimizer_of(cell("optimizer")),
+            precision=precision_of(cell("precision"), trainer, sharding=sharding or "none"),
+            sharding=sharding,
+            recompute=meant("recompute", cell("recompute")) or None,
+            rank=row.get("lora_rank"),
+            targets=targets_of(row.get("lora_targets")),
+            global_batch=row.get("global_batch"),
+            chunked_loss=bool(row.get("chunked_loss")),
+            compiled=bool(row.get("compiled")),
+            **{name: row.get(name) for name in _SAID},
+        ),
+        beside={
             "matmul": matmul_of(cell("precision"), cell("framework")),
-            "sharding": sharding,
-            "recompute": recompute_of(cell("recompute")),
-            "rank": row.get("lora_rank"),
-            "targets": targets_of(row.get("lora_targets")),
-            "flash": row.get("flash"),
-            **{name: bool(row.get(name)) for name in _SWITCHES},
-            **{name: row.get(name) for name in _SETTINGS},
+            "dropout": row.get("dropout"),
+            **{name: bool(row.get(name)) for name in ("offload_inputs", "step_in_backward")},
         },
-        cuts={name: row.get(name) for name in ("tp", "pp", "cp", "ep", "dp")},
         n_chips=row.get("n_chips"),
-        batch=row.get("global_batch"),
         learns_from=cell("rlhf"),
         pretrains="pretrain" in cell("method"),
         loose=is_loose(cell("optimizer")),
         recipe=bool(_RECIPE.search(cell("framework"))),
         names_optimizer=bool(cell("optimizer")),
         names_attention=bool(row.get("attention_named")),
-        micro_batch=row.get("micro_batch"),
-        sequence_parallel=row.get("sequence_parallel"),
         layers_per_chunk=row.get("layers_per_chunk"),
         mean_tok=row.get("mean_tok"),
-        paired=bool(row.get("paired")),
-        padding_free=bool(row.get("padding_free")),
-        padding_counted=bool(row.get("padding_counted")),
-        short_samples=bool(row.get("short_samples")),
+        **{name: bool(row.get(name)) for name in _OF_SAMPLES},
     )
 
 
-_SWITCHES = ("chunked_loss", "compiled", "offload_inputs", "step_in_backward")
-_SETTINGS = ("seq_tok", "accumulate", "virtual_stages", "offload", "dropout", "schedule", "base")
+_SAID = (
+    "seq_tok", "micro_batch", "accumulate", "virtual_stages", "offload", "schedule", "base",
+    "flash", "sequence_parallel", "tp", "pp", "cp", "ep", "dp",
+)  # fmt: skip
+_OF_SAMPLES = ("paired", "padding_free", "padding_counted", "short_samples")

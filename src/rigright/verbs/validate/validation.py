@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from rigright.base.record import Inner, dataclass, derived
+from typing import Any
+
+from rigright.base.record import Inner, dataclass, derived, replace
 from rigright.base.words import Sentence
+from rigright.cost.estimate import Estimate
+from rigright.cost.unsaid import Integrated
 from rigright.facts.anchors import ANY, RunCase
 
 
@@ -34,6 +38,22 @@ class Prediction:
     high: float | None = None  # of the 80 % band
     why: Sentence | None = None  # what was missing, or what was assumed
     basis: Inner[Basis | None] = None  # where own runs are kept
+
+    @classmethod
+    def of(cls, metric: str, found: Estimate | Integrated, *, times: float = 1.0, **more: Any) -> Prediction:
+        """A figure that was found, so many times in the unit of the file."""
+        return cls(
+            **{"metric": metric, "group": metric} | more,
+            predicted=found.value * times,
+            low=found.low * times,
+            high=found.high * times,
+        )
+
+    def widened(self, factor: float) -> Prediction:
+        """The same, its band so much wider on either side."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=self.low / factor, high=self.high * factor)
 
     @derived
     def answered(self) -> bool:

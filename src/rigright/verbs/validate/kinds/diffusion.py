@@ -2,26 +2,105 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+
 import numpy as np
 
-from rigright.base.errors import AskError
+from rigright.arch.denoisers import GUESSED, Denoiser, denoiser
+from rigright.arch.sources.open import open_model
+from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
-from rigright.base.words import say, with_semicolons
-from rigright.cost.diffusion import SUBJECT
+from rigright.base.words import Sentence, say, with_semicolons
+from rigright.choice.networks import TRIED, Network, network_of
+from rigright.cost.diffusion import SUBJECT, DiffusionRun
 from rigright.cost.estimate import Estimate
 from rigright.cost.images.rates import ImageRun
 from rigright.cost.known import Ran
 from rigright.cost.power import Busy, draw_w
+from rigright.facts.chips import Chip
+from rigright.facts.find import find_chip
 from rigright.predict.images import BatchTime
 from rigright.predict.painted import painted_rates, painted_time, painted_told
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.terms.fitted import power_band, power_terms
-from rigright.verbs.validate.diffusion_rows import DiffusionAsk, read_diffusion
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
 LATENCY, RATE, WATTS, JOULES = "latency_s", "images_or_videos_per_s", "avg_power_w", "energy_j_per_item"
 MEASURED = (LATENCY, RATE, WATTS, JOULES)
 UNSAID = {"height": 2.0, "width": 1.5, "frames": 1.7, "steps": 2.5, "batch": 1.1}  # either way, at 80 %
+_CUT = re.compile(r"(ulysses|ring|cfg|pipefusion|dp)\s*=?(\d{1,18})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffusionAsk:
+    """One row."""
+
+    net: Denoiser
+    network: Network | None  # of an open one whose kind no fitted run was of
+    chip: Chip
+    run: DiffusionRun  # of one group of cards
+    copies: int  # groups, each with its part of the batch
+    unsaid: tuple[str, ...]  # columns that decide the time, and were empty
+    assumed: tuple[Sentence, ...]
+
+
+def read_diffusion(row: Row) -> DiffusionAsk:
+    """What a row asks; what it leaves open is as the network is usually run."""
+    if not row.get("model"):
+        raise AskError(say("the row has no model"))
+    if not row.get("chip"):
+        raise AskError(say("the row has no chip"))
+    net = denoiser(row["model"])
+    usual = {
+        "height": net.height,
+        "width": net.width_px,
+        "frames": net.frames,
+        "steps": net.steps,
+        "batch": 1,
+    }
+    # an image's row has no frames; a picture whose sides are told has as many as its network makes
+    unsaid = tuple(name for name in usual if row.get(name) is None and (name != "frames" or net.frames > 1))
+    told = {name: float(row.get(name) or usual[name]) for name in usual if name != "batch"}
+    cut = {name: int(count) for name, count in _CUT.findall((row.get("parallelism") or "").lower())}
+    copies = min(cut.get("dp", 1), row.get("n_gpus") or 1)
+    ranks, batch = (row.get("n_gpus") or 1) // copies, ceil((row.get("batch") or usual["batch"]) / copies)
+    guided = min(cut.get("cfg", 1), net.passes, ranks)
+    assumed = [
+        say("{column} not stated: assuming {value}", column=name, value=f"{usual[name]:g}") for name in unsaid
+    ]
+    if net.kind == GUESSED:
+        assumed.append(say("compute of {model} estimated from its size", model=row["model"][:60]))
+    return DiffusionAsk(
+        net=net,
+        chip=find_chip(row["chip"]),
+        network=_open(row["model"], net, run=told) if ranks == 1 else None,
+        copies=copies,
+        run=DiffusionRun(
+            **told,
+            batch=float(batch),
+            ranks=ranks,
+            guided=guided,
+            ring=min(cut.get("ring", 1), max(ranks // guided, 1)),
+            compiled=bool(row.get("compiled")),
+            cache=row.get("step_cache") or "",
+        ),
+        unsaid=unsaid,
+        assumed=tuple(assumed),
+    )
+
+
+def _open(model: str, net: Denoiser, *, run: Mapping[str, float]) -> Network | None:
+    """An open network that makes square images, of a kind whose time no run of its like was fitted to."""
+    if net.kind in {*TRIED, GUESSED} or run["height"] != run["width"]:
+        return None
+    try:
+        return network_of(open_model(model), image_px=int(run["height"]), steps=int(run["steps"]))
+    except RigError:
+        return None
 
 
 def predict(row: Row) -> tuple[Prediction, ...]:
@@ -78,6 +157,6 @@ KIND = TableKind(
     name="diffusion",
     marks=("parallelism", "steps", "height", "width"),
     metrics=lambda _raw: MEASURED,
-    answers=each(predict),
+    answers=partial(each, predict),
     measured=MEASURED,
 )

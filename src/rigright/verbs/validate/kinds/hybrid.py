@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from rigright.base.errors import AskError
@@ -23,14 +25,11 @@ def predict(row: Row) -> tuple[Prediction, ...]:
     found = beside_told(case, source=row.get("source") or "").get(METRICS.get(metric, ""))
     if found is None or not np.isfinite(found.value) or found.value <= 0:
         raise AskError(say('"{metric}" is not a single-stream metric', metric=metric))
-    scale = KILO if metric.endswith("_ms") else 1.0
     return (
-        Prediction(
-            metric=metric,
-            group=metric,
-            predicted=found.value * scale,
-            low=found.low * scale,
-            high=found.high * scale,
+        Prediction.of(
+            metric,
+            found,
+            times=KILO if metric.endswith("_ms") else 1.0,
             why=with_semicolons(ask.assumed),
             basis=Basis(
                 subject=HYBRID,
@@ -48,7 +47,7 @@ KIND = TableKind(
     name="hybrid",
     marks=("offload", "metric", "cpu", "n_gpus"),
     metrics=lambda raw: (raw.get("metric") or "value",),
-    answers=each(predict),
+    answers=partial(each, predict),
     needed=("metric",),
     measured=("value",),
 )

@@ -1,24 +1,59 @@
-"""inference.csv: speed of serving and generation, each row by what its load was."""
+"""inference.csv: speed of serving and generation, each row by its load, over all that nobody said."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
+from rigright.base.errors import AskError
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
+from rigright.base.units import KILO, MIB, show_bytes
+from rigright.base.words import Sentence, say, with_semicolons
+from rigright.choice.layout import is_staged
+from rigright.cost.bands import figure_of
+from rigright.cost.known import Known, ran
+from rigright.cost.unsaid import trials, weighed
+from rigright.facts.anchors import FULL, RunCase, anchors
+from rigright.predict.told import at, measured_as, most_output, subject_of, told_metric
+from rigright.terms.known import known_of_one
+from rigright.terms.memory import weights_bytes
+from rigright.verbs.validate.ask import RunAsk, runs_of
 from rigright.verbs.validate.encoder_rows import is_encoding, predict_encoder
 from rigright.verbs.validate.kinds.hybrid import predict as predict_hybrid
-from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught
+from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
 from rigright.verbs.validate.refused import refuse
+from rigright.verbs.validate.served_asks import read_served
 from rigright.verbs.validate.served_loads import is_loaded
-from rigright.verbs.validate.speed_rows import SpeedRow, read_speed, speeds, spills
+from rigright.verbs.validate.stream_asks import read_stream
 
 _SPLIT = re.compile(r"cpu-moe [1-9]|--cpu-moe(?! 0)|=CPU|-ngl [1-8]?\d(?!\d)")  # a part in main memory
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedRow:
+    """A row as it was read."""
+
+    row: Row
+    asks: tuple[RunAsk, ...]  # as asked, and with each thing that nobody said moved
+
+
+def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
+    """What a row asks; raises a RigError that says what is missing."""
+    ask = read_served(row) if is_served else read_stream(row)
+    if is_served:
+        asks = [replace(ask, traffic=replace(ask.traffic, **one)) for one in trials(ask.unsaid)]
+        return SpeedRow(row=row, asks=tuple(asks))
+    _check_room(ask)
+    moved = [read_stream({**row, **one}) for one in trials(ask.unsaid)] if ask.unsaid else []
+    return SpeedRow(row=row, asks=(ask, *moved))
+
+
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """A load of many is served; one stream or one static batch runs alone, some on a processor."""
-    return speeds([caught(_read, row) for row in rows])
+    return speeds(each(_read, rows))
 
 
 def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
@@ -31,6 +66,105 @@ def _read(row: Row) -> SpeedRow | tuple[Prediction, ...]:
     return read_speed(row, is_served=is_served)
 
 
+def speeds(read: Sequence[SpeedRow | Answer]) -> list[Answer]:
+    """What each row measures, the figures of all worked out together; what is an answer stays one."""
+    asked = [one for one in read if isinstance(one, SpeedRow)]
+    known: dict[object, Known] = {}  # rows alike in what was measured of them share their bands
+    told = iter(each(lambda one, values: _told(one, values, seen=known), asked, together(_figures, asked)))
+    return [next(told) if isinstance(one, SpeedRow) else one for one in read]
+
+
+def _figures(read: Sequence[SpeedRow]) -> list[list[float]]:
+    """The figure of every ask of every row."""
+    found = runs_of([ask for one in read for ask in one.asks]).figures()
+    ends = np.cumsum([len(one.asks) for one in read])[:-1]
+    return [part.tolist() for part in np.split(found, ends)]
+
+
+def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]) -> tuple[Prediction, ...]:
+    """What a row measures, from the figures of its asks."""
+    row, ask, value = asked.row, asked.asks[0], values[0]
+    sent, metric = ask.traffic, ask.metric
+    if not np.isfinite(value) or value <= 0:
+        raise AskError(_why_none(ask, value))
+    case = RunCase(
+        weights=ask.serving.weights,
+        chips=ask.chips,
+        load=sent.concurrency or FULL,
+        prompt_tok=float(sent.prompt_tok),
+        output_tok=float(sent.output_tok),
+        apart=bool(row.get("disagg")) and not ask.is_alone,
+        staged=ask.layout is not None and bool(is_staged(ask.engine.split, ask.layout.pp)),
+    )
+    subject = subject_of(ask.engine, ask.chip, alone=ask.is_alone)
+    what = ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
+    alike = (subject, ask.chip.id, ask.engine, what.model, what.source, case if anchors() else case.staged)
+    known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
+    said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
+    if known.shift and not ask.is_alone:
+        said = at(said, _together(ask, said.value, known=known))
+    tried = values[-len(trials(ask.unsaid)) :]
+    found = weighed(tried, ask.unsaid, band=(said.low / said.value, said.high / said.value))
+    figure, is_inverse = measured_as(subject, metric)
+    return (
+        Prediction.of(
+            metric,
+            found,
+            times=said.value / value,  # by the user's own runs
+            why=with_semicolons(ask.assumed),
+            basis=Basis(
+                subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
+                engine=ask.engine.id, model=ask.arch.name, case=case,
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _why_none(ask: RunAsk, value: float) -> Sentence:
+    """Why a row has no figure."""
+    if ask.is_alone:
+        return say(
+            'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown',
+            metric=ask.metric, chip=ask.chip.name,
+        )  # fmt: skip
+    if np.isnan(value):
+        return say('unknown serving metric "{metric}"', metric=ask.metric)
+    if value > 0:
+        return say("overloaded: requests arrive faster than they are served")
+    return say("a single request does not fit in the memory of these GPUs")
+
+
+def _together(ask: RunAsk, value: float, *, known: Known) -> float:
+    """A figure that own runs moved, beside the others that they moved: they hang together still.
+
+    Output is never above concurrency over TPOT; a latency that nobody measured is TTFT and TPOT together.
+    """
+    sent = ask.traffic
+    if sent.concurrency is None or ask.metric not in {"output_tok_s_total", "latency_ms"}:
+        return value
+    ttft_ms, tpot_ms = (
+        float(runs_of([one]).figures()[0]) * float(known.shift.get(figure_of(one.metric), 1.0))
+        for one in (replace(ask, metric="ttft_ms"), replace(ask, metric="tpot_ms"))
+    )
+    if ask.metric == "output_tok_s_total":
+        return float(most_output(value, tpot_ms / KILO, load=sent.concurrency))
+    measured = float(known.narrow.get("latency", 1.0)) < 1
+    return value if measured else ttft_ms + max(sent.output_tok - 1, 0) * tpot_ms
+
+
+def _check_room(ask: RunAsk) -> None:
+    """Refuse weights that no memory of these cards could hold."""
+    size = weights_bytes(ask.arch, ask.serving.weights)
+    room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0) * ask.chips
+    if size > room:
+        raise AskError(
+            say(
+                "weights take {size}; {cards}x {chip} has {room}",
+                size=show_bytes(size), cards=ask.chips, chip=ask.chip.name, room=show_bytes(room),
+            )
+        )  # fmt: skip
+
+
 def _as_hybrid(row: Row) -> Row | None:
     """The row as one of a model that main memory holds a part of, or all; None: cards hold it."""
     refuse(row)
@@ -40,12 +174,21 @@ def _as_hybrid(row: Row) -> Row | None:
     beside = {**row, "gpu": row.get("chip"), "n_gpus": row.get("n_chips") or 1, "batch": batch}
     if _SPLIT.search(row.get("offload") or ""):
         return beside
-    return None if _is_served(row) or not spills(row) else beside
+    return None if _is_served(row) or not _spills(row) else beside
 
 
 def _is_served(row: Row) -> bool:
     """Whether a row is of many requests."""
     return row.get("mode") in {"serve", "max"} or is_loaded(row)
+
+
+def _spills(row: Row) -> bool:
+    """Whether an engine that can would leave a part of the model in main memory: no card has room for all."""
+    ask = None if is_encoding(row) else read_stream(row)
+    if ask is None or ask.engine.ram_tok is None or ask.chip.unified_memory:
+        return False
+    size = weights_bytes(ask.arch, ask.serving.weights)
+    return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.chips
 
 
 KIND = TableKind(

@@ -1,13 +1,133 @@
 """memory.csv: weight files, and memory of engines part by part and in total."""
 
-from rigright.verbs.validate.memory_rows import predict_memory
-from rigright.verbs.validate.record import TableKind, each
+from __future__ import annotations
+
+from functools import partial
+
+from rigright.base.record import replace
+from rigright.base.tables import Row
+from rigright.base.units import GIB
+from rigright.base.words import say, with_semicolons
+from rigright.choice.case import Case, serving_case
+from rigright.cost.memory_anchors import SERVING
+from rigright.cost.weights import has_experts
+from rigright.demand import Layout, Serving, Traffic
+from rigright.facts.engines import find_engine
+from rigright.facts.formats import find_format, find_kv_format
+from rigright.facts.nodes import find_node
+from rigright.predict.started import WEIGHT_FILES, StartFigure, asked_of, measure_of, start_figure
+from rigright.terms.fitted import priors
+from rigright.verbs.validate.ask import RunAsk
+from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
+
+USUAL_CONTEXT_TOK, USUAL_PROMPT_TOK = 1024, 512  # where a row tells nothing
+USUAL_ENGINE, USUAL_CARD = "transformers", "a100 sxm4 80gb"
+USUAL_MOST_SHARE = 0.95  # of a card, that people give an engine which finds no room
+
+
+def read_memory(row: Row) -> RunAsk:
+    """Read one row; what it leaves open is as the engine does it."""
+    arch, notes = model_of(row)
+    version = row.get("engine_version")
+    engine = find_engine(f"{row.get('engine') or USUAL_ENGINE} {version or ''}".strip())
+    card = find_node(row.get("chip") or USUAL_CARD).cards[0]
+    if row.get("total_memory_gib") is not None:
+        withheld = card.chip.mem_usable_bytes - card.chip.mem_program_bytes
+        card = replace(card, total_bytes=row["total_memory_gib"] * GIB + withheld)
+    form = (row.get("format") or "").strip()
+    weights = find_format(engine.says.get(form.lower(), form)).id
+    prompt, output = row.get("prompt_tok"), row.get("output_tok")
+    context = (
+        row.get("context") or row.get("max_model_len") or (prompt + output if prompt and output else None)
+    )
+    usual = USUAL_CONTEXT_TOK if engine.pool != "exact" else engine.usual_context_tok
+    if context is None:
+        notes += (say("no context given: using the engine's default"),)
+    if not version:
+        notes += (say("{engine} version not stated: assuming the newest", engine=engine.label),)
+    serving = Serving(
+        engine=f"{engine.id} {engine.version}",
+        weights=weights,
+        kv=find_kv_format(row.get("kv") or ("fp32" if weights == "fp32" else "16bit")).id,
+        context_tok=int(context or min(usual, arch.max_context_tok or USUAL_CONTEXT_TOK)),
+        batch=int(row.get("batch") or 1),
+        prompt_tok=None
+        if engine.budget_tok is not None
+        else prompt or (None if context else min(USUAL_PROMPT_TOK, usual)),
+        budget_tok=row.get("max_num_batched_tokens"),
+        max_seqs=row.get("max_num_seqs"),
+        utilisation=row.get("gpu_memory_utilization"),
+        graphs=(row.get("enforce_eager") or "").lower() != "true",
+        flash=row.get("fa"),
+    )
+    tp, pp, dp = (row.get(name) or 1 for name in ("tp", "pp", "dp"))
+    # replicas of attention share the experts
+    spread = tp * dp if dp > 1 and has_experts(arch) else 1
+    dealt = Layout(pp=max(row.get("n_chips") or 1, tp * pp))
+    return RunAsk(
+        arch=arch, engine=engine, card=card, serving=serving, chips=dealt.pp, metric=row.get("what") or "",
+        traffic=Traffic(prompt_tok=prompt, output_tok=output),
+        # how long sequences grew decides what an engine took that makes room as they do
+        unsaid=(priors("memory")["context_tok"],) if engine.pool == "grow" and context is None else (),
+        layout=dealt if engine.split == "layer" else Layout(tp=tp, pp=pp, dp=dp, ep=spread),
+        on_device=bool(row.get("on_device")), assumed=notes,
+    )  # fmt: skip
+
+
+def _figure(ask: RunAsk, measure: str, *, model: str) -> StartFigure:
+    return start_figure(_case(ask), measure, model=model, on_device=ask.on_device)
+
+
+def _case(ask: RunAsk) -> Case:
+    layout = ask.told_layout
+    cards = (ask.card,) * (layout.tp * layout.pp * layout.dp)
+    return serving_case(ask.arch, ask.serving, layout=layout, cards=cards)
+
+
+def memory_figure(row: Row) -> tuple[StartFigure, RunAsk]:
+    """The figure of one row; raises a RigError that says what was missing."""
+    ask, model = read_memory(row), row.get("model") or ""
+    measure = measure_of(ask.metric)
+    if measure == WEIGHT_FILES:  # however it is started
+        return _figure(ask, measure, model=model), replace(ask, assumed=model_of(row)[1])
+    found = _figure(ask, measure, model=model)
+    if found.value_bytes <= 0 and measure.startswith("kv") and ask.engine.pool == "share":
+        # it ran, so it was given more than the row says
+        most = replace(ask, serving=replace(ask.serving, utilisation=USUAL_MOST_SHARE))
+        found = _figure(most, measure, model=model)
+        why = say(
+            "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
+        )
+        ask = replace(ask, assumed=(*ask.assumed, why))
+    for prior in ask.unsaid:
+        over = [read_memory({**row, "context": tok}) for tok in (prior.values[0], prior.values[-1])]
+        least, most_bytes = (_figure(one, measure, model=model).value_bytes for one in over)
+        found = found.moved((most_bytes - least) / 2)
+    return found, ask
+
+
+def predict_memory(row: Row) -> tuple[Prediction, ...]:
+    """The figure beside its row."""
+    found, ask = memory_figure(row)
+    basis = Basis(
+        subject=SERVING, figure=found.own, chip=ask.card.chip.id, engine=ask.engine.id, model=ask.arch.name,
+        case=asked_of(_case(ask)), of=found.own_bytes / found.unit,
+    ) if found.own else None  # fmt: skip
+    return (
+        Prediction(
+            metric=ask.metric, group=ask.metric, predicted=found.value_bytes / found.unit,
+            low=found.low_bytes / found.unit, high=found.high_bytes / found.unit,
+            why=with_semicolons(ask.assumed), basis=basis,
+        ),
+    )  # fmt: skip
+
 
 KIND = TableKind(
     name="memory",
     marks=("format", "what", "value_gib"),
     metrics=lambda raw: (raw.get("what") or "memory",),
-    answers=each(predict_memory),
+    answers=partial(each, predict_memory),
     needed=("what",),
     measured=("value_gib",),
 )

@@ -14,26 +14,25 @@ from rigright.predict.columns import unlike
 from rigright.terms.fitted import power_band, power_terms
 from rigright.verbs.validate.ask import RunAsk, runs_of
 from rigright.verbs.validate.kinds import inference
-from rigright.verbs.validate.record import Answer, Prediction, TableKind, caught, each_caught
+from rigright.verbs.validate.kinds.inference import read_speed, speeds
+from rigright.verbs.validate.record import Answer, Prediction, TableKind, each, together
 from rigright.verbs.validate.served_asks import read_served
-from rigright.verbs.validate.speed_rows import read_speed, speeds
 
 WATTS, JOULES, OUTPUT = "avg_power_w_per_gpu", "energy_j_per_token", "output_tok_s_total"
 
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
     """The figure each row measures, and what its GPUs draw meanwhile."""
-    made = speeds([caught(read_speed, {**row, "metric": OUTPUT}, is_served=True) for row in rows])
-    asks = [caught(read_served, {**row, "metric": WATTS}) for row in rows]
-    watts = iter(each_caught(_watts, [ask for ask in asks if not isinstance(ask, RigError)]))
-    found: list[Answer] = []
-    for own, output, ask in zip(inference.answers(rows), made, asks, strict=True):
-        drawn = ask if isinstance(ask, RigError) else next(watts)
-        if isinstance(own, RigError) or isinstance(ask, RigError) or isinstance(drawn, RigError):
-            found.append(next(one for one in (own, drawn) if isinstance(one, RigError)))
-        else:
-            found.append((*own, *_drawn(ask, drawn, output=output)))
-    return found
+    asks = each(lambda row: read_served({**row, "metric": WATTS}), rows)
+    served = speeds(each(lambda row: read_speed({**row, "metric": OUTPUT}, is_served=True), rows))
+    made = [
+        Prediction(metric=OUTPUT, group=OUTPUT, why=one.whole) if isinstance(one, RigError) else one[0]
+        for one in served
+    ]
+    return each(
+        lambda own, ask, watts, output: (*own, *_drawn(ask, watts, made=output)),
+        inference.answers(rows), asks, together(_watts, asks), made,
+    )  # fmt: skip
 
 
 def _watts(asks: Sequence[RunAsk]) -> list[float]:
@@ -44,12 +43,10 @@ def _watts(asks: Sequence[RunAsk]) -> list[float]:
     return [float(one) for one in drawn.value]
 
 
-def _drawn(ask: RunAsk, watts: float, *, output: Answer) -> tuple[Prediction, ...]:
+def _drawn(ask: RunAsk, watts: float, *, made: Prediction) -> tuple[Prediction, ...]:
     """Watts by what the passes keep in use; joules are those over the tokens, with the doubts of both."""
-    (made,) = output if not isinstance(output, RigError) else (Prediction(metric=OUTPUT, group=OUTPUT),)
     if not np.isfinite(watts) or made.predicted is None or made.low is None or made.high is None:
-        why = output.whole if isinstance(output, RigError) else made.why
-        return tuple(Prediction(metric=name, group=name, why=why) for name in (WATTS, JOULES))
+        return tuple(Prediction(metric=name, group=name, why=made.why) for name in (WATTS, JOULES))
     edges = np.log(power_band(ask.chip))
     low, high = watts * np.exp(edges)
     most = float(min(high, max(ask.chip.tdp_w or high, watts)))

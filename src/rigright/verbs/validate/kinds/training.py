@@ -2,76 +2,205 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from rigright.base.errors import RigError
+from rigright.base.errors import AskError, RigError
+from rigright.base.record import dataclass, replace
 from rigright.base.tables import Row
-from rigright.base.units import show_bytes, to_gib
+from rigright.base.units import GIB, show_bytes, to_gib
 from rigright.base.words import Sentence, say, with_semicolons
+from rigright.choice import training_runs as runs
+from rigright.choice.training_runs import Reported, RunTaken
 from rigright.cost.bands import figure_of
 from rigright.cost.memory_anchors import PEAK as PEAK_PART
 from rigright.cost.memory_anchors import TRAINING as MEMORY
 from rigright.cost.memory_anchors import trained_case
 from rigright.cost.unsaid import Integrated
+from rigright.demand import Layout, Training
+from rigright.facts.nodes import Card
+from rigright.facts.training import find_trainer, trainers
 from rigright.predict import trained_unsaid
 from rigright.predict.trained import SUBJECT as TIME
-from rigright.predict.trained import own_case
-from rigright.predict.trained_unsaid import FigureFound, OpenFigure, figures_of
+from rigright.predict.trained import TrainingCase, own_case
+from rigright.predict.trained_unsaid import FigureFound, Open, OpenFigure, figures_of
+from rigright.search.training_settled import Uncut, fastest_of
 from rigright.terms.training import program_of
-from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, caught, each_caught
-from rigright.verbs.validate.training_rows import TrainingQuestion, read_rows
+from rigright.verbs.validate import training_words as words
+from rigright.verbs.validate.ask import first_card
+from rigright.verbs.validate.models import model_of
+from rigright.verbs.validate.record import Answer, Basis, Prediction, TableKind, each, together
 
 SPEED, PEAK = "tok_per_s_per_chip", "peak_gib"
+WORDED = ("method", "optimizer", "precision", "sharding", "recompute")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingAsk:
+    """What a row asks: what it tells of a run, and what `choice` makes of the rest."""
+
+    row: Row
+    told: Reported
+    taken: RunTaken
+    card: Card | None  # None: the row names no chip, or none we know
+    no_card: Sentence | None  # why
+    box: int | None
+
+    @property
+    def kind(self) -> str:
+        """Of the peak that was measured."""
+        return self.row.get("peak_kind") or "allocated"
+
+    @property
+    def limit_bytes(self) -> float | None:
+        """What its card holds."""
+        return None if self.card is None else self.card.room_bytes
+
+    @property
+    def peaking(self) -> Open:
+        """Its fullest batch, on a card that held it unless it ran out of memory."""
+        return self._open(self.taken.training, room=not self.row.get("oom"))
+
+    @property
+    def timed(self) -> Open:
+        """A usual batch; programs that cut models are told how by who knows what fits."""
+        if self.no_card is not None:
+            raise AskError(self.no_card)
+        return self._open(self.taken.usual, room=self.told.work == "training" and not self.row.get("oom"))
+
+    def _open(self, training: Training, *, room: bool) -> Open:
+        case = TrainingCase(
+            arch=self.taken.arch,
+            training=training,
+            layout=self.taken.layout,
+            chip=None if self.card is None else self.card.chip,
+            box=self.box,
+        )
+        return Open(
+            case=case,
+            unsaid=self.taken.unsaid,
+            room_bytes=self.limit_bytes if room else None,
+            loose=self.told.loose and training.method == "full",
+            work=self.told.work,
+        )
+
+    @property
+    def uncut(self) -> Uncut | None:
+        """What is asked of its layout, where that is open."""
+        if self.card is None or not runs.is_open(self.told):
+            return None
+        said, chips = self.told.said, int(self.told.n_chips or 1)
+        return Uncut(
+            arch=self.taken.arch, training=self.taken.usual, card=self.card, cards=chips,
+            batch=said.global_batch or chips, cp=said.cp,
+        )  # fmt: skip
+
+    def settled(self, layout: Layout | None) -> TrainingAsk:
+        """The same with nothing left open, and a word on each cell that was not understood."""
+        taken = self.taken if layout is None else runs.with_layout(self.taken, layout)
+        taken = runs.gathered(self.told, taken)
+        unknown = [
+            say(
+                'unknown {column} "{cell}": using {value}',
+                column=column,
+                cell=cell[:40],
+                value=getattr(taken.training, column) or say("the trainer's own"),
+            )
+            for column in WORDED
+            if not words.is_known(column, cell := self.row.get(column) or "")
+        ]
+        return replace(self, taken=replace(taken, assumed=(*taken.assumed, *unknown)))
+
+
+def read_row(row: Row) -> TrainingAsk:
+    """Read one row; raises its error."""
+    (found,) = read_rows([row])
+    if isinstance(found, RigError):
+        raise found
+    return found
+
+
+def read_rows(rows: Sequence[Row]) -> list[TrainingAsk | RigError]:
+    """Read rows; what they leave open is assumed and said, the layouts of all together."""
+    begun = each(_begin, rows)
+    uncut = {
+        place: asked
+        for place, one in enumerate(begun)
+        if isinstance(one, TrainingAsk) and (asked := one.uncut)
+    }
+    layouts: dict[int, Any] = dict(zip(uncut, together(fastest_of, list(uncut.values())), strict=True))
+    return each(TrainingAsk.settled, begun, [layouts.get(place) for place in range(len(begun))])
+
+
+def _begin(row: Row) -> TrainingAsk:
+    """A row as it was read, before anybody says how it was cut over its cards."""
+    arch, notes = model_of(row)
+    named = row.get("framework")
+    trainer = words.trainer_of(named or "", month=words.month_of(row.get("source") or ""))
+    if trainer is None and named:
+        trainer = find_trainer(named)  # says that there is none
+    if trainer is None:
+        trainer = trainers()["pytorch"]
+        notes = (*notes, say("no trainer stated: assuming a plain PyTorch loop"))
+    told = words.reported(row, arch, trainer=trainer)
+    card, no_card = _card(row)
+    taken = runs.run_taken(told)
+    ask = TrainingAsk(
+        row=row,
+        told=told,
+        taken=replace(taken, assumed=(*notes, *taken.assumed)),
+        card=card,
+        no_card=no_card,
+        box=_box(row, card),
+    )
+    if told.said.micro_batch is not None:
+        return ask
+    whole = replace(ask.peaking, room_bytes=ask.limit_bytes)
+    return replace(ask, taken=runs.with_samples(ask.taken, whole.batches().middle))
+
+
+def _card(row: Row) -> tuple[Card | None, Sentence | None]:
+    """The card of a row, or why it has none; what names no chip still has a peak."""
+    if not row.get("chip"):
+        return None, say("the row has no chip")
+    try:
+        return first_card(row["chip"]), None
+    except RigError as error:
+        return None, error.whole
+
+
+def _box(row: Row, card: Card | None) -> int | None:
+    chips, boxes = row.get("n_chips"), row.get("nodes")
+    if card is None or not chips or not boxes:
+        return None
+    return runs.box_of(card.chip, cards=max(1, chips // boxes), ranks=chips)
 
 
 def answers(rows: Sequence[Row]) -> list[Answer]:
-    """What each row comes to; those alike share their laws, and none takes another with it."""
-    read = read_rows(rows)
-    asked = [
-        (row.get("peak_kind") or "allocated", one)
-        for row, one in zip(rows, read, strict=True)
-        if isinstance(one, TrainingQuestion)
+    """Speed and peak of each row; those alike share their laws, and none takes another with it."""
+    asks = read_rows(rows)
+    peaks, speeds = each(_peak_of, asks), each(_speed_of, asks)
+    found = together(figures_of, [*peaks, *speeds])
+    told = [  # what cannot be timed, such as a row that names no chip, still has a peak
+        Prediction(metric=SPEED, group=SPEED, why=one.whole) if isinstance(one, RigError) else one
+        for one in each(_speed, asks, found[len(asks) :])
     ]
-    peaks = [_peak_of(one, kind=kind) for kind, one in asked]
-    opened = [caught(_speed_of, one) for _, one in asked]
-    timed = [one for one in opened if isinstance(one, OpenFigure)]
-    found = each_caught(figures_of, [*peaks, *timed])
-    speeds = iter(found[len(peaks) :])
-    told = iter(
-        _both(one, kind=kind, peak=peak, speed=speed if isinstance(speed, RigError) else next(speeds))
-        for (kind, one), peak, speed in zip(asked, found, opened, strict=False)
-    )
-    return [one if isinstance(one, RigError) else next(told) for one in read]
+    return each(lambda ask, peak, speed: (speed, _peak(ask, peak)), asks, found[: len(asks)], told)
 
 
-def _both(
-    asked: TrainingQuestion, *, kind: str, peak: FigureFound | RigError, speed: FigureFound | RigError
-) -> Answer:
-    """Speed and peak; what cannot be timed, such as a row that names no chip, still has a peak."""
-    if isinstance(peak, RigError):
-        return peak
-    if isinstance(speed, RigError):
-        return Prediction(metric=SPEED, group=SPEED, why=speed.whole), _peak(asked, peak, kind=kind)
-    return _speed(asked, speed), _peak(asked, peak, kind=kind)
-
-
-def _peak_of(asked: TrainingQuestion, *, kind: str) -> OpenFigure:
+def _peak_of(asked: TrainingAsk) -> OpenFigure:
     assumed = bool(asked.taken.assumed)
-    return OpenFigure(open=asked.peaking, figure=kind, limit_bytes=asked.limit_bytes, assumed=assumed)
+    return OpenFigure(open=asked.peaking, figure=asked.kind, limit_bytes=asked.limit_bytes, assumed=assumed)
 
 
-def _speed_of(asked: TrainingQuestion) -> OpenFigure:
+def _speed_of(asked: TrainingAsk) -> OpenFigure:
     return OpenFigure(open=asked.timed, figure=trained_unsaid.SPEED)
 
 
-def _peak(asked: TrainingQuestion, peak: FigureFound, *, kind: str) -> Prediction:
+def _peak(asked: TrainingAsk, peak: FigureFound) -> Prediction:
     case = peak.case
-    return Prediction(
-        metric=PEAK,
-        group=kind,
-        predicted=to_gib(peak.found.value),
-        low=to_gib(peak.found.low),
-        high=to_gib(peak.found.high),
+    return Prediction.of(
+        PEAK, peak.found, times=1 / GIB, group=asked.kind,
         why=with_semicolons((*asked.taken.assumed, *decided(peak.found, show=show_bytes))),
         basis=Basis(
             subject=MEMORY, figure=PEAK_PART, chip="", engine=program_of(case.training),
@@ -80,21 +209,14 @@ def _peak(asked: TrainingQuestion, peak: FigureFound, *, kind: str) -> Predictio
     )  # fmt: skip
 
 
-def _speed(asked: TrainingQuestion, speed: FigureFound) -> Prediction:
-    case, found = speed.case, speed.found
-    return Prediction(
-        metric=SPEED,
-        group=SPEED,
-        predicted=found.value,
-        low=found.low,
-        high=found.high,
-        why=with_semicolons(
-            (*asked.taken.assumed, *asked.taken.timed, *decided(found, show="{:.3g} tok/s".format))
-        ),
+def _speed(asked: TrainingAsk, speed: FigureFound) -> Prediction:
+    case, told = speed.case, asked.taken
+    return Prediction.of(
+        SPEED, speed.found,
+        why=with_semicolons((*told.assumed, *told.timed, *decided(speed.found, show="{:.3g} tok/s".format))),
         basis=Basis(
             subject=TIME, figure=figure_of(SPEED), chip="" if case.chip is None else case.chip.id,
-            engine=program_of(case.training), model=case.arch.name,
-            case=own_case(case.training),
+            engine=program_of(case.training), model=case.arch.name, case=own_case(case.training),
         ),
     )  # fmt: skip
 
@@ -109,16 +231,10 @@ def decided(found: Integrated, *, show: Callable[[float], object]) -> Iterator[S
         )  # fmt: skip
 
 
-def metrics(raw: Mapping[str, str]) -> tuple[str, ...]:
-    """Both figures of a run."""
-    del raw
-    return SPEED, PEAK
-
-
 KIND = TableKind(
     name="training",
     marks=("micro_batch", "seq_tok", "method"),
-    metrics=metrics,
+    metrics=lambda _raw: (SPEED, PEAK),  # both figures of a run
     answers=answers,
     measured=(SPEED, "samples_per_s", "tflops_per_chip", "mfu", PEAK),
 )

@@ -54,7 +54,7 @@ def differences(plan: Plan, told: Explained, *, timed: tuple[str, ...]) -> Itera
         "batch": (work.batch, serving.batch),
     }
     yield from (f"{name} {one} / {other}" for name, (one, other) in pairs.items() if one != other)
-    need = sum(size for name, size in dict(told.fullest.parts_bytes).items() if name != "slack")
+    need = told.fullest.need_bytes - dict(told.fullest.parts_bytes)["slack"]
     numbers = {"bytes": (plan.rank_bytes.value - float(plan.ranks[0].slack_bytes), need)}
     for name in timed:
         one, other = plan.figures.get(name), getattr(told.speed, name)  # a plan leaves out what never ends
@@ -201,7 +201,7 @@ def test_what_fit_lists_explain_says_too(machine):
         alone = explain(row.model, machine)
         if alone.limits is None:
             continue  # makes no text
-        need = sum(size for name, size in dict(alone.fullest.parts_bytes).items() if name != "slack")
+        need = alone.fullest.need_bytes - dict(alone.fullest.parts_bytes)["slack"]
         assert alone.fits, row
         assert (row.weights_format, row.sized_tok) == (alone.weights, alone.serving.context_tok), row
         assert (row.used_bytes, row.spare_bytes) == pytest.approx((need, alone.fullest.spare_bytes)), row

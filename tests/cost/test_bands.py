@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigright.arch.sources.open import open_model
+from rigright.base.errors import MissingError
 from rigright.cost.bands import (
     BY_HAND,
     EDGE,
@@ -309,7 +310,7 @@ def test_a_file_of_own_runs_that_cannot_be_read_is_named(tmp_path, block):
 
 
 def test_a_file_of_own_runs_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(store.AskError, match=r"none\.toml"), store.use(str(tmp_path / "none.toml")):
+    with pytest.raises(MissingError, match=r"none\.toml"), store.use(str(tmp_path / "none.toml")):
         pass
 
 

@@ -105,7 +105,7 @@ def test_checks_are_chosen_by_name_beginning_pattern_and_group(capsys, saved, on
         (("--for", "9x nosuchcard"), "nosuchcard"),
         (("--for", "/dev/null"), "/dev/null"),
         (("--for", "/dev/zero"), "/dev/zero"),
-        (("--for", "/"), "/: Is a directory"),
+        (("--for", "/"), "cannot read /: it is a folder"),
     ],
 )
 def test_wrong_questions_get_a_sentence(capsys, words, said):

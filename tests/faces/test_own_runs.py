@@ -100,7 +100,7 @@ def test_a_broken_file_of_own_runs_is_said(settings, capsys, text):
 
 
 def test_a_file_of_own_runs_that_is_not_there_is_said(settings, capsys):
-    assert main(["validate", str(runs(settings)), "--anchors", str(settings / "none.toml")]) == 2
+    assert main(["validate", str(runs(settings)), "--anchors", str(settings / "none.toml")]) == 4
     assert "none.toml" in capsys.readouterr().err
 
 

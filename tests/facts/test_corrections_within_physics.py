@@ -178,7 +178,9 @@ def test_bands_hold_their_figure_and_are_of_figures_there_are(subject):
     for figure, row in corrections(subject).get("bands", {}).items():
         known, none = (deviation(row, known=one) for one in (Known(), NOTHING_KNOWN))
         assert 0.14 < exp(row["low"] * known) < 0.99, figure
-        assert 1.01 < exp(row["high"] * known) < 6, figure
+        assert 1.01 < exp(row["high"] * known) < 8, (
+            figure
+        )  # a slip of the point shows; a wide band may be honest
         assert 0.002 < exp(row["low"] * none) < exp(row["high"] * none) < 500, figure
         assert figure.partition(",")[0] in names | {"other", "memory"}, figure
 

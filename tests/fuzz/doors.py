@@ -99,6 +99,16 @@ def _answer(words: list[str]) -> tuple[int, str, str]:
 
 
 PLAN = _said(f"plan {_FIT} --json")[1]
+GUIDE = """The RTX 4090 has 24 GB and 1,008 GB/s; Llama-3.1-8B runs on it in fp16.
+
+| part | model |
+| --- | --- |
+| CPU | AMD EPYC 7763 |
+| GPU | 2x NVIDIA A100 80GB |
+
+CUDA out of memory. Tried to allocate 2.00 GiB
+    nvidia-smi -pl 300
+"""
 DOORS: dict[tuple[str, str], tuple[str, str]] = {  # verb and option -> the words before it, a sound file
     ("baseline", "--check"): ("--from {folder}/machine", BASELINE),
     ("baseline", "--bench"): ("--from {folder}/machine --save {folder}/out", json.dumps(BENCH)),
@@ -126,6 +136,7 @@ DOORS: dict[tuple[str, str], tuple[str, str]] = {  # verb and option -> the word
     ("plan", "--anchors"): (_FIT, ANCHORS),
     ("prices", "--prices"): ("show", PRICES),
     ("probe", "--from"): ("", SMI),
+    ("read", "file"): ("", GUIDE),
     ("report", "--prices"): (_FIT, PRICES),
     ("report", "what"): ("", PLAN),
     ("setup", "--for"): ("", PLAN),

@@ -89,7 +89,7 @@ def test_a_slip_of_the_pen_is_answered_with_what_was_meant(ask):
     assert said.code == 2
     assert said.out == ""
     error, hint = said.err.splitlines()
-    assert error.endswith(' GPU "rtx 3o60 12gb"')
+    assert error.endswith(' GPU "rtx 3O60 12gb"')
     assert " GeForce RTX 3060 12GB" in hint
     said = ask("explain qwen-2.5-7bb --on 'rtx 3060 12gb'")
     assert said.code > 0

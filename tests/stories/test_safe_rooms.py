@@ -258,7 +258,7 @@ def test_9_what_unpacks_to_a_flood_and_a_device_are_bounded(monkeypatch, tmp_pat
     with pytest.raises(RigError):
         read_machine(flood, name="x")
     assert quiet(["plan", "llama-3.1-8b", "--prices", "/dev/zero"]).code == 3
-    assert quiet(["explain", "llama-3.1-8b", "--on", "4090", "--anchors", tmp_path]).code == 2
+    assert quiet(["explain", "llama-3.1-8b", "--on", "4090", "--anchors", tmp_path]).code == 3
 
 
 @pytest.mark.parametrize(

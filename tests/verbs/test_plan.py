@@ -156,7 +156,7 @@ def test_a_price_file_that_is_not_there():
         ("llama-3.1-8b", {"clouds": ("aws",), "buy": True}, "--buy and --cloud"),
         ("llama-3.1-8b", {"users": 0}, "--concurrency is 0"),
         ("llama-3.1-8b", {"budget_usd": -5}, "--budget is .*-5"),
-        ("bert-base-uncased", {"work": "chat"}, "--mode image"),
+        ("bert-base-uncased", {"work": "chat"}, "--mode embed"),
         ("llama-3.1-8b", {"steps": 20}, "--steps"),
         ("resnet50", {"users": 8, "kv": ("fp8",)}, "--concurrency"),
         ("resnet50", {"work": "pretrain", "train_tok": 1e9}, "--tokens"),

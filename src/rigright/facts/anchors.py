@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
+from errno import EISDIR
 from functools import cache, lru_cache, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 from rigright.base.errors import DataError
-from rigright.base.files import is_file, no_file, settings_folder
+from rigright.base.files import is_file, no_file, settings_folder, unread
 from rigright.base.record import dataclass
 from rigright.base.tables import foreign_toml
 from rigright.base.units import GIGA
@@ -90,7 +91,7 @@ def place() -> Path:
 def use(named: str | None) -> Iterator[set[str]]:
     """Take anchors from a file (None: the usual place; "none": nowhere); yields those that moved a figure."""
     if named is not None and named != NONE and not Path(named).is_file():
-        raise no_file(named)
+        raise unread(named, IsADirectoryError(EISDIR, "")) if Path(named).is_dir() else no_file(named)
     used: set[str] = set()
     before, spoken, read = _NAMED.set(named), _USED.set(used), _FOUND.set([])
     try:

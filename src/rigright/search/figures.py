@@ -189,9 +189,9 @@ def limits_on(
     for name, bound in most.items():
         if bound is not None and name in figures:
             yield Limit(name=name, reached=figures[name], bound=bound)
+    asked = None if wish.rate_per_s is None else wish.rate_per_s * wish.growth
     for name in SAMPLES:
-        if wish.rate_per_s is not None and name in figures:
-            asked = wish.rate_per_s * wish.growth
+        if asked is not None and name in figures:
             yield Limit(name=name, reached=figures[name], bound=asked, at_least=True)
     if wish.budget_usd is not None and "usd_needed" in figures:
         yield Limit(name="usd", reached=figures["usd_needed"], bound=wish.budget_usd)
@@ -200,6 +200,5 @@ def limits_on(
                     bound=wish.tok_per_s * wish.growth, at_least=True)  # fmt: skip
     if later is not None and "later_params" in figures:
         yield Limit(name="later_params", reached=figures["later_params"], bound=later, at_least=True)
-    if wish.rate_per_s is not None and "busy" in figures:
-        asked = wish.rate_per_s * wish.growth
+    if asked is not None and "busy" in figures:
         yield Limit(name="requests_per_s", reached=asked / figures["busy"], bound=asked, at_least=True)

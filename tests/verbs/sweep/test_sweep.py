@@ -20,6 +20,7 @@ from rigright.base.words import tell
 from rigright.facts import own_prices
 from rigright.options.read import read_wish
 from rigright.options.rows import options_of
+from rigright.predict import deployment
 from rigright.report.formats.text import render
 from rigright.report.pages import sweep as pages
 from rigright.report.screen import Screen
@@ -248,21 +249,21 @@ def test_neighbours_of_a_grid_share_prices_rooms_and_scores(monkeypatch):
         monkeypatch.setattr(module, name, wrapped)
 
     counted(market, "market_on")
-    counted(score, "room_of")
+    counted(deployment.Deployment, "room")
     counted(score, "stands")
-    counted(score, "_serve")
+    counted(deployment, "_serves")
     monkeypatch.setattr(steps, "steps", lambda *_, **__: pytest.fail("a row shows no next steps"))
     prompt = "1237"  # of no other test
     words = {"model": "llama-3.1-8b", "on": "2x l40s", "prompt": prompt, "output": "256", "engine": "vllm"}
     ask = [{**words, "users": users, "tpot": tpot} for users in ("3", "5") for tpot in ("50ms", "80ms")]
     told = [answer(SweepQuestion(index=0, line=2, words=one)) for one in ask[:1]]
-    rooms, scores = asked["room_of"], asked["_serve"]
+    rooms, scores = asked["room"], asked["_serves"]
     assert rooms
     assert scores
     told += [answer(SweepQuestion(index=0, line=2, words=one)) for one in ask[1:]]
     assert asked["market_on"] <= 1, "the day's prices are asked once"
-    assert asked["room_of"] == rooms, "the same replicas stand in the same room under any load"
-    assert asked["_serve"] == 2 * scores, "a limit scores nothing anew"
+    assert asked["room"] == rooms, "the same replicas stand in the same room under any load"
+    assert asked["_serves"] == 2 * scores, "a limit scores nothing anew"
     assert len({one.cells["concurrency"] for one in told}) == 2
 
 

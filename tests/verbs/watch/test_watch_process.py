@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import time
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -128,11 +128,10 @@ def test_the_child_that_talks_to_the_driver_ends_with_the_watch(start, play):
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():
         pytest.skip("this kernel does not list children")
-    found = [
-        int(one)
-        for task in Path(f"/proc/{process.pid}/task").iterdir()
-        for one in (task / "children").read_text().split()
-    ]
+    found: list[int] = []
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        with suppress(FileNotFoundError):  # a thread that has ended since
+            found += map(int, (task / "children").read_text().split())
     assert found
     process.close()
     until(lambda: not any(alive(pid) for pid in found), what="their end")

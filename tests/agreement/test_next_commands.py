@@ -242,7 +242,7 @@ def test_each_pool_of_workers_apart_is_asked_by_itself():
         ["falcon-mamba-7b", "--mode", "pretrain", "--samples", "20000", "--rent"],
         ["zai-org/GLM-4.5-Air", "--mode", "finetune", "--method", "qlora", "--batch", "96", "--rent"],
         ["gpt-oss-120b", "--mode", "pretrain", "--tokens", "2B", "--batch", "1024", "--buy"],
-    ],
+    ][:: 1 if THOROUGH else 3],
 )
 def test_a_length_that_decides_and_nobody_said_stays_open_in_what_is_typed_next(words):
     _, page = asked(["plan", *words])

@@ -263,8 +263,7 @@ def variables(passage: Passage) -> Iterator[GuideClaim]:
 
 def known_commands(passage: Passage) -> Iterator[GuideClaim]:
     """A command of which nothing is to judge: it is said that it was not run."""
-    for starts, instead in rows("claim_commands.csv", "starts", "instead"):
-        word = starts.strip()
+    for word, instead in rows("claim_commands.csv", "starts", "instead"):
         found = re.search(rf"(?<![\w./-]){re.escape(word)}(?![\w.-])", passage.text)
         if found is None:
             continue

@@ -105,6 +105,16 @@ def test_a_claim_of_each_kind_is_judged(text, kind, verdict):
     assert found == {RIGHT} if verdict == RIGHT else verdict in found
 
 
+@pytest.mark.parametrize("joins", [" and has ", " but offers ", ", "])
+@pytest.mark.parametrize("chip", ["RTX 3090", "A100 SXM4 80GB"])
+def test_what_is_said_on_is_not_of_the_link_before(chip, joins):
+    found = told(
+        f"The {chip} supports NVLink{joins}{'936' if '3090' in chip else '2,039'} GB/s of bandwidth."
+    )
+    assert ("bandwidth", RIGHT) in {(one.kind, one.verdict) for one in found}
+    assert WRONG not in {one.verdict for one in found}
+
+
 def test_a_figure_goes_to_what_it_is_said_of():
     found = told("The A100 and the H200 have 40 GB and 141 GB of memory respectively.")
     assert [one.verdict for one in found if one.kind == "VRAM"] == [RIGHT, RIGHT]

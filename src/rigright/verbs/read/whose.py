@@ -23,6 +23,7 @@ LOOSE, LOOSELY = "~", 20.0  # a word that may mean another quantity, too, counts
 CLAUSE, ANOTHER = 30, 12  # how far a comma, and another figure, set two words apart
 NEVER = 10_000.0
 _ENDS = re.compile(r"[,，;；、。|/]")
+_SAYS_ON = re.compile(r"\b(?:and|but|while|yet)\b|且|同时")  # what follows is another thing said
 _TOGETHER = re.compile(r"[\s)）]*(?:/|、|,|，|or|and|&|和|或|与|及)[\s(（]*", re.IGNORECASE)
 _RESPECTIVELY = ("respectively", "分别")
 _FORM = re.compile(r"\b(sxm\d?|pcie|nvl)\b\s?(?:version|variant|model|版本|版)", re.IGNORECASE)
@@ -145,8 +146,13 @@ def distance(passage: Passage, quantity: SaidQuantity, *, word: str) -> float:
         between = passage.text[low:high]
         weight = 1.0 if is_before else 1.01 if len(between) > 2 else 0.5
         others = sum(low <= one.start < high for one in passage.figures)
-        found.append(len(between) * weight + CLAUSE * len(_ENDS.findall(between)) + ANOTHER * others)
+        found.append(len(between) * weight + CLAUSE * _breaks(between) + ANOTHER * others)
     return loosely + min(found)
+
+
+def _breaks(between: str) -> int:
+    """How often what is said changes on the way."""
+    return len(_ENDS.findall(between)) + len(_SAYS_ON.findall(between))
 
 
 def places(plain: str, word: str) -> Iterator[int]:

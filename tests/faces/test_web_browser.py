@@ -15,6 +15,7 @@ import threading
 import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from math import isclose
 from urllib.request import urlopen
 
 import pytest
@@ -159,7 +160,18 @@ def local(static, seen):
     return lambda script: seen.run(f"(async () => {{ {LOCAL}; {script} }})()")
 
 
-def test_json_is_that_of_the_command_line_bit_for_bit(local, capsys, monkeypatch):
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+
+
+def is_alike(one, other):
+    """To the letter, and decimals but for the last of the digits shown: roots and powers differ in a bit."""
+    if NUMBER.split(one) != NUMBER.split(other):
+        return False
+    numbers = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    return all(isclose(float(mine), float(theirs), rel_tol=1e-11) for mine, theirs in numbers)
+
+
+def test_json_is_that_of_the_command_line(local, capsys, monkeypatch):
     different = []
     for line in (*FEW, *(MANY if NIGHTLY else MANY[::8])):
         verb, said, language = asked(line)
@@ -167,7 +179,7 @@ def test_json_is_that_of_the_command_line_bit_for_bit(local, capsys, monkeypatch
         *found, day = local(f"const {{text, code}} = await local.ask({question}); return [text, code, {DAY}]")
         monkeypatch.setenv("RIGRIGHT_TODAY", day)  # a browser knows only its own
         code = main([*shlex.split(line), *([] if "--lang" in line else ["--lang", "en"]), "--json"])
-        if found != [capsys.readouterr().out, code]:
+        if found[1] != code or not is_alike(found[0], capsys.readouterr().out):
             different.append(line)
     assert different == []
 

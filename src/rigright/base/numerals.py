@@ -36,9 +36,9 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).strip().casefold()
 
 
-def digits(text: str) -> float:
+def digits(number: str) -> float:
     """A number in digits, with or without marks between thousands."""
-    return float(re.sub(r"[ ,'_]", "", text))
+    return float(re.sub(r"[ ,'_]", "", number))
 
 
 def leading(text: str) -> tuple[float, str] | None:

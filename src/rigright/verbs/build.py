@@ -40,7 +40,9 @@ MOST_PLAN_BYTES = 16 * MIB
 MOST_IN_ONE = 64  # cards that one machine is asked to hold
 _BESIDE = 1.1  # main memory over weights that are read from it
 PETA = KILO * TERA
-_BOUGHT = frozenset({"budget", "buy", "currency", "own", "prices", "used"})  # of parts, or of who asks
+_BOUGHT = frozenset(
+    {"budget", "buy", "currency", "own", "place", "prices", "used"}
+)  # of parts, or of who asks and where
 
 
 def check(file: str, *, room: str | None = None) -> CheckedList:

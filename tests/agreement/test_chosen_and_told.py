@@ -50,7 +50,7 @@ def test_what_was_chosen_may_be_told(seed):
     assert different == []
 
 
-def told_training(case: training_case.Case, wish: TrainingWish) -> TrainingWish:
+def told_training(case: training_case.TrainingOnCards, wish: TrainingWish) -> TrainingWish:
     """The wish with every choice that the training and its layout hold."""
     work, layout = case.training, case.layout
     said = {one.name for one in fields(TrainingWish)}

@@ -139,7 +139,7 @@ def test_one_rule_deals_layers_in_every_verb():
     from rigright.demand import ServingWish
     from rigright.predict.ranks import dealt_of
     from rigright.predict.room import mix_dealt
-    from rigright.search.question import Way
+    from rigright.search.question import KindWay
     from rigright.search.single import single
     from rigright.verbs.serving.cards import card_uses
 
@@ -147,7 +147,7 @@ def test_one_rule_deals_layers_in_every_verb():
     case = single(
         LLAMA, node, wish=ServingWish(engine="llama.cpp", weights="gguf:Q4_K_M", context_tok=8192)
     ).case
-    way = Way(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit", kinds=(0,))
+    way = KindWay(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit", kinds=(0,))
     work = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")
     searched = mix_dealt(LLAMA, way.serving(context_tok=8192), mix=node.cards, work=work)
     explained = dealt_of(case)

@@ -19,7 +19,7 @@ from rigright.choice.offload import in_ram
 from rigright.cost.estimate import Estimate
 from rigright.cost.speed.rates import Rates, beside
 from rigright.cost.speed.step import Pass, sent_bytes
-from rigright.cost.speed.work import InRam, Work, parted
+from rigright.cost.speed.work import InRam, PassWork, parted
 from rigright.demand import Layout, Traffic
 from rigright.facts.anchors import RunCase
 from rigright.facts.chips import Chip
@@ -39,7 +39,7 @@ class BesideCase:
     """One model on one machine under one load, where it lies already settled."""
 
     arch: Arch
-    work: Work
+    work: PassWork
     weights: str
     engine: Engine
     cards: tuple[Chip, ...]  # none: the processor works alone
@@ -99,7 +99,7 @@ def beside_rates(
     return beside(rates, speed_terms(processors, engine, weights=weights, streams=tables), cards=slots)
 
 
-def beside_cards(case: Case) -> tuple[Work, Rates]:
+def beside_cards(case: Case) -> tuple[PassWork, Rates]:
     """The work of a case with a part in main memory, and what its machine reaches."""
     offload, host, weights = case.serving.offload, case.host, case.serving.weights
     assert offload is not None and host is not None  # noqa: S101, PT018 - a part lies there

@@ -19,7 +19,7 @@ from rigright.cost.memory_serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits
-from rigright.cost.speed.work import Work, pictured
+from rigright.cost.speed.work import PassWork, pictured
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
@@ -56,7 +56,7 @@ Tables = Mapping[str, Any]  # of terms
 class Reached:
     """What a machine reaches with a model."""
 
-    work: Work
+    work: PassWork
     rates: Rates  # one entry a kind of card
     chips: tuple[Chip, ...]
     shares: Numbers = None  # of a pass, that each card does which layers are dealt to; None: all do the same
@@ -77,7 +77,7 @@ class CaseGroup:
 
     places: tuple[int, ...]  # among all cases
     cases: tuple[Case, ...]
-    work: Work
+    work: PassWork
     replicas: Replicas
 
     def reached(self, tables: Tables | None = None) -> Reached:

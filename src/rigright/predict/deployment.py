@@ -15,7 +15,7 @@ from rigright.choice.drafts import NONE, Drafts, head_bytes
 from rigright.choice.offload import in_ram
 from rigright.cost.memory_settings import EngineCard
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Serving, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
@@ -57,7 +57,7 @@ class Deployment:
         return tuple(cards[0].chip for cards in self.machines)
 
     @property
-    def work(self) -> Work:
+    def work(self) -> PassWork:
         """What a token takes, with what of the model lies in main memory."""
         work = work_of(self.arch, weights=self.serving.weights, kv=self.serving.kv)
         offload = self.serving.offload

@@ -12,7 +12,7 @@ from rigright.choice.case import Case
 from rigright.cost.speed.pipeline import overlap_of
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, longest_s, step
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers
 from rigright.predict.cases import reached
 
@@ -41,7 +41,7 @@ def pass_law(case: Case, *, budget_tok: int) -> PassLaw:
     )
 
 
-def law_of(work: Work, rates: Rates, *, layout: Layout, shares: Numbers = None) -> Law:
+def law_of(work: PassWork, rates: Rates, *, layout: Layout, shares: Numbers = None) -> Law:
     """The law of a pass on arrays; rates of unlike chips wait for the slowest, or each does its share."""
 
     def law(content: Pass) -> np.ndarray:

@@ -22,7 +22,7 @@ from rigright.cost.memory_serving import (
 from rigright.cost.memory_settings import EngineCard
 from rigright.cost.memory_stages import rank_stages
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Serving
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.nodes import Card
@@ -177,7 +177,7 @@ def _places(
     return list(zip(devices, bounds, strict=True))
 
 
-def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: Work) -> Dealt:
+def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: PassWork) -> Dealt:
     """What part of a pass each of unlike cards does, that hold so many sequences."""
     places = _places(arch, mix, serving=serving, layout=Layout(pp=len(mix)))
     from rigright.cost.speed.dealt import deal
@@ -186,7 +186,7 @@ def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: Work) 
 
 
 def mixed_rates(
-    arch: Arch, serving: Serving, *, mix: Sequence[Card], engine: Engine, work: Work, chunk_tok: Numbers
+    arch: Arch, serving: Serving, *, mix: Sequence[Card], engine: Engine, work: PassWork, chunk_tok: Numbers
 ) -> Rates:
     """Rates of unlike cards together: each kind of chip weighs by its part of a pass."""
     dealt = mix_dealt(arch, serving, mix=mix, work=work)

@@ -19,7 +19,7 @@ from rigright.cost.speed.pipeline import pipeline_gain
 from rigright.cost.speed.rates import SUBJECT, Rates
 from rigright.cost.speed.service import Limits, Service, serve
 from rigright.cost.speed.step import Pass, StepTime, step
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
@@ -70,7 +70,7 @@ class Replicas:
         )
 
 
-def served(replicas: Replicas, *, work: Work, rates: Rates) -> tuple[Service | Apart, Numbers]:
+def served(replicas: Replicas, *, work: PassWork, rates: Rates) -> tuple[Service | Apart, Numbers]:
     """What users see, and the sequences that a replica is set up for.
 
     Where requests arrive by themselves, an engine that sets its cache aside is set up for those that come.
@@ -83,7 +83,7 @@ def served(replicas: Replicas, *, work: Work, rates: Rates) -> tuple[Service | A
     return found, held * replicas.ranks
 
 
-def _served(replicas: Replicas, *, work: Work, rates: Rates) -> Service | Apart:
+def _served(replicas: Replicas, *, work: PassWork, rates: Rates) -> Service | Apart:
     """The same of engines set up as they are."""
     asked: Any = {"layout": replicas.layout, "traffic": replicas.traffic, "limits": replicas.limits}
     if replicas.prefill is None:
@@ -107,7 +107,7 @@ class PromptTime:
 
 
 def prompt_alone(
-    work: Work, rates: Rates, *, layout: Layout, prompt: Pass, budget_tok: Numbers
+    work: PassWork, rates: Rates, *, layout: Layout, prompt: Pass, budget_tok: Numbers
 ) -> PromptTime:
     """A prompt, or several of a length together, in passes of `budget_tok` of each at most.
 
@@ -122,7 +122,7 @@ def prompt_alone(
 
 
 def token_pass(
-    work: Work,
+    work: PassWork,
     rates: Rates,
     *,
     layout: Layout,
@@ -159,7 +159,7 @@ def _usual_rates(chips: tuple[Chip, ...], engine: Engine, *, weights: str, manne
     return server_rates(chips, engine, weights=weights, manner=manner, tables=fitted(SUBJECT))
 
 
-def piped(arch: Arch, engine: Engine, *, work: Work, stages: Numbers) -> Numbers:
+def piped(arch: Arch, engine: Engine, *, work: PassWork, stages: Numbers) -> Numbers:
     """What is left of a pipeline's gain where an engine deals whole layers out to cards alike."""
     stages = np.asarray(stages, dtype=int)
     gain = np.ones(int(stages.max(initial=1)) + 1)

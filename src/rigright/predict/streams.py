@@ -16,7 +16,7 @@ from rigright.choice.case import Case
 from rigright.cost.memory_kv import entry_bytes, state_bytes
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import prompt_s, stream_of, token_s
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
@@ -36,7 +36,7 @@ class StreamGroup:
 
     places: tuple[int, ...]  # among all cases
     arch: Arch
-    work: Work
+    work: PassWork
     form: str
     engine: Engine
     chips: tuple[Chip, ...]
@@ -140,13 +140,13 @@ def _group(cases: Sequence[Case], places: Sequence[int]) -> StreamGroup:
     )
 
 
-def work_in(case: Case) -> Work:
+def work_in(case: Case) -> PassWork:
     """Its work; cases alike have the very same."""
     return _work(case.arch, weights=case.serving.weights, kv=case.serving.kv, file_gib=case.file_gib)
 
 
 @cache
-def _work(arch: Arch, *, weights: str, kv: str, file_gib: float | None) -> Work:
+def _work(arch: Arch, *, weights: str, kv: str, file_gib: float | None) -> PassWork:
     """The work of a model in a format, its weights as large as the very file."""
     work = work_of(arch, weights=weights, kv=kv)
     if file_gib is None:

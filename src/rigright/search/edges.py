@@ -15,13 +15,13 @@ from rigright.facts.anchors import ANY, anchors
 from rigright.facts.hosts import CPU
 from rigright.predict.kept import RATES, TIMES, UNPROVEN, edges_of
 from rigright.predict.told import case_of
-from rigright.search.question import Question, Way
-from rigright.search.space import Points
+from rigright.search.question import KindWay, Question
+from rigright.search.space import LayoutPoints
 
 EDGES = (*(f"{name}_edge" for name in (*TIMES, *RATES)), UNPROVEN)  # how many times worse each may be
 
 
-def traffic_of(question: Question, load: Numbers, *, way: Way) -> Traffic:
+def traffic_of(question: Question, load: Numbers, *, way: KindWay) -> Traffic:
     """What is sent to a way."""
     paid = paid_tok(question.arch, way.drafts)
     return sent(question.wish, load, drafted_tok=way.drafts.drafted_tok, accepted_tok=paid)
@@ -33,7 +33,7 @@ def bounds_of(question: Question) -> dict[str, float]:
     return question.comfort_s | {name: bound for name, bound in named.items() if bound is not None}
 
 
-def edges_at(question: Question, way: Way, *, points: Points) -> dict[str, Numbers]:
+def edges_at(question: Question, way: KindWay, *, points: LayoutPoints) -> dict[str, Numbers]:
     """How many times worse each figure of a layout may be in one case of ten, as people are told."""
     kinds = [question.kinds[place] for place in way.kinds]
     alone = [kind.chip.vendor == CPU for kind in kinds]

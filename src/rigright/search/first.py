@@ -17,7 +17,7 @@ from rigright.facts.formats import find_format, find_kv_format
 from rigright.predict.columns import grouped
 from rigright.predict.kept import SAFE
 from rigright.search.figures import usual_limits
-from rigright.search.plans import Table
+from rigright.search.plans import Candidates
 from rigright.search.sure import Doubts, staged_at
 
 STEPS = 4  # of speed in each doubling: what is closer counts as equal
@@ -28,7 +28,7 @@ FULL_KV_BITS = 16
 DESK_CARDS = 4
 
 
-def buys_best(table: Table) -> bool:
+def buys_best(table: Candidates) -> bool:
     """Whether the best is wanted, and not the cheapest that will do: a machine is named, or a budget."""
     wish = table.question.wish
     named = wish.on is not None or (
@@ -37,7 +37,7 @@ def buys_best(table: Table) -> bool:
     return wish.aim is None and (named or wish.budget_usd is not None)
 
 
-def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) -> Numbers:
+def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Numbers) -> Numbers:
     """The place of each option in that order, 0 the first; what may well miss a limit stands behind."""
     question, options = table.question, table.options
     points, ways = table.scored.points, question.ways
@@ -76,14 +76,14 @@ def ranks_of(table: Table, doubts: Doubts, *, index: Numbers, price: Numbers) ->
     return _order(unusual, unsure, late, quality, idle, slow, loss, each, figures["ttft_s"], cards, price)
 
 
-def _late(table: Table, index: Numbers) -> Numbers:
+def _late(table: Candidates, index: Numbers) -> Numbers:
     """How far what nobody named and everybody wants is missed: half doublings of the time; 0: it is kept."""
     limits = usual_limits(table.question, table.figures)
     missed = [np.ones(len(index)), *(one.reached[index] / one.bound for one in limits)]
     return np.ceil(2 * np.log2(np.max(missed, axis=0)))
 
 
-def _crowded(table: Table, point: Numbers) -> Numbers:
+def _crowded(table: Candidates, point: Numbers) -> Numbers:
     """More cards of a desk, or of a generation no longer made, than a board and a power supply carry."""
     points, kinds = table.scored.points, table.question.kinds
     homely = [kind.chip.segment != "datacenter" or kind.chip.ended is not None for kind in kinds]

@@ -20,7 +20,7 @@ from rigright.search.figures import Limit, limits_of, needed_usd, power_w, usd_p
 from rigright.search.images_score import TRAINER, score_samples, ways_of
 from rigright.search.images_told import RENAMED, plan_of
 from rigright.search.market import Market
-from rigright.search.plans import Table
+from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of
 from rigright.search.record import Found
 from rigright.search.serving import licence_refused
@@ -144,17 +144,17 @@ def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Senten
         yield say("no --rate: sized for the fewest GPUs at the best batch size")
 
 
-def tabled(question: Question, network: Network) -> Table:
+def tabled(question: Question, network: Network) -> Candidates:
     """Every number of cards and samples at once with every supply, and their figures."""
     scored, prices = score_samples(question, network), prices_of(question)
     points = scored.points
     replica = points.n_chips if question.ways[0].trains else np.ones(len(points), dtype=int)
     found = options(prices, question, kind=points.kind, n_chips=points.n_chips, replica=replica)
-    table = Table(question=question, scored=scored, prices=prices, options=found, figures={})
+    table = Candidates(question=question, scored=scored, prices=prices, options=found, figures={})
     return replace(table, figures=_figures(table, network))
 
 
-def _figures(table: Table, network: Network) -> dict[str, Numbers]:
+def _figures(table: Candidates, network: Network) -> dict[str, Numbers]:
     question, scored, found = table.question, table.scored, table.options
     wish, index, points = question.wish, found.index, scored.points
     rate = points.rate[index]
@@ -179,14 +179,14 @@ def _figures(table: Table, network: Network) -> dict[str, Numbers]:
     return figures | {"days": days, "usd_total": whole, "usd_needed": whole}
 
 
-def _limits(table: Table, network: Network) -> tuple[Limit, ...]:
+def _limits(table: Candidates, network: Network) -> tuple[Limit, ...]:
     """The limits, named after what a sample is."""
     found = limits_of(table.question, table.figures)
     renamed = RENAMED if network.does == READ else {}
     return tuple(replace(limit, name=renamed.get(limit.name, limit.name)) for limit in found)
 
 
-def _found(table: Table, network: Network) -> Found:
+def _found(table: Candidates, network: Network) -> Found:
     limits = _limits(table, network)
     beyond = excess_of(limits, len(table.options.index))
     keeps = np.flatnonzero(beyond <= 0)
@@ -208,7 +208,7 @@ def _found(table: Table, network: Network) -> Found:
     )
 
 
-def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers, network: Network) -> Found:
+def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers, network: Network) -> Found:
     place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,

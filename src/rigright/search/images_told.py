@@ -17,7 +17,7 @@ from rigright.demand import Layout, Serving, Training
 from rigright.predict.samples import batch_time, network_rates, network_speed
 from rigright.predict.trained_memory import least, shown
 from rigright.search.images_score import SampleWay, compiles, training_of
-from rigright.search.plans import Table, notes_of, power_of, rank_bytes_of, reasons_of
+from rigright.search.plans import Candidates, notes_of, power_of, rank_bytes_of, reasons_of
 from rigright.search.question import Kind
 from rigright.search.record import Plan, Supply
 from rigright.search.supply import nodes_of, supply_of
@@ -28,7 +28,7 @@ BOUNDS = {"compute_s": "compute", "memory_s": "memory", "fixed_s": "fixed", "lin
 BY_SPEED = frozenset({"latency_s", "days", "usd_per_image", "usd_per_mtok"})  # the less, the faster it is
 
 
-def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str] = ()) -> Plan:
+def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequence[str] = ()) -> Plan:
     """One option as a plan."""
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])
@@ -76,7 +76,9 @@ def plan_of(table: Table, place: int, *, network: Network, best_at: Sequence[str
     )
 
 
-def _work(table: Table, way: SampleWay, *, network: Network, n_chips: int, batch: int) -> Serving | Training:
+def _work(
+    table: Candidates, way: SampleWay, *, network: Network, n_chips: int, batch: int
+) -> Serving | Training:
     if way.trains:
         whole = table.question.wish.global_batch or batch * n_chips
         return training_of(way, micro_batch=batch, accumulate=-(-whole // (batch * n_chips)))
@@ -99,7 +101,7 @@ def _single(network: Network, way: SampleWay, *, kind: Kind) -> tuple[Sentence, 
 
 
 def _told(
-    table: Table, place: int, *, kind: Kind, supply: Supply, network: Network
+    table: Candidates, place: int, *, kind: Kind, supply: Supply, network: Network
 ) -> Mapping[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
     figures = {name: float(column[place]) for name, column in table.figures.items()}

@@ -13,7 +13,7 @@ import numpy as np
 from rigright.base.record import dataclass
 from rigright.demand import Numbers
 from rigright.predict.kept import at_percentile
-from rigright.search.space import Points
+from rigright.search.space import LayoutPoints
 
 ROUNDS = 6
 CLOSE = 0.05  # of what is open is tried at least from either end
@@ -51,7 +51,7 @@ class Highest:
     between: Columns
 
 
-def highest(columns: Columns, points: Points, *, bounds: Bounds, evaluate: Evaluate) -> Highest:
+def highest(columns: Columns, points: LayoutPoints, *, bounds: Bounds, evaluate: Evaluate) -> Highest:
     """Look between the rungs where the limits begin to break."""
     starts = _starts(points)
     size, unit = len(starts), np.where(points.prefill_dp > 0, 1, points.dp)[starts].astype(float)
@@ -105,7 +105,7 @@ def with_none(columns: Columns) -> Columns:
     return {**columns, **dict.fromkeys(OF_LAYOUTS, nothing)}
 
 
-def _starts(points: Points) -> Numbers:
+def _starts(points: LayoutPoints) -> Numbers:
     """Where each layout begins, whose loads follow one another from the least."""
     cut = np.stack(
         [points.row, points.tp, points.pp, points.ep, points.dp, points.prefill_tp, points.prefill_dp]

@@ -31,7 +31,7 @@ from rigright.predict.told import at, case_of, tell
 from rigright.search.edges import traffic_of
 from rigright.search.figures import Limit, audio_of, drawn_w
 from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
-from rigright.search.question import Kind, Question, Way
+from rigright.search.question import Kind, KindWay, Question
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok
 from rigright.search.supply import Options, Prices, nodes_of, supply_of
@@ -47,7 +47,7 @@ QUEUED = 0.98  # share of the room for sequences in use, above which the cache i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Candidates:
     """Everything a search worked out: layouts, options and their figures."""
 
     question: Question
@@ -57,7 +57,9 @@ class Table:
     figures: dict[str, Numbers]
 
 
-def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Sequence[Limit] = ()) -> Plan:
+def plan_of(
+    table: Candidates, place: int, *, best_at: Sequence[str] = (), limits: Sequence[Limit] = ()
+) -> Plan:
     """One option as a plan; `limits`: what it is held against."""
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])
@@ -109,7 +111,7 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = (), limits: Se
     )
 
 
-def _held(table: Table, point: int) -> dict[str, float]:
+def _held(table: Candidates, point: int) -> dict[str, float]:
     """By limit of time that somebody named: the share of requests that keep it."""
     wish = table.question.wish
     served = {name: column[point : point + 1] for name, column in table.scored.served.items()}
@@ -130,7 +132,7 @@ def _certainty(limits: Sequence[Limit], *, figures: Mapping[str, Estimate]) -> d
     }
 
 
-def safe_at(table: Table, point: int) -> Safe | None:
+def safe_at(table: Candidates, point: int) -> Safe | None:
     """The highest load that keeps every limit of time in nine cases of ten, where none was told."""
     load, output = (float(table.scored.served[name][point]) for name in (SAFE_LOAD, SAFE_OUTPUT))
     if np.isnan(load):
@@ -141,7 +143,7 @@ def safe_at(table: Table, point: int) -> Safe | None:
     return Safe(concurrency=load, output_tok_per_s=output)
 
 
-def _needed(table: Table, point: int, *, figures: Mapping[str, Estimate]) -> int | None:
+def _needed(table: Candidates, point: int, *, figures: Mapping[str, Estimate]) -> int | None:
     """How many times these machines carry the rate that was asked for, where they do not."""
     wish, busy = table.question.wish, float(table.scored.served["busy"][point])
     if wish.rate_per_s is None or "requests_per_s" not in figures or not np.isfinite(busy) or busy < 1:
@@ -178,7 +180,7 @@ def _prompts(
     return memories_of(question.arch, kind, serving=one, layout=prefill)[0]
 
 
-def drafting_notes(arch: Arch, way: Way, *, layout: Layout) -> Iterator[Sentence]:
+def drafting_notes(arch: Arch, way: KindWay, *, layout: Layout) -> Iterator[Sentence]:
     """What drafting takes."""
     if way.drafts.own:
         size = head_bytes(arch, way.weights, drafts=way.drafts) / (layout.tp * layout.pp)
@@ -187,7 +189,7 @@ def drafting_notes(arch: Arch, way: Way, *, layout: Layout) -> Iterator[Sentence
         yield say("the draft model is assumed small: its time and memory are not counted")
 
 
-def _heard_in(arch: Arch, way: Way) -> Iterator[Sentence]:
+def _heard_in(arch: Arch, way: KindWay) -> Iterator[Sentence]:
     if transcribes(arch) and reads_gguf(way.engine):
         yield say("runs in whisper.cpp, timed as {engine}: both use ggml", engine=way.engine.label)
 
@@ -197,7 +199,7 @@ def _untried(prefill: Layout | None) -> Iterator[Sentence]:
         yield say("prefill and decode on separate GPUs: few TTFT benchmarks exist")
 
 
-def serving_at(table: Table, point: int, *, way: Way) -> Serving:
+def serving_at(table: Candidates, point: int, *, way: KindWay) -> Serving:
     """The serving of one point, set up for what runs at once, over all replicas."""
     dp = int(table.scored.points.dp[point])
     held = int(table.scored.served["held"][point])
@@ -241,7 +243,9 @@ def rank_bytes_of(memory: ServingMemory, *, wider: float = 1.0) -> Estimate:
     return Estimate(value=used, low=float(low), high=float(high))
 
 
-def _figures(table: Table, place: int, *, kind: Kind, way: Way, supply: Supply) -> dict[str, Estimate]:
+def _figures(
+    table: Candidates, place: int, *, kind: Kind, way: KindWay, supply: Supply
+) -> dict[str, Estimate]:
     told = {name: float(column[place]) for name, column in table.figures.items()}
     served = {name: told[name] for name in BANDED}
     apart = bool(table.scored.points.prefill_dp[table.options.index[place]])
@@ -281,7 +285,7 @@ def _audio(found: Mapping[str, Estimate], audio_s: float) -> dict[str, Estimate]
     }
 
 
-def power_of(table: Table, place: int) -> Estimate:
+def power_of(table: Candidates, place: int) -> Estimate:
     """What one option draws."""
     one = table.options.take(np.array([place]))
     drawn = drawn_w(table.question, table.scored, found=one)

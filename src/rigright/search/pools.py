@@ -15,7 +15,7 @@ from rigright.predict.deployment import Deployment
 from rigright.predict.room import Room
 from rigright.predict.workers import answers_per_s, prompts_per_s
 from rigright.search.question import NODE_CHIPS, Kind
-from rigright.search.space import Points, Shapes
+from rigright.search.space import LayoutPoints, Shapes
 
 HELD = np.array([8.0, 16, 32, 64, 128, 256, 512])  # sequences that a worker makes tokens for
 USUAL = 2  # of them, the place of what is taken where requests arrive at a rate
@@ -120,7 +120,7 @@ def _sizes(workers: Workers, wish: PlanWish, *, kinds: Sequence[Kind]) -> tuple[
 
 def points_of(
     pools: Pools, workers: Workers, *, shapes: Shapes, room: Room, wish: PlanWish, seq_tok: float
-) -> tuple[Points, Numbers]:
+) -> tuple[LayoutPoints, Numbers]:
     """The same as layouts with their load; and the column of the workers that make tokens."""
     # requests in flight: those asked for, or as many as keep both kinds of worker at it
     if wish.rate_per_s is not None:
@@ -138,7 +138,7 @@ def points_of(
     row, column = row[kept], column[kept]
     none = np.zeros(len(row), dtype=int)
     return (
-        Points(
+        LayoutPoints(
             way=none, kind=none, row=row,
             tp=shapes.tp[column], pp=none + 1, ep=shapes.ep[column], dp=pools.n_tokens[kept],
             attention_dp=np.full(len(row), shapes.attention_dp), load=load[kept],

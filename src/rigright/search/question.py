@@ -75,7 +75,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class KindWay:
     """How weights and caches are kept, in which engine, on which kinds (by their place)."""
 
     engine: Engine
@@ -326,7 +326,7 @@ def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], market: M
 
 def offloaded(question: Question) -> Question:
     """The same on whole machines whose main memory holds a part of the model; no ways where none can."""
-    wish, kinds, ways = question.wish, list[Kind](), list[Way]()
+    wish, kinds, ways = question.wish, list[Kind](), list[KindWay]()
     asked = asked_offload(question.arch, question.cut)
     for kind in question.kinds:
         if kind.host is None or kind.chip.vendor == CPU or kind.named is False:
@@ -342,7 +342,7 @@ def offloaded(question: Question) -> Question:
                 continue
             settings = question.cut.settings
             settings["budget_tok"] = settings["budget_tok"] or way.engine.ram_batch
-            one = Way(
+            one = KindWay(
                 engine=way.engine, weights=way.weights, kv=way.kv, kinds=(len(kinds) - 1,), **settings
             )  # fmt: skip
             serving = one.serving(
@@ -363,7 +363,7 @@ def ways_of(
     more: bool = False,
     others: bool = False,
     cut: ServingWish = _FREE,
-) -> tuple[Way, ...]:
+) -> tuple[KindWay, ...]:
     """Every way to run it, each with the kinds it runs on; `more` and `others` as in `ways_on`."""
     found: dict[tuple[str, str, str, bool], list[int]] = {}
     seen: dict[object, list[tuple[str, str, str, bool]]] = {}
@@ -382,7 +382,7 @@ def ways_of(
             found.setdefault(way, []).append(place)
     asked = {find_engine(name).id: find_engine(name) for name in wish.engines}
     ways = tuple(
-        Way(
+        KindWay(
             engine=asked.get(engine) or find_engine(engine),
             weights=weights,
             kv=kv,

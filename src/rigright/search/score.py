@@ -21,8 +21,8 @@ from rigright.predict.told import case_of, most_output
 from rigright.search.edges import EDGES, bounds_of, edges_at, traffic_of
 from rigright.search.loads import OF_LAYOUTS, Bounds, highest, with_none
 from rigright.search.market import Market
-from rigright.search.question import Kind, Question, Way
-from rigright.search.space import Points, Shapes, grown, loaded, shapes_of, stands
+from rigright.search.question import Kind, KindWay, Question
+from rigright.search.space import LayoutPoints, Shapes, grown, loaded, shapes_of, stands
 from rigright.terms.known import known_of
 
 ROOMS = 256  # and rooms of replicas
@@ -64,7 +64,7 @@ class Misfits:
 class Scored:
     """What fits, with what it gives; and what does not fit."""
 
-    points: Points
+    points: LayoutPoints
     room: Room
     served: dict[str, Numbers]
     misfits: Misfits
@@ -148,7 +148,7 @@ def _score_way(question: Question) -> Iterator[Scored]:
                 yield from _judged(found, replicas=replicas)
 
 
-def _deployment(question: Question, way: Way) -> Deployment:
+def _deployment(question: Question, way: KindWay) -> Deployment:
     """A way on its kinds, as it is predicted."""
     kinds = [question.kinds[place] for place in way.kinds]
     hosts = tuple(kind.host for kind in kinds if kind.host is not None)
@@ -190,7 +190,7 @@ def _judged(found: Scored, *, replicas: _Replicas) -> Iterator[Scored]:
 
 
 def _anchored(
-    question: Question, way: Way, *, served: dict[str, Numbers], points: Points
+    question: Question, way: KindWay, *, served: dict[str, Numbers], points: LayoutPoints
 ) -> dict[str, Numbers]:
     """What is served, moved to where the user's own runs put it."""
     chips = [question.kinds[kind].chip for kind in way.kinds]
@@ -217,7 +217,7 @@ class _Replicas:
     """Replicas of one way: their shapes, which kinds they may stand on, and their room there."""
 
     question: Question
-    way: Way
+    way: KindWay
     deployment: Deployment
     kinds: tuple[Kind, ...]
     shapes: Shapes
@@ -225,7 +225,7 @@ class _Replicas:
     room: Room
 
 
-def _replicas(question: Question, way: Way, *, deployment: Deployment) -> Iterator[_Replicas]:
+def _replicas(question: Question, way: KindWay, *, deployment: Deployment) -> Iterator[_Replicas]:
     shares = way.engine.pool == "share" or not question.users
     asked = Asked(
         context_tok=context_tok(question),
@@ -298,7 +298,7 @@ def _apart(one: _Replicas) -> Iterator[Scored]:
     yield replace(_placed(one, points, column=column), misfits=at(_misfits(one), slice(0)))
 
 
-def _is_parted(question: Question, way: Way) -> bool:
+def _is_parted(question: Question, way: KindWay) -> bool:
     """Whether prompts may have workers of their own: not where somebody fixed how the model is cut."""
     is_cut = any(getattr(question.cut, name) is not None for name in CUTS)
     if not (question.more and question.apart and way.usual) or is_cut:
@@ -308,14 +308,14 @@ def _is_parted(question: Question, way: Way) -> bool:
     return any(parts_work(way.engine, question.kinds[place]) for place in way.kinds)
 
 
-def _as_cut(one: _Replicas, points: Points) -> Numbers:
+def _as_cut(one: _Replicas, points: LayoutPoints) -> Numbers:
     """Which points are cut as somebody asked: what nobody told is open."""
     asked = {name: getattr(one.question.cut, name) for name in CUTS}
     told = [getattr(points, name) == value for name, value in asked.items() if value is not None]
     return np.all([np.ones(len(points), dtype=bool), *told], axis=0)
 
 
-def _placed(one: _Replicas, points: Points, *, column: Numbers) -> Scored:
+def _placed(one: _Replicas, points: LayoutPoints, *, column: Numbers) -> Scored:
     """Points with their way, kind and room; no more is set aside than requests are in flight."""
     room = one.room.take(points.row, column)
     if one.question.users and one.way.engine.pool != "share":
@@ -353,7 +353,7 @@ def _served(one: _Replicas, found: Scored) -> dict[str, Numbers]:
     return one.deployment.serves(replicas, points.row)
 
 
-def layout_of(points: Points) -> Layout:
+def layout_of(points: LayoutPoints) -> Layout:
     """Points whose attention is cut alike, as a layout of arrays."""
     return Layout(
         tp=points.tp, pp=points.pp, dp=points.dp, ep=points.ep,
@@ -361,7 +361,7 @@ def layout_of(points: Points) -> Layout:
     )  # fmt: skip
 
 
-def prefill_of(points: Points) -> Layout:
+def prefill_of(points: LayoutPoints) -> Layout:
     """The workers that take prompts, cut as those for next tokens are."""
     cut = bool(len(points) and points.ep[0] > 1)
     return replace(

@@ -18,8 +18,8 @@ from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_o
 from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
-from rigright.search.plans import Table, plan_of
-from rigright.search.question import Question, Way, ask, offloaded, ways_of
+from rigright.search.plans import Candidates, plan_of
+from rigright.search.question import KindWay, Question, ask, offloaded, ways_of
 from rigright.search.record import Found, Plan, Rejection, is_named
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options, prices_of
@@ -76,12 +76,12 @@ def find(question: Question, *, alone: bool = False) -> Found:
     return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), wish=wish)
 
 
-def searched(question: Question) -> tuple[Table, tuple[Limit, ...], tuple[Limit, ...]]:
+def searched(question: Question) -> tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]]:
     """The table, its limits, and those that nobody named; wider where what is usual will not do.
 
     Other engines, formats that lose more and smaller caches are looked at only then.
     """
-    last: tuple[Table, tuple[Limit, ...], tuple[Limit, ...]] | None = None
+    last: tuple[Candidates, tuple[Limit, ...], tuple[Limit, ...]] | None = None
     for one in (paced for level in _levels(question) if level.ways for paced in level.paces):
         table = tabled(one)
         limits = limits_of(one, table.figures)
@@ -131,13 +131,13 @@ def wider(question: Question) -> Question:
     return replace(question, more=True, ways=_ways(question, more=True))
 
 
-def _ways(question: Question, *, more: bool = False, others: bool = False) -> tuple[Way, ...]:
+def _ways(question: Question, *, more: bool = False, others: bool = False) -> tuple[KindWay, ...]:
     return ways_of(
         question.arch, question.wish, kinds=question.kinds, more=more, others=others, cut=question.cut
     )
 
 
-def best(question: Question) -> tuple[Table, int] | None:
+def best(question: Question) -> tuple[Candidates, int] | None:
     """The table and the place of what comes first, whether or not it keeps the limits; None: nothing fits."""
     table, limits, comfort = searched(question)
     size = len(table.options.index)
@@ -150,12 +150,12 @@ def best(question: Question) -> tuple[Table, int] | None:
     return table, nearest_to(limits, beyond=excess_of(limits, size), price=_price(table))
 
 
-def tabled(question: Question) -> Table:
+def tabled(question: Question) -> Candidates:
     """Every layout with every supply, and their figures."""
     scored, prices = score(question), prices_of(question)
     points = scored.points
     found = options(prices, question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
-    return Table(
+    return Candidates(
         question=question,
         scored=scored,
         prices=prices,
@@ -164,7 +164,7 @@ def tabled(question: Question) -> Table:
     )
 
 
-def _found(table: Table, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...]) -> Found:
+def _found(table: Candidates, limits: tuple[Limit, ...], *, comfort: tuple[Limit, ...]) -> Found:
     size = len(table.options.index)
     beyond = excess_of(limits, size)
     if not (beyond <= 0).any():
@@ -195,13 +195,13 @@ def _wanted(question: Question) -> Sentence | None:
     return with_commas([told[name] for name in question.comfort_s])
 
 
-def _ordered(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> tuple[int, ...]:
+def _ordered(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> tuple[int, ...]:
     """The places of the plans to show among what keeps the limits, the first of them first."""
     return tuple(place for place, _ in _picked(table, limits, beyond=beyond)[0])
 
 
 def _picked(
-    table: Table, limits: Sequence[Limit], *, beyond: Numbers
+    table: Candidates, limits: Sequence[Limit], *, beyond: Numbers
 ) -> tuple[list[tuple[int, Choice]], Field, Doubts]:
     wish = table.question.wish
     keeps = np.flatnonzero(beyond <= 0)
@@ -217,7 +217,7 @@ def _picked(
     return [(int(keeps[one.place]), one) for one in chosen], field, doubts
 
 
-def _chosen(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     """The best few of what keeps the limits."""
     wish = table.question.wish
     picked, field, doubts = _picked(table, limits, beyond=beyond)
@@ -241,19 +241,19 @@ def _chosen(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     )
 
 
-def _price(table: Table) -> Numbers:
+def _price(table: Candidates) -> Numbers:
     """What an hour costs; nothing where the machine is there."""
     return table.figures["usd_per_h"] * (0.0 if table.question.wish.on is not None else 1.0)
 
 
-def _alike(table: Table) -> Numbers:
+def _alike(table: Candidates) -> Numbers:
     """A number for options that a person would call the same: one kind of chip, one way to come by it."""
     if table.question.wish.on is not None:  # the machine is there, however it is paid for
         return table.scored.points.kind[table.options.index]
     return table.scored.points.kind[table.options.index] * len(HOWS) + table.options.how
 
 
-def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     """Where nothing keeps every limit: what comes closest, and what it breaks."""
     place = nearest_to(limits, beyond=beyond, price=_price(table))
     return Found(

@@ -24,7 +24,7 @@ from rigright.facts.nodes import Node
 from rigright.predict.kept import TIMES
 from rigright.search.edges import traffic_of
 from rigright.search.market import Market
-from rigright.search.plans import Table, drafting_notes, fitted, layout_at, safe_at, serving_at
+from rigright.search.plans import Candidates, drafting_notes, fitted, layout_at, safe_at, serving_at
 from rigright.search.question import ask, offloaded
 from rigright.search.record import Safe
 from rigright.search.score import CUTS
@@ -130,7 +130,7 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
 
 def _searched(
     arch: Arch, node: Node, *, wish: ServingWish, said: PlanWish, work: PlanWish
-) -> tuple[Table, int] | None:
+) -> tuple[Candidates, int] | None:
     """What the search puts first; None where nothing fits, or the cut is one that it does not know."""
     if not generates(arch) or takes_samples(arch) or (wish.cp or 1) > 1:
         return None
@@ -146,7 +146,7 @@ def _searched(
     return None
 
 
-def case_at(table: Table, place: int, *, node: Node, cut: ServingWish) -> Case:
+def case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> Case:
     """One option of a table as a case on the machine."""
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])

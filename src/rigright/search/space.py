@@ -38,7 +38,7 @@ class Shapes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Points:
+class LayoutPoints:
     """Layouts with their load, one entry each: what is scored."""
 
     way: Numbers  # place among the question's ways
@@ -66,9 +66,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.tp)
 
-    def take(self, index: Numbers) -> Points:
+    def take(self, index: Numbers) -> LayoutPoints:
         """Some of them."""
-        return Points(**{field.name: getattr(self, field.name)[index] for field in fields(Points)})
+        return LayoutPoints(
+            **{field.name: getattr(self, field.name)[index] for field in fields(LayoutPoints)}
+        )
 
 
 def shapes_of(
@@ -153,7 +155,7 @@ def _in_boxes(kinds: Sequence[Kind], kind: Numbers, *, chips: Numbers, allowed: 
 
 def loaded(
     question: Question, shapes: Shapes, *, column: Numbers, dp: Numbers, most: Numbers, named: Numbers
-) -> tuple[Points, Numbers]:
+) -> tuple[LayoutPoints, Numbers]:
     """Layouts under the loads asked for, or under every load that fits; and where each came from."""
     index, load = _loads(question, dp, most=most)
     chips = shapes.chips[column]
@@ -163,7 +165,7 @@ def loaded(
     column, dp = column[index], dp[index]
     spread = np.full(len(index), shapes.attention_dp)
     none = np.zeros(len(index), dtype=int)
-    points = Points(
+    points = LayoutPoints(
         way=none, kind=none, row=none, tp=shapes.tp[column], pp=shapes.pp[column], ep=shapes.ep[column],
         dp=dp, attention_dp=spread, load=load, prefill_tp=none + 1, prefill_dp=none,
     )  # fmt: skip

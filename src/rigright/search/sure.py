@@ -19,7 +19,7 @@ from rigright.demand import Numbers
 from rigright.predict.kept import RATES, UNPROVEN, chance
 from rigright.search.figures import Limit
 from rigright.search.loads import LEAST, SAFE_LOAD
-from rigright.search.plans import Table
+from rigright.search.plans import Candidates
 from rigright.search.record import Plan
 from rigright.search.why import show_figure
 
@@ -51,7 +51,7 @@ class Doubts:
         return found
 
 
-def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: str) -> Doubts:
+def doubts_of(table: Candidates, limits: Sequence[Limit], *, index: Numbers, cost: str) -> Doubts:
     """The doubts about some options, where `cost` is what counts."""
     question, points = table.question, table.scored.points
     point = table.options.index[index]
@@ -78,7 +78,7 @@ def doubts_of(table: Table, limits: Sequence[Limit], *, index: Numbers, cost: st
     )
 
 
-def staged_at(table: Table, point: Numbers) -> Numbers:
+def staged_at(table: Candidates, point: Numbers) -> Numbers:
     """Which of some points are pipelines of what could be cut otherwise."""
     points = table.scored.points
     splits = np.array([way.engine.split for way in table.question.ways])

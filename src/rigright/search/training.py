@@ -25,7 +25,7 @@ from rigright.predict.trained_step import step_use
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
-from rigright.search.plans import Table, notes_of, power_of, reasons_of
+from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
 from rigright.search.record import Found, Plan, Supply
 from rigright.search.supply import HOWS, nodes_of, options, prices_of, supply_of
@@ -87,7 +87,7 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
     return replace(found, looked_at=len(table.scored.points), chips=len(question.kinds), notes=tuple(notes))
 
 
-def tabled(question: Question) -> Table:
+def tabled(question: Question) -> Candidates:
     """Every training with every supply, and their figures."""
     question, scored = explored(question, said_of(question.wish))
     prices = prices_of(question)
@@ -95,11 +95,11 @@ def tabled(question: Question) -> Table:
     found = options(
         prices, question, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips, ranks=points.tp
     )
-    table = Table(question=question, scored=scored, prices=prices, options=found, figures={})
+    table = Candidates(question=question, scored=scored, prices=prices, options=found, figures={})
     return replace(table, figures=_figures(table, scored))
 
 
-def _figures(table: Table, scored: TrainingScored) -> dict[str, Numbers]:
+def _figures(table: Candidates, scored: TrainingScored) -> dict[str, Numbers]:
     question, found = table.question, table.options
     wish, index, points = question.wish, found.index, scored.points
     n_chips = points.n_chips[index]
@@ -127,7 +127,7 @@ def _figures(table: Table, scored: TrainingScored) -> dict[str, Numbers]:
     return figures | {"days": days, "usd_total": total, "usd_needed": total}
 
 
-def _found(table: Table) -> Found:
+def _found(table: Candidates) -> Found:
     limits = limits_of(table.question, table.figures)
     beyond = excess_of(limits, len(table.options.index))
     keeps = np.flatnonzero(beyond <= 0)
@@ -147,7 +147,7 @@ def _found(table: Table) -> Found:
     )
 
 
-def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
+def _nearest(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> Found:
     place = int(np.lexsort((table.figures["usd_per_h"], beyond))[0])
     return Found(
         plans=(), rejections=(), looked_at=0, chips=0,
@@ -155,7 +155,7 @@ def _nearest(table: Table, limits: Sequence[Limit], *, beyond: Numbers) -> Found
     )  # fmt: skip
 
 
-def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
+def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     """One option as a plan."""
     question, points = table.question, table.scored.points
     point = int(table.options.index[place])
@@ -201,7 +201,9 @@ def plan_of(table: Table, place: int, *, best_at: Sequence[str] = ()) -> Plan:
     )
 
 
-def _figures_told(table: Table, place: int, *, case: TrainingCase, supply: Supply) -> dict[str, Estimate]:
+def _figures_told(
+    table: Candidates, place: int, *, case: TrainingCase, supply: Supply
+) -> dict[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
     step = step_use(case)
     speed = Estimate(value=1.0, low=1.0, high=1.0) if step is None else step.tok_per_s_per_chip

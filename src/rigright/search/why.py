@@ -15,7 +15,7 @@ from rigright.base.words import Sentence, say
 from rigright.demand import Numbers, PlanWish
 from rigright.money.tariff import tariff_in, write_off_usd_per_h
 from rigright.search.figures import Limit, limits_on
-from rigright.search.plans import Table
+from rigright.search.plans import Candidates
 from rigright.search.question import Question
 from rigright.search.record import Found, Rejection
 from rigright.search.score import Misfits
@@ -33,7 +33,7 @@ UNITS = {
 }  # fmt: skip
 
 
-def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> tuple[Rejection, ...]:
+def rejections(table: Candidates, limits: Sequence[Limit], *, first: int, cost: str) -> tuple[Rejection, ...]:
     """The nearest misses among what costs less than the first plan, few of one reason."""
     asked_for = chain(_unrun(table.question), _unsold(table))  # somebody named these
     cheaper = chain(_missed(table, limits, first=first, cost=cost), _small(table, first=first))
@@ -46,7 +46,7 @@ def rejections(table: Table, limits: Sequence[Limit], *, first: int, cost: str) 
     return tuple(sorted(told, key=lambda one: np.inf if one.usd_per_h is None else one.usd_per_h))
 
 
-def broken(table: Table, limits: Sequence[Limit], *, place: int) -> tuple[Rejection, ...]:
+def broken(table: Candidates, limits: Sequence[Limit], *, place: int) -> tuple[Rejection, ...]:
     """The limits one option breaks, the farthest first; those without a number last."""
     return tuple(_rejection(table, limit, place=place) for limit in _farthest(limits, place=place))
 
@@ -86,7 +86,7 @@ def nearest_to(limits: Sequence[Limit], *, beyond: Numbers, price: Numbers) -> i
     return int(np.lexsort((beyond, price, ~near))[0])
 
 
-def _missed(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> Iterator[Rejection]:
+def _missed(table: Candidates, limits: Sequence[Limit], *, first: int, cost: str) -> Iterator[Rejection]:
     price = table.figures[cost]
     beyond = excess_of(limits, len(price))
     below = price[first] if np.isfinite(price[first]) else np.inf
@@ -101,7 +101,7 @@ def _missed(table: Table, limits: Sequence[Limit], *, first: int, cost: str) -> 
             yield broken(table, limits, place=int(place))[0]
 
 
-def _rejection(table: Table, limit: Limit, *, place: int) -> Rejection:
+def _rejection(table: Candidates, limit: Limit, *, place: int) -> Rejection:
     cost = float(table.figures["usd_per_h"][place])
     found = _rejected(
         limit, float(limit.reached[place]), label=label_of(table, place),
@@ -119,7 +119,7 @@ def _rejected(limit: Limit, reached: float, *, label: str, currency: str) -> Rej
     )
 
 
-def label_of(table: Table, place: int) -> str:
+def label_of(table: Candidates, place: int) -> str:
     """An option in a few words: "2x RTX 5090, awq4"."""
     point = int(table.options.index[place])
     points = table.scored.points
@@ -183,7 +183,7 @@ def _plain(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _small(table: Table, *, first: int) -> Iterator[Rejection]:
+def _small(table: Candidates, *, first: int) -> Iterator[Rejection]:
     """Too few cards of a kind to hold the model in any format, and cheaper; those of the first plan lead."""
     question, misfits, points = table.question, table.scored.misfits, table.scored.points
     below = float(table.figures["usd_per_h"][first])
@@ -231,7 +231,7 @@ def too_small(
     )
 
 
-def _cheapest_usd_per_h(table: Table, *, kind: Numbers, n_chips: Numbers) -> Numbers:
+def _cheapest_usd_per_h(table: Candidates, *, kind: Numbers, n_chips: Numbers) -> Numbers:
     """What so many cards of each kind cost an hour at least, power left out; nan where no price is known."""
     question, prices = table.question, table.prices
     costs = np.full(len(kind), np.nan)
@@ -260,7 +260,7 @@ def _unrun(question: Question) -> Iterator[Rejection]:
             )
 
 
-def _unsold(table: Table) -> Iterator[Rejection]:
+def _unsold(table: Candidates) -> Iterator[Rejection]:
     """Cards that would do, and that nobody who was named rents out."""
     question, points = table.question, table.scored.points
     if not question.wish.clouds:
@@ -275,7 +275,7 @@ def _unsold(table: Table) -> Iterator[Rejection]:
             )
 
 
-def _unpriced(table: Table, limits: Sequence[Limit], *, first: int) -> Iterator[Rejection]:
+def _unpriced(table: Candidates, limits: Sequence[Limit], *, first: int) -> Iterator[Rejection]:
     """Cards that keep every limit and that have no price at all: they may be cheaper. One line for all."""
     price = table.figures["usd_per_h"]
     if np.isnan(price[first]):

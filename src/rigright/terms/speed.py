@@ -12,7 +12,7 @@ from rigright.cost.speed.eras import table_of
 from rigright.cost.speed.rates import SUBJECT, Rates, SpeedTerms
 from rigright.cost.speed.reach import KERNEL, ElementForm, stored_in
 from rigright.cost.speed.reach import stream_terms as terms_in
-from rigright.cost.speed.work import Work, work_in
+from rigright.cost.speed.work import PassWork, work_in
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_format, find_kv_format
@@ -85,6 +85,6 @@ def with_streams(tables: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return None if tables is None else {**fitted(SUBJECT), "streams": tables}
 
 
-def work_of(arch: Arch, *, weights: str, kv: str) -> Work:
+def work_of(arch: Arch, *, weights: str, kv: str) -> PassWork:
     """What a forward pass does, with weights and caches of such formats."""
     return work_in(arch, find_format(weights), kv=find_kv_format(kv))

@@ -14,7 +14,7 @@ from rigright.predict.trained_step import StepUse, slowest
 from rigright.search.why import missed
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
-from rigright.verbs.training.case import Case, build_case
+from rigright.verbs.training.case import TrainingOnCards, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
 from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import quicker, remedies
@@ -88,7 +88,7 @@ def _days(
     return None if tokens is None else days_of(tokens / step.ranks, step.tok_per_s_per_chip)
 
 
-def learnt_params(case: Case) -> int:
+def learnt_params(case: TrainingOnCards) -> int:
     """Parameters that learn: all, or those of the adapters."""
     if case.training.method == "full":
         return params(case.arch)

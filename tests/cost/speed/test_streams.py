@@ -16,7 +16,7 @@ from rigright.cost.speed.reach import chain, cores_per_s, reached
 from rigright.cost.speed.service import Limits, serve
 from rigright.cost.speed.step import Pass
 from rigright.cost.speed.stream import Stream, prompt_s, stream_of, token_s
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Traffic
 from rigright.facts.chips import Chip, chips
 from rigright.facts.corrections import corrections
@@ -33,7 +33,7 @@ def engine(name: str, version: str | None = None) -> Engine:
     return found if version is None else replace(found, version=version)
 
 
-def work(model: str = LLAMA, weights: str = "gguf:Q4_K_M") -> Work:
+def work(model: str = LLAMA, weights: str = "gguf:Q4_K_M") -> PassWork:
     return work_of(open_model(model), weights=weights, kv="16bit")
 
 
@@ -44,14 +44,14 @@ def stream(
     return stream_of(speed_terms(found, engine(name, version), weights=weights))
 
 
-def token(on: Stream, *, context_tok: float = 512, cards: int = 1, of: Work | None = None) -> np.ndarray:
+def token(on: Stream, *, context_tok: float = 512, cards: int = 1, of: PassWork | None = None) -> np.ndarray:
     return np.asarray(
         token_s(of or work(), on, layout=Layout(pp=cards), seqs=1, context_tok=context_tok), dtype=float
     )
 
 
 def prompt(
-    on: Stream, *, tok: float = 512, seen_tok: float = 0, cards: int = 1, of: Work | None = None
+    on: Stream, *, tok: float = 512, seen_tok: float = 0, cards: int = 1, of: PassWork | None = None
 ) -> np.ndarray:
     content = Pass(prefill_tok=tok, prefill_seen_tok=seen_tok, prefill_seqs=1)
     return np.asarray(prompt_s(of or work(), on, layout=Layout(pp=cards), content=content), dtype=float)

@@ -188,7 +188,7 @@ def test_the_rate_of_a_loader_is_pictures_by_seconds(monkeypatch):
     monkeypatch.setattr(data_loader, "prepared", lambda data: prepared.append(1) or picture(data))
     monkeypatch.setattr(data_loader, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
     monkeypatch.setattr(data_loader, "QUICK_ROUND_S", 0.0)
-    setting = data_loader.Setting(workers=0, prefetch=None)
+    setting = data_loader.LoaderSetting(workers=0, prefetch=None)
     found = data_loader._measured(setting, quick=True, device=None)
     epochs = found.repeats + 1  # the first warms up
     assert found.value == len(prepared) / epochs == data_loader.BATCH * data_loader.QUICK_BATCHES

@@ -14,7 +14,7 @@ from rigright.cost.speed.pipeline import micro_seqs
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.service import LEAST, Limits, first_round
 from rigright.cost.speed.step import Pass, StepTime, step
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 
 ROUNDS = 3
@@ -63,7 +63,7 @@ class _Pools:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Flow:
+class _SplitFlow:
     """What goes through, and how long it waits: on average, and half, 95, 99 of 100."""
 
     decoding: Numbers
@@ -74,7 +74,7 @@ class _Flow:
 
 
 def serve_apart(
-    work: Work, rates: Rates, *, prefill: Layout, layout: Layout, traffic: Traffic, limits: Limits
+    work: PassWork, rates: Rates, *, prefill: Layout, layout: Layout, traffic: Traffic, limits: Limits
 ) -> Apart:
     """A closed or open loop over `prefill.dp` workers for prompts and `layout.dp` workers for next tokens."""
     room = np.floor(limits.pool_tok / (traffic.prompt_tok + traffic.output_tok / 2))
@@ -108,7 +108,9 @@ def serve_apart(
     return _told(pools, flow, free=free, layout=layout, traffic=traffic, last=token(flow.decoding))
 
 
-def _closed(pools: _Pools, rates: Rates, *, traffic: Traffic, token: Callable[[Numbers], StepTime]) -> _Flow:
+def _closed(
+    pools: _Pools, rates: Rates, *, traffic: Traffic, token: Callable[[Numbers], StepTime]
+) -> _SplitFlow:
     """Who ends asks again: the slower kind of worker makes the others wait."""
     load, outputs = traffic.concurrency, pools.outputs
     free = rates.request_s + pools.prompt_s + pools.handed_s
@@ -128,7 +130,7 @@ def _closed(pools: _Pools, rates: Rates, *, traffic: Traffic, token: Callable[[N
         ttft = np.maximum(free + wait, held)
         per_s = load / (ttft + outputs * tpot)
         decoding = np.minimum(per_s * outputs * tpot, pools.most)
-    return _Flow(
+    return _SplitFlow(
         decoding=decoding,
         tpot_s=tpot,
         per_s=per_s,
@@ -144,7 +146,7 @@ def _met(pools: _Pools, line: Numbers) -> tuple[Numbers, Numbers]:
     return somebody, pools.prompt_s / (2 * pools.lines * idle)
 
 
-def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTime]) -> _Flow:
+def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTime]) -> _SplitFlow:
     """Prompts queue for one of several workers; tokens are made for as many as live."""
     arriving, outputs = traffic.rate_per_s, pools.outputs
     kept_tok = 1 + traffic.accepted_tok
@@ -158,7 +160,7 @@ def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTim
     endless = np.where(arriving < capacity, 0.0, np.inf)
     somebody, after = _met(pools, line)
     late = [np.maximum(np.log(somebody / part), 0) * after for part in PARTS]
-    return _Flow(
+    return _SplitFlow(
         decoding=decoding,
         tpot_s=tpot,
         per_s=np.minimum(arriving, capacity),
@@ -168,7 +170,7 @@ def _open(pools: _Pools, *, traffic: Traffic, token: Callable[[Numbers], StepTim
 
 
 def _told(
-    pools: _Pools, flow: _Flow, *, free: Numbers, layout: Layout, traffic: Traffic, last: StepTime
+    pools: _Pools, flow: _SplitFlow, *, free: Numbers, layout: Layout, traffic: Traffic, last: StepTime
 ) -> Apart:
     total, worked = last.total_s, last.gemm_s + last.attention_s
     by_memory = worked * last.memory_s / (last.compute_s + last.memory_s)
@@ -201,7 +203,7 @@ def _told(
 
 
 def prompt_alone_s(
-    work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, budget_tok: Numbers
+    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, budget_tok: Numbers
 ) -> Numbers:
     """A prompt on a worker that does nothing else: whole, or in chunks."""
     fresh = np.maximum(traffic.prompt_tok - traffic.cached_tok, 1)
@@ -213,7 +215,7 @@ def prompt_alone_s(
     return fresh / chunk * step(work, rates, layout=layout, content=content).total_s
 
 
-def token_pass(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers) -> StepTime:
+def token_pass(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, seqs: Numbers) -> StepTime:
     """A pass of one worker that makes the next token of so many sequences."""
     content = Pass(
         decode_seqs=micro_seqs(np.maximum(seqs, 1), layout, rates=rates),

@@ -8,7 +8,7 @@ import numpy as np
 
 from rigright.base.record import dataclass
 from rigright.cost.shards import share
-from rigright.cost.speed.work import Gemm, Work
+from rigright.cost.speed.work import Gemm, PassWork
 from rigright.demand import Layout, Numbers
 
 
@@ -25,7 +25,7 @@ class Part:
     width: Numbers  # of one expert, as a rank has it
 
 
-def parts_of(work: Work, layout: Layout) -> tuple[Part, ...]:
+def parts_of(work: PassWork, layout: Layout) -> tuple[Part, ...]:
     """The groups, in a fixed order."""
     groups: dict[tuple[str, bool, int, int, int], list[Gemm]] = {}
     for gemm in work.gemms:
@@ -34,7 +34,9 @@ def parts_of(work: Work, layout: Layout) -> tuple[Part, ...]:
     return tuple(_part(key, gemms, work=work, layout=layout) for key, gemms in groups.items())
 
 
-def _part(key: tuple[str, bool, int, int, int], gemms: Sequence[Gemm], *, work: Work, layout: Layout) -> Part:
+def _part(
+    key: tuple[str, bool, int, int, int], gemms: Sequence[Gemm], *, work: PassWork, layout: Layout
+) -> Part:
     kind, narrow, experts, per_tok, width = key
     shares = [share(gemm.cut, layout, kv_heads=work.kv_heads) for gemm in gemms]
     return Part(

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers
 
 LEAST = 1e-30  # nothing over nothing is nothing
 
 
-def pipeline_gain(work: Work, rates: Rates, *, cards: Numbers, passes: Numbers) -> Numbers:
+def pipeline_gain(work: PassWork, rates: Rates, *, cards: Numbers, passes: Numbers) -> Numbers:
     """How much sooner a prompt is done because several cards work on passes of it at once."""
     ideal = passes * cards / (passes + cards - 1)
     return 1 + (ideal - 1) * piped_share(work, rates)
 
 
-def piped_share(work: Work, rates: Rates) -> Numbers:
+def piped_share(work: PassWork, rates: Rates) -> Numbers:
     """The part of a pipeline's gain that prompts get: less of it where more weights are unpacked first."""
     unpacked = sum(gemm.elems for gemm in work.gemms if gemm.narrow) / rates.piped_elems
     return rates.piped / (1 + unpacked * unpacked)
 
 
-def overlap_of(work: Work, rates: Rates) -> Numbers:
+def overlap_of(work: PassWork, rates: Rates) -> Numbers:
     """How far micro-batches go on at once in a pipeline, 0 to 1: as runs told, and in servers wholly."""
     return np.where(np.asarray(rates.hop_s) > 0, piped_share(work, rates), 1.0)
 
@@ -37,7 +37,7 @@ def micro_seqs(running: Numbers, layout: Layout, *, rates: Rates) -> Numbers:
     return np.maximum(running / stages, np.minimum(running, 1))
 
 
-def apart_of(work: Work, rates: Rates, *, passes: Numbers, prompts: Numbers, room: Numbers) -> Numbers:
+def apart_of(work: PassWork, rates: Rates, *, passes: Numbers, prompts: Numbers, room: Numbers) -> Numbers:
     """By how much less others' prompts hold a token up where so many `passes` are at work side by side.
 
     `prompts`: those that come to each of them, on average; `room`: the most that one takes.

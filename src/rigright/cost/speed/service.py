@@ -18,7 +18,7 @@ from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.pipeline import apart_of, fullest, micro_seqs, overlap_of, pipeline_gain
 from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, StepTime, longest_s, step
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 
 ROUNDS = 8  # of chords to the fixed point of an open load
@@ -96,7 +96,7 @@ class _Load:
     work_s: Numbers
 
 
-def serve(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+def serve(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
     """Replicas (layout.dp of them) under a closed or open load, or as much as fits."""
     most = admitted(rates, traffic=traffic, limits=limits)
     if traffic.tpot_p99_s is not None:
@@ -187,7 +187,7 @@ def passes_of(
 
 
 def _load(
-    work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
+    work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits, running: Numbers
 ) -> _Load:
     only, both, room = passes_of(rates, layout=layout, traffic=traffic, limits=limits, running=running)
     passes, outputs = micro_seqs(running, layout, rates=rates), np.maximum(traffic.output_tok, 1)
@@ -234,7 +234,7 @@ def _load(
 
 
 def _in_round(
-    work: Work, rates: Rates, *, layout: Layout, content: Pass, parts: Sequence[Part], passes: Numbers
+    work: PassWork, rates: Rates, *, layout: Layout, content: Pass, parts: Sequence[Part], passes: Numbers
 ) -> StepTime:
     """A pass of one micro-batch, where so many are under way."""
     time = step(work, rates, layout=layout, content=content, parts=parts)
@@ -242,7 +242,7 @@ def _in_round(
     return replace(time, fixed_s=time.fixed_s + waits)
 
 
-def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+def _open(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
     """More at work, slower passes, more at work: a fixed point; and a queue where it is nearly full."""
     most = admitted(rates, traffic=traffic, limits=limits)
     arriving = traffic.rate_per_s / layout.dp
@@ -288,7 +288,7 @@ def _open(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits:
     return _service(load, flow, layout=layout, traffic=traffic)
 
 
-def _within(work: Work, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
+def _within(work: PassWork, rates: Rates, *, layout: Layout, traffic: Traffic, limits: Limits) -> Service:
     """As many at work as keep the limits of 99 of 100 requests; no more than arrive, where a rate is told."""
     most = admitted(rates, traffic=traffic, limits=limits)
     asked: Any = {"layout": layout, "traffic": traffic, "limits": limits}

@@ -19,7 +19,7 @@ from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.pipeline import most_of
 from rigright.cost.speed.rates import Beside, Rates
-from rigright.cost.speed.work import Encoder, InRam, Work, parted
+from rigright.cost.speed.work import Encoder, InRam, PassWork, parted
 from rigright.demand import Layout, Numbers
 
 ACT_BYTES = 2
@@ -74,7 +74,7 @@ class _Rank:
 
 
 def step(
-    work: Work, rates: Rates, *, layout: Layout, content: Pass, parts: Sequence[Part] | None = None
+    work: PassWork, rates: Rates, *, layout: Layout, content: Pass, parts: Sequence[Part] | None = None
 ) -> StepTime:
     """Time of a pass; with a pipeline, of one micro-batch through all stages.
 
@@ -120,7 +120,7 @@ def step(
 
 
 def _with_host(
-    work: Work, rates: Rates, *, ram: InRam, host: Beside, layout: Layout, content: Pass
+    work: PassWork, rates: Rates, *, ram: InRam, host: Beside, layout: Layout, content: Pass
 ) -> StepTime:
     """A pass where a part of the model lies in main memory.
 
@@ -158,13 +158,13 @@ def _added(one: StepTime, other: StepTime | None, *, link_s: Numbers) -> StepTim
     return replace(one, link_s=one.link_s + link_s)
 
 
-def crossings(work: Work, ram: InRam) -> Numbers:
+def crossings(work: PassWork, ram: InRam) -> Numbers:
     """Times that a pass goes from the cards to the processor or back: twice a layer that lies on both."""
     both = np.maximum(work.layers * (np.maximum(ram.experts, ram.ffn) - ram.attn), 0.0)
     return 2 * both + np.where((np.asarray(ram.attn) > 0) & (np.asarray(ram.attn) < 1), 2.0, 0.0)
 
 
-def sent_bytes(work: Work, ram: InRam, *, tok: Numbers) -> Numbers:
+def sent_bytes(work: PassWork, ram: InRam, *, tok: Numbers) -> Numbers:
     """Weights that a pass of so many tokens needs of main memory: of experts those that a token goes to."""
     total: Numbers = 0.0
     for gemm in work.gemms:
@@ -174,7 +174,7 @@ def sent_bytes(work: Work, ram: InRam, *, tok: Numbers) -> Numbers:
     return total
 
 
-def longest_s(time: StepTime, work: Work, *, rates: Rates, layout: Layout, passes: Numbers) -> Numbers:
+def longest_s(time: StepTime, work: PassWork, *, rates: Rates, layout: Layout, passes: Numbers) -> Numbers:
     """What a round of so many passes takes more than one pass: all wait for the longest stage.
 
     Stages have equal layers, those before the last one more where some are left over; the last has the head.
@@ -243,7 +243,7 @@ class _Heard:
     fixed_s: Numbers
 
 
-def _heard(encoder: Encoder, work: Work, *, rates: Rates, layout: Layout, content: Pass) -> _Heard:
+def _heard(encoder: Encoder, work: PassWork, *, rates: Rates, layout: Layout, content: Pass) -> _Heard:
     some = np.minimum(content.prefill_seqs, 1)
     tok = content.prefill_seqs * content.heard_share * encoder.samples * encoder.tok
     share = 1 / np.asarray(layout.tp, dtype=float)
@@ -261,7 +261,9 @@ def _heard(encoder: Encoder, work: Work, *, rates: Rates, layout: Layout, conten
     )
 
 
-def _prefill_attention(work: Work, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank) -> Numbers:
+def _prefill_attention(
+    work: PassWork, rates: Rates, *, layout: Layout, content: Pass, rank: _Rank
+) -> Numbers:
     heads = 1.0 if layout.attention_dp else 1 / np.asarray(layout.tp, dtype=float)
     per_tok_s = sum(
         times
@@ -272,14 +274,14 @@ def _prefill_attention(work: Work, rates: Rates, *, layout: Layout, content: Pas
     return rank.prefill_tok * per_tok_s * heads
 
 
-def _pair_s(mixer: Mixer, work: Work, *, rates: Rates) -> Numbers:
+def _pair_s(mixer: Mixer, work: PassWork, *, rates: Rates) -> Numbers:
     """One token of a prompt against one key, all heads: computing, scores in memory, keys read once more."""
     flops = np.where(rates.absorbed > 0, _decode_flops(mixer), flops_per_pair(mixer))
     entry = entry_bytes(mixer, ALONE, element_bytes=work.kv_elem_bytes)
     return flops / rates.attention_flops_per_s + mixer.heads * rates.score_s + entry * rates.reread_s
 
 
-def _keys(mixer: Mixer, work: Work, *, own_tok: Numbers) -> Numbers:
+def _keys(mixer: Mixer, work: PassWork, *, own_tok: Numbers) -> Numbers:
     """Keys that a token finds: of its own context, or of all that the encoder made."""
     return work.cross_tok if mixer.kind == Mix.CROSS and work.cross_tok else own_tok
 
@@ -292,7 +294,7 @@ def _reach(mixer: Mixer) -> float:
 
 
 def _decode_attention(
-    mixer: Mixer, work: Work, *, rates: Rates, layout: Layout, content: Pass, rank: _Rank
+    mixer: Mixer, work: PassWork, *, rates: Rates, layout: Layout, content: Pass, rank: _Rank
 ) -> tuple[Numbers, Numbers]:
     context = (
         np.minimum(_keys(mixer, work, own_tok=content.decode_context_tok), _reach(mixer)) / mixer.every_tok
@@ -309,7 +311,7 @@ def _decode_flops(mixer: Mixer) -> float:
     return 4 * mixer.heads * mixer.latent_dim if mixer.latent_dim else flops_per_pair(mixer)
 
 
-def _links(work: Work, rates: Rates, *, layout: Layout, content: Pass, tok: Numbers) -> Numbers:
+def _links(work: PassWork, rates: Rates, *, layout: Layout, content: Pass, tok: Numbers) -> Numbers:
     size = tok * work.hidden * ACT_BYTES
     sums = work.moe_layers if layout.attention_dp else 2 * work.layers
     reduced = sums * (
@@ -325,14 +327,14 @@ def _links(work: Work, rates: Rates, *, layout: Layout, content: Pass, tok: Numb
     return reduced + logits + (stages - 1) * handed
 
 
-def _hops(work: Work, rates: Rates, *, layout: Layout) -> Numbers:
+def _hops(work: PassWork, rates: Rates, *, layout: Layout) -> Numbers:
     """What runs of single streams told of several cards: copies, and layers started one by one."""
     stages = np.asarray(layout.pp, dtype=float)
     split = np.where(np.asarray(layout.tp) * stages > 1, work.layers * rates.split_layer_s, 0.0)
     return split + (stages - 1) * rates.hop_s
 
 
-def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
+def _fixed(work: PassWork, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
     layers = (
         work.layers * rates.layer_s
         + work.moe_layers * rates.moe_layer_s
@@ -343,7 +345,7 @@ def _fixed(work: Work, rates: Rates, *, content: Pass, rank: _Rank) -> Numbers:
     return layers + eager + rates.step_s + (rank.decode_seqs + content.prefill_seqs) * rates.seq_s
 
 
-def _host(work: Work, rates: Rates) -> Numbers:
+def _host(work: PassWork, rates: Rates) -> Numbers:
     """What the host takes to tell the chip its work, while the chip is at it."""
     experts = max((gemm.experts for gemm in work.gemms), default=0) * work.moe_layers
     return work.layers * rates.host_layer_s + experts * rates.host_expert_s + rates.host_step_s

@@ -15,7 +15,7 @@ from rigright.base.record import replace
 from rigright.cost.speed.pipeline import pipeline_gain
 from rigright.cost.speed.rates import Rates, SpeedTerms, rates_of
 from rigright.cost.speed.step import Pass, step
-from rigright.cost.speed.work import Work
+from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers
 
 
@@ -56,7 +56,7 @@ def stream_of(given: SpeedTerms) -> Stream:
 
 
 def token_s(
-    work: Work, stream: Stream, *, layout: Layout, seqs: Numbers, context_tok: Numbers
+    work: PassWork, stream: Stream, *, layout: Layout, seqs: Numbers, context_tok: Numbers
 ) -> Numbers:  # fmt: skip
     """Seconds in which each of `seqs` sequences makes its next token. `layout.pp`: cards with layers each."""
     content = Pass(decode_seqs=seqs, decode_context_tok=context_tok)
@@ -66,7 +66,7 @@ def token_s(
 
 
 def prompt_s(
-    work: Work, stream: Stream, *, layout: Layout, content: Pass
+    work: PassWork, stream: Stream, *, layout: Layout, content: Pass
 ) -> Numbers:  # fmt: skip
     """Seconds for the prompts of `content`; `prefill_seen_tok` are keys that are there before them."""
     each = content.prefill_tok / np.maximum(content.prefill_seqs, 1)
@@ -80,7 +80,7 @@ def prompt_s(
     return stream.prompt_start_s + serial / pipeline_gain(work, stream.rates, cards=layout.pp, passes=passes)
 
 
-def _pass_s(work: Work, stream: Stream, *, layout: Layout, content: Pass) -> Numbers:
+def _pass_s(work: PassWork, stream: Stream, *, layout: Layout, content: Pass) -> Numbers:
     cards = np.asarray(layout.pp, dtype=float)
     rows = np.asarray(stream.row_card_s) > 0
     cut = replace(layout, tp=np.where(rows, cards, layout.tp), pp=np.where(rows, 1, cards))

@@ -72,7 +72,7 @@ class InRam:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class PassWork:
     """What a forward pass of one model in one format does."""
 
     gemms: tuple[Gemm, ...]
@@ -97,14 +97,14 @@ class Work:
         return sum(gemm.calls for gemm in self.gemms if gemm.narrow and not gemm.experts)
 
 
-def parted(work: Work, ram: InRam) -> tuple[Work, Work]:
+def parted(work: PassWork, ram: InRam) -> tuple[PassWork, PassWork]:
     """The work of the cards and that of the processor."""
     on_cards = 1 - np.asarray(ram.attn)
     in_ram = np.maximum(np.maximum(ram.experts, ram.ffn), ram.attn)
     return _part(work, ram, layers=on_cards, inside=False), _part(work, ram, layers=in_ram, inside=True)
 
 
-def _part(work: Work, ram: InRam, *, layers: Numbers, inside: bool) -> Work:
+def _part(work: PassWork, ram: InRam, *, layers: Numbers, inside: bool) -> PassWork:
     def share(value: Numbers) -> Numbers:
         return np.asarray(value, dtype=float) if inside else 1 - np.asarray(value, dtype=float)
 
@@ -128,13 +128,13 @@ def _part(work: Work, ram: InRam, *, layers: Numbers, inside: bool) -> Work:
 
 
 @cache
-def work_in(arch: Arch, form: Form, *, kv: KvFormat) -> Work:
+def work_in(arch: Arch, form: Form, *, kv: KvFormat) -> PassWork:
     """Sum the weights of the trunk by kind and cut."""
     return replace(_weighed(arch, form), kv_elem_bytes=kv.element_bytes)
 
 
 @cache
-def _weighed(arch: Arch, form: Form) -> Work:
+def _weighed(arch: Arch, form: Form) -> PassWork:
     """The same but for the cache, which no weight depends on."""
     groups: dict[Key, list[float]] = {}
     hears, crossed = transcribes(arch), [0.0, 0.0]
@@ -157,7 +157,7 @@ def _weighed(arch: Arch, form: Form) -> Work:
         group[1] += size * times
         group[2] += times
     trunk, found = arch.trunk, lanes(arch)
-    return Work(
+    return PassWork(
         gemms=tuple(_gemm(key, sums) for key, sums in groups.items()),
         mixers=tuple(found.items()),
         weights=form.id,
@@ -177,7 +177,7 @@ def _weighed(arch: Arch, form: Form) -> Work:
     )
 
 
-def pictured(work: Work, arch: Arch, *, weights: WeightBytes, samples: Numbers) -> Work:
+def pictured(work: PassWork, arch: Arch, *, weights: WeightBytes, samples: Numbers) -> PassWork:
     """The same for requests with pictures: so many samples of the tower that sees."""
     found = _encoder(arch, weights, crossed=[0.0, 0.0])
     return work if found is None else replace(work, encoder=replace(found, samples=samples))

@@ -33,7 +33,7 @@ from rigright.report.pages.brief import (
     unsure,
 )
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
-from rigright.verbs.serving.explained import CardUse, Explained, Limits, RamUse, Remedy
+from rigright.verbs.serving.explained import CardUse, Explained, RamUse, Remedy, ServingReach
 
 MOST_REMEDIES = 3
 NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
@@ -312,7 +312,7 @@ def _layers(card: CardUse) -> str:
     return "" if card.layers is None else f"{card.layers[0]}-{card.layers[1] - 1}"
 
 
-def _limits(result: Explained, limits: Limits) -> Iterator[Sentence]:
+def _limits(result: Explained, limits: ServingReach) -> Iterator[Sentence]:
     serving = result.serving
     yield say(
         "requested: {batch} x {context} tokens, {kv} KV cache; each additional token takes {bytes} per GPU",

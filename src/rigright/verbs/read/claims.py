@@ -10,7 +10,7 @@ from rigright.facts.chips import Chip
 from rigright.verbs.read.kinds import NEED, ClaimKind
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
-from rigright.verbs.read.subjects import Subject
+from rigright.verbs.read.subjects import ClaimSubject
 from rigright.verbs.read.whose import Figured, figured
 
 _TOTAL = ("total", "together", "combined", "altogether", "总", "共", "合计")
@@ -53,7 +53,7 @@ def judged(one: Figured, passage: Passage) -> ClaimVerdict:
     )
 
 
-def lacks(subject: Subject, kind: ClaimKind) -> Sentence | None:
+def lacks(subject: ClaimSubject, kind: ClaimKind) -> Sentence | None:
     """Why there is no such figure: the card has no such thing; None where it is merely not known."""
     one = subject.records[0]
     if not isinstance(one, Chip):
@@ -106,7 +106,7 @@ def truth_of(one: Figured, shown: Known, *, context: str) -> Sentence | str:
 
 
 def claim_of(
-    passage: Passage, start: int, *, subject: Subject | None, kind: str, found: ClaimVerdict
+    passage: Passage, start: int, *, subject: ClaimSubject | None, kind: str, found: ClaimVerdict
 ) -> GuideClaim:
     """A claim of a passage."""
     return GuideClaim(

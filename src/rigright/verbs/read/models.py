@@ -24,7 +24,7 @@ from rigright.verbs.read.kinds import NEED
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.quantities import LEAST, MOST, SaidQuantity
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim, Verdict
-from rigright.verbs.read.subjects import CHIP, MODEL, Subject
+from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 from rigright.verbs.read.whose import figured
 
 BESIDE_WEIGHTS, PLENTY = 1.45, 2.0  # what a need may be over the weights: caches, libraries, room
@@ -94,7 +94,7 @@ class SaidMachine:
         return f'rigright explain {self.model} --on "{self.machine}"{words}'
 
 
-def arch_of(subject: Subject) -> Arch | None:
+def arch_of(subject: ClaimSubject) -> Arch | None:
     """The model that a subject is."""
     card = subject.records[0]
     try:
@@ -135,7 +135,7 @@ def needs(passage: Passage) -> Iterator[GuideClaim]:
             yield claim_of(passage, one.quantity.start, subject=one.subject, kind=NEED, found=found)
 
 
-def need(quantity: SaidQuantity, subject: Subject, *, passage: Passage) -> ClaimVerdict | None:
+def need(quantity: SaidQuantity, subject: ClaimSubject, *, passage: Passage) -> ClaimVerdict | None:
     """Whether so much memory is what a model takes."""
     arch = arch_of(subject)
     if arch is None:
@@ -217,7 +217,7 @@ def method_of(text: str) -> str | None:
     return "full" if _TRAINS.search(text) else None
 
 
-def machines(passage: Passage) -> Iterator[tuple[Subject, SaidMachine]]:
+def machines(passage: Passage) -> Iterator[tuple[ClaimSubject, SaidMachine]]:
     """Models with the machine that a passage names for each, and whether it says that this works."""
     models = [one for one in (*passage.subjects, *passage.above) if one.kind == MODEL]
     cards = [one for one in passage.subjects if one.kind == CHIP and isinstance(one.records[0], Chip)]
@@ -242,7 +242,7 @@ def machines(passage: Passage) -> Iterator[tuple[Subject, SaidMachine]]:
         )
 
 
-def configured(passage: Passage, subject: Subject, *, said: SaidMachine) -> Iterator[GuideClaim]:
+def configured(passage: Passage, subject: ClaimSubject, *, said: SaidMachine) -> Iterator[GuideClaim]:
     """A model on a machine: whether it fits, and the speed that the text gives it."""
     found = trains(said) if said.method else serves(said)
     at = max(subject.start, 0)

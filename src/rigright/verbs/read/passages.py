@@ -11,7 +11,7 @@ from rigright.base.cells import TextTable, tables_of
 from rigright.base.patterns import pattern
 from rigright.base.units import MIB
 from rigright.verbs.read.quantities import SaidQuantity, quantities, unit_in
-from rigright.verbs.read.subjects import Subject, generation, subjects
+from rigright.verbs.read.subjects import ClaimSubject, generation, subjects
 
 MOST_BYTES = MIB
 MOST_LINES, MOST_LINE_CHARS, MOST_PASSAGE = 20_000, 4000, 1200
@@ -36,9 +36,15 @@ class Passage:
     """One sentence, cell or line of code, with what stands above it."""
 
     def __init__(
-        self, line: int, text: str, *, topic: str = "", above: Sequence[Subject] = (), is_code: bool = False,
+        self,
+        line: int,
+        text: str,
+        *,
+        topic: str = "",
+        above: Sequence[ClaimSubject] = (),
+        is_code: bool = False,
         whole: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.line, self.text, self.topic = line, text, topic.casefold()
         self.above, self.whole = tuple(above), whole or text
         self.is_code = is_code or (not topic and _CODE.search(text) is not None)
@@ -50,7 +56,7 @@ class Passage:
         return lower if len(lower) == len(self.text) else self.text
 
     @cached_property
-    def subjects(self) -> tuple[Subject, ...]:
+    def subjects(self) -> tuple[ClaimSubject, ...]:
         """What it names."""
         return subjects(self.text)
 
@@ -98,7 +104,7 @@ def _plain(line: str) -> str:
 def passages(lines: Sequence[str]) -> Iterator[Passage]:
     """Every passage of a text, in its order."""
     tables = {table.head_at: table for table in tables_of(lines)}
-    above: tuple[Subject, ...] = ()
+    above: tuple[ClaimSubject, ...] = ()
     place, fenced = 0, False
     while place < len(lines):
         if place in tables and not fenced:
@@ -138,7 +144,7 @@ def _unmarked(line: str) -> str:
     return text
 
 
-def _above(line: str, text: str, *, above: tuple[Subject, ...]) -> tuple[Subject, ...]:
+def _above(line: str, text: str, *, above: tuple[ClaimSubject, ...]) -> tuple[ClaimSubject, ...]:
     """What the lines under this one are about: a short line that is hardly more than a name says it."""
     if len(text) > MOST_HEADING or re.match(r"[^:]{1,16}:\s*\S", text):
         return above if len(text) > MOST_HEADING else ()
@@ -152,7 +158,7 @@ def _above(line: str, text: str, *, above: tuple[Subject, ...]) -> tuple[Subject
     return () if heading else above
 
 
-def quantities_outside(text: str, named: Sequence[Subject]) -> bool:
+def quantities_outside(text: str, named: Sequence[ClaimSubject]) -> bool:
     """Whether a text has figures besides its names."""
     return any(
         one.unit not in {"count", "none"} and not any(name.start <= one.start < name.end for name in named)
@@ -160,7 +166,7 @@ def quantities_outside(text: str, named: Sequence[Subject]) -> bool:
     )
 
 
-def _elsewhere(one: Subject) -> Subject:
+def _elsewhere(one: ClaimSubject) -> ClaimSubject:
     from rigright.base.record import replace
 
     return replace(one, start=-1, end=-1)
@@ -206,7 +212,7 @@ def measured(cell: str, head: str) -> str:
     return f"{cell} {unit}" if unit else cell
 
 
-def _by_columns(table: TextTable, heads: Sequence[tuple[Subject, ...]]) -> Iterator[Passage]:
+def _by_columns(table: TextTable, heads: Sequence[tuple[ClaimSubject, ...]]) -> Iterator[Passage]:
     for place, cells in table.rows:
         for number, cell in enumerate(cells[1:], 1):
             named = heads[number] if number < len(heads) else ()

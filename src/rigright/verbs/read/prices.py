@@ -16,7 +16,7 @@ from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.quantities import LEAST, MOST, SaidQuantity
 from rigright.verbs.read.record import DATED, RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
-from rigright.verbs.read.subjects import CHIP, CPU, OFFER, Subject
+from rigright.verbs.read.subjects import CHIP, CPU, OFFER, ClaimSubject
 
 CLOSE = 0.2  # how far a price may be off and still be that of today
 LAUNCH_CLOSE, RENT_CLOSE = 0.08, 0.1
@@ -42,7 +42,7 @@ class SaidPrice:
     """A price in US dollars as a text says it."""
 
     quantity: SaidQuantity
-    owner: Subject
+    owner: ClaimSubject
     low: float
     high: float
     context: str
@@ -88,7 +88,7 @@ def prices_in(passage: Passage) -> Iterator[GuideClaim]:
             yield claim_of(passage, quantity.start, subject=owner, kind=kind, found=found)
 
 
-def owner_of(passage: Passage, quantity: SaidQuantity) -> Subject | None:
+def owner_of(passage: Passage, quantity: SaidQuantity) -> ClaimSubject | None:
     """What a price is asked for: the thing before it, else the first of the sentence, else the one above."""
     inside = [one for one in passage.subjects if one.kind in {CHIP, CPU, OFFER}]
     before = [one for one in inside if one.end <= quantity.start]
@@ -106,7 +106,7 @@ class CardPrice:
     as_of: str
 
 
-def todays(owner: Subject) -> list[CardPrice]:
+def todays(owner: ClaimSubject) -> list[CardPrice]:
     """The newest price of each card that a name may mean."""
     found = []
     for chip in owner.records:
@@ -131,7 +131,7 @@ def affordable(said: SaidPrice) -> ClaimVerdict | None:
     )
 
 
-def shows(owner: Subject) -> str | None:
+def shows(owner: ClaimSubject) -> str | None:
     """The command that shows prices of it."""
     return f'rigright prices show "{owner.name.removeprefix("GeForce ")}"' if owner.kind == CHIP else None
 

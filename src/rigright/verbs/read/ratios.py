@@ -10,7 +10,7 @@ from rigright.verbs.read.kinds import ClaimKind, kind_named, kinds
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.quantities import ABOUT, SaidQuantity
 from rigright.verbs.read.record import RIGHT, UNKNOWN, WRONG, ClaimVerdict, GuideClaim
-from rigright.verbs.read.subjects import CHIP, LINK, Subject
+from rigright.verbs.read.subjects import CHIP, LINK, ClaimSubject
 
 OFF, ROUGHLY = 0.1, 0.25  # how far such a factor may be off
 NEAR_LINK = 24  # signs behind the name of a link in which its own figure stands
@@ -31,7 +31,7 @@ def ratios(passage: Passage) -> Iterator[GuideClaim]:
             yield claim_of(passage, quantity.start, subject=pair[0], kind="ratio", found=found)
 
 
-def compared(passage: Passage, quantity: SaidQuantity) -> tuple[Subject, Subject] | None:
+def compared(passage: Passage, quantity: SaidQuantity) -> tuple[ClaimSubject, ClaimSubject] | None:
     """The two things that a factor compares: the nearest to it, in their order."""
     for kind in (CHIP, LINK):
         known = [one for one in passage.subjects if one.kind == kind]
@@ -54,7 +54,9 @@ def compared_by(passage: Passage, kind: str) -> ClaimKind | None:
     return next((one for one in named if one.id not in _COMMON), next(iter(named), None))
 
 
-def factor(passage: Passage, quantity: SaidQuantity, *, pair: tuple[Subject, Subject]) -> ClaimVerdict:
+def factor(
+    passage: Passage, quantity: SaidQuantity, *, pair: tuple[ClaimSubject, ClaimSubject]
+) -> ClaimVerdict:
     """A factor against the figures of the two."""
     first, second = pair
     kind = compared_by(passage, first.kind)
@@ -86,7 +88,7 @@ def factor(passage: Passage, quantity: SaidQuantity, *, pair: tuple[Subject, Sub
     return ClaimVerdict(verdict=RIGHT if holds else WRONG, truth=truth)
 
 
-def amounts(passage: Passage, subject: Subject, *, kind: ClaimKind) -> list[float]:
+def amounts(passage: Passage, subject: ClaimSubject, *, kind: ClaimKind) -> list[float]:
     """What a thing has of a quantity; of a link both ways, or the figure that the sentence gives it."""
     if subject.kind != LINK:
         return list(

@@ -89,7 +89,7 @@ def links() -> tuple[DataLink, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class ClaimSubject:
     """One thing that is named, in a place of the text; -1: named before the text."""
 
     kind: str
@@ -126,7 +126,7 @@ class Subject:
         return _LOOKS[self.kind].format_map(fields)
 
 
-def subjects(text: str) -> tuple[Subject, ...]:
+def subjects(text: str) -> tuple[ClaimSubject, ...]:
     """Everything named in a text, in its order."""
     found = [_of(one) for one in mentions(text)]
     named_links = sorted(_links(text), key=lambda one: one.start - one.end)
@@ -136,7 +136,7 @@ def subjects(text: str) -> tuple[Subject, ...]:
     return tuple(sorted(found, key=lambda one: one.start))
 
 
-def _of(one: Mention) -> Subject:
+def _of(one: Mention) -> ClaimSubject:
     kind, records = (
         (CHIP, tuple[object, ...](one.chips))
         if one.chips
@@ -144,7 +144,7 @@ def _of(one: Mention) -> Subject:
         if one.cpu is not None
         else (OFFER, (one.offer,))
     )
-    return Subject(
+    return ClaimSubject(
         kind=kind,
         start=one.start,
         end=one.end,
@@ -155,7 +155,7 @@ def _of(one: Mention) -> Subject:
     )
 
 
-def _links(text: str) -> Iterator[Subject]:
+def _links(text: str) -> Iterator[ClaimSubject]:
     plain = text.lower()
     if len(plain) != len(text):
         return
@@ -163,7 +163,9 @@ def _links(text: str) -> Iterator[Subject]:
     at = plain.find(_ANY_NVLINK)
     if at >= 0:  # some generation of it
         found = tuple[object, ...](one for one in links() if one.id.startswith(_ANY_NVLINK))
-        yield Subject(kind=LINK, start=at, end=at + len(_ANY_NVLINK), text=text[at : at + 6], records=found)
+        yield ClaimSubject(
+            kind=LINK, start=at, end=at + len(_ANY_NVLINK), text=text[at : at + 6], records=found
+        )
 
 
 @cache
@@ -174,19 +176,19 @@ def _generations() -> dict[str, tuple[Chip, ...]]:
     return {name: tuple(rows) for name, rows in found.items()}
 
 
-def generation(cell: str) -> tuple[Subject, ...]:
+def generation(cell: str) -> tuple[ClaimSubject, ...]:
     """All cards of an architecture, where a cell is its name."""
     rows = _generations().get(cell.strip().casefold(), ())
-    return (Subject(kind=CHIP, start=0, end=len(cell), text=cell, records=rows),) if rows else ()
+    return (ClaimSubject(kind=CHIP, start=0, end=len(cell), text=cell, records=rows),) if rows else ()
 
 
-def _named_links(text: str, plain: str) -> Iterator[Subject]:
+def _named_links(text: str, plain: str) -> Iterator[ClaimSubject]:
     for link in links():
         for word in link.words.split("|"):
             at = plain.find(word)
             behind = plain[at + len(word) : at + len(word) + 1]
             if at >= 0 and not (behind.isascii() and behind.isalnum()) and behind != ".":
-                yield Subject(
+                yield ClaimSubject(
                     kind=LINK, start=at, end=at + len(word), text=text[at : at + len(word)], records=(link,)
                 )
                 break
@@ -205,7 +207,7 @@ def _foreign() -> dict[str, str]:
     return {name: word for name, word in same.items() if not name.isascii() and word in _families()}
 
 
-def _models(text: str) -> Iterator[Subject]:
+def _models(text: str) -> Iterator[ClaimSubject]:
     words = list(_WORD.finditer(text))
     taken = found = 0
     for place, word in enumerate(words):
@@ -225,22 +227,22 @@ def _models(text: str) -> Iterator[Subject]:
         card = None if behind is None else _opened(f"{name}{behind[0].rstrip(' -.')}")
         if card is not None and behind is not None:
             end = at + len(name) + len(behind[0].rstrip())
-            yield Subject(kind=MODEL, start=at, end=end, text=text[at:end], records=(card,))
+            yield ClaimSubject(kind=MODEL, start=at, end=end, text=text[at:end], records=(card,))
     if not found and _BESIDE_SIZE.search(text):
         yield from _sized(text)
 
 
-def _sized(text: str) -> Iterator[Subject]:
+def _sized(text: str) -> Iterator[ClaimSubject]:
     """Models that are named by their size alone."""
     for size in _SIZE.finditer(text):
         card = _opened(f"{size[1]}B")
         if card is not None:
-            yield Subject(
+            yield ClaimSubject(
                 kind=MODEL, start=size.start(), end=size.end(), text=size[0].replace(" ", ""), records=(card,)
             )
 
 
-def _model_at(text: str, words: list[re.Match[str]]) -> Subject | None:
+def _model_at(text: str, words: list[re.Match[str]]) -> ClaimSubject | None:
     """The longest name that begins with a word."""
     end = 1
     while end < len(words) and _GAP.fullmatch(text[words[end - 1].end() : words[end].start()]):
@@ -252,7 +254,7 @@ def _model_at(text: str, words: list[re.Match[str]]) -> Subject | None:
         card = _opened(said)
         if card is not None:
             start = words[0].start()
-            return Subject(kind=MODEL, start=start, end=start + len(said), text=said, records=(card,))
+            return ClaimSubject(kind=MODEL, start=start, end=start + len(said), text=said, records=(card,))
     return None
 
 

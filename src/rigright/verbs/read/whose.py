@@ -15,7 +15,7 @@ from rigright.facts.find import chips_meant
 from rigright.verbs.read.kinds import BARE, ClaimKind, kind_named, kinds
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.quantities import SaidQuantity
-from rigright.verbs.read.subjects import CHIP, MODEL, Subject
+from rigright.verbs.read.subjects import CHIP, MODEL, ClaimSubject
 
 FAR = 28  # signs between a figure and the word for it that must be said
 NUMBERED = 16  # between a bare number and the word for what it counts
@@ -36,7 +36,7 @@ class Figured:
     """A figure, what it is of, and which quantity it is."""
 
     quantity: SaidQuantity
-    subject: Subject
+    subject: ClaimSubject
     kind: ClaimKind
 
 
@@ -64,7 +64,7 @@ def figured(passage: Passage) -> Iterator[Figured]:
             yield Figured(quantity=quantity, subject=one, kind=kind)
 
 
-def _respectively(passage: Passage) -> dict[SaidQuantity, Subject]:
+def _respectively(passage: Passage) -> dict[SaidQuantity, ClaimSubject]:
     """Of "A and B have 1 and 2 respectively": which figure is whose."""
     if not any(word in passage.plain for word in _RESPECTIVELY) or len(passage.subjects) < 2:
         return {}
@@ -72,7 +72,7 @@ def _respectively(passage: Passage) -> dict[SaidQuantity, Subject]:
     return dict(zip(passage.figures, passage.subjects, strict=True)) if same else {}
 
 
-def nearest(passage: Passage, quantity: SaidQuantity) -> Iterator[Subject]:
+def nearest(passage: Passage, quantity: SaidQuantity) -> Iterator[ClaimSubject]:
     """Subjects that a figure may be of, the likeliest first."""
     inside = [one for one in passage.subjects if not (passage.is_code and one.kind == MODEL)]
     before = [one for one in reversed(inside) if one.end <= quantity.start]
@@ -84,7 +84,7 @@ def nearest(passage: Passage, quantity: SaidQuantity) -> Iterator[Subject]:
     yield from (*before, *behind, *passage.above)
 
 
-def together(passage: Passage, subject: Subject) -> Iterator[Subject]:
+def together(passage: Passage, subject: ClaimSubject) -> Iterator[ClaimSubject]:
     """It, and those of its kind that are named with it: "A100/H100"."""
     yield subject
     if subject.start < 0:
@@ -98,7 +98,7 @@ def together(passage: Passage, subject: Subject) -> Iterator[Subject]:
             yield known[place]
 
 
-def of_form(subject: Subject, between: str) -> Subject:
+def of_form(subject: ClaimSubject, between: str) -> ClaimSubject:
     """The same in another form that is named before the figure: "H100 PCIe ..., the SXM version 700 W"."""
     told = _FORM.findall(between) if subject.kind == CHIP and subject.start >= 0 else []
     if not told:
@@ -112,7 +112,7 @@ def of_form(subject: Subject, between: str) -> Subject:
         return subject
 
 
-def worded_kind(passage: Passage, quantity: SaidQuantity, *, subject: Subject) -> ClaimKind | None:
+def worded_kind(passage: Passage, quantity: SaidQuantity, *, subject: ClaimSubject) -> ClaimKind | None:
     """The quantity that a figure is: the one whose word stands nearest among those of its unit."""
     found: tuple[float, ClaimKind] | None = None
     for kind in kinds():
@@ -125,7 +125,7 @@ def worded_kind(passage: Passage, quantity: SaidQuantity, *, subject: Subject) -
     return None if found is None else found[1]
 
 
-def plain_kind(quantity: SaidQuantity, subject: Subject) -> ClaimKind | None:
+def plain_kind(quantity: SaidQuantity, subject: ClaimSubject) -> ClaimKind | None:
     """What the unit alone tells."""
     if quantity.unit in BARE:
         return None
@@ -173,6 +173,6 @@ def places(plain: str, word: str) -> Iterator[int]:
         start = plain.find(word, start + 1)
 
 
-def last_before(found: Sequence[Subject], at: int) -> Subject | None:
+def last_before(found: Sequence[ClaimSubject], at: int) -> ClaimSubject | None:
     """The last of some that ends before a place."""
     return next((one for one in reversed(found) if one.end <= at), None)

@@ -14,7 +14,7 @@ from rigright.facts.clouds import Offer
 from rigright.verbs.read.claims import claim_of
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import RIGHT, WRONG, ClaimVerdict, GuideClaim
-from rigright.verbs.read.subjects import CHIP, CPU, OFFER, Subject
+from rigright.verbs.read.subjects import CHIP, CPU, OFFER, ClaimSubject
 
 _MEMORY = pattern(r"(?<![A-Za-z])(?:(?:LP|G)?DDR[3-7]X?|HBM[1-4]?e?(?![A-Za-z0-9]))", re.IGNORECASE)
 _NO = pattern(
@@ -74,7 +74,7 @@ def wordings(passage: Passage) -> Iterator[GuideClaim]:
 
 
 def checked(
-    passage: Passage, at: int, *, subject: Subject, kind: str, found: tuple[bool, Sentence | str]
+    passage: Passage, at: int, *, subject: ClaimSubject, kind: str, found: tuple[bool, Sentence | str]
 ) -> GuideClaim:
     """A claim that holds or does not, with what is true."""
     holds, truth = found
@@ -95,7 +95,7 @@ def traits(passage: Passage, trait: CardTrait) -> Iterator[GuideClaim]:
             yield checked(passage, at or 0, subject=one, kind=trait.id, found=found)
 
 
-def trait_shown(trait: CardTrait, one: Subject, *, known: set[bool]) -> Sentence | str:
+def trait_shown(trait: CardTrait, one: ClaimSubject, *, known: set[bool]) -> Sentence | str:
     """Whether a card has something, and of links which."""
     chip = one.records[0]
     if trait.id == "NVLink" and isinstance(chip, Chip) and chip.link is not None:
@@ -123,7 +123,7 @@ def polarity(passage: Passage, at: int | None) -> bool | None:
     return True if any(abs(one.start() - at) <= _NEAR for one in near) else None
 
 
-def cards(passage: Passage, at: int | None) -> list[Subject]:
+def cards(passage: Passage, at: int | None) -> list[ClaimSubject]:
     """The cards that a word in a place is said of: those before it, else the one behind, else those above."""
     inside = [one for one in passage.subjects if one.kind == CHIP]
     above = [one for one in passage.above if one.kind == CHIP]
@@ -181,7 +181,7 @@ def architectures(passage: Passage) -> Iterator[GuideClaim]:
                 yield checked(passage, found.start(), subject=said, kind="architecture", found=shown)
 
 
-def said_of(passage: Passage, start: int, *, end: int) -> Subject | None:
+def said_of(passage: Passage, start: int, *, end: int) -> ClaimSubject | None:
     """The card an architecture is said of: the nearest in its clause, or the one above that it is told of."""
     named = [one for one in passage.subjects if one.kind == CHIP]
     near = [

@@ -15,7 +15,7 @@ from rigright.predict.limits import context_limit, largest_batch
 from rigright.predict.ranks import by_card
 from rigright.predict.speed import traffic_of
 from rigright.terms.memory import away, band, device_of, pool_band, widened
-from rigright.verbs.serving.explained import UNUSED, CardUse, Limits, RamUse
+from rigright.verbs.serving.explained import UNUSED, CardUse, RamUse, ServingReach
 
 
 def card_uses(case: Case) -> tuple[CardUse, ...]:
@@ -52,14 +52,14 @@ def _use(case: Case, card: Card, *, found: ServingMemory, bound: Bound | None) -
     )
 
 
-def limits(case: Case, memory: ServingMemory, *, fullest: CardUse) -> Limits:
+def limits(case: Case, memory: ServingMemory, *, fullest: CardUse) -> ServingReach:
     """Largest context at this batch, largest batch at this context, and the pool the engine will log."""
     own = case.arch.max_context_tok
     element_bytes = find_kv_format(case.serving.kv).element_bytes
     token = np.max(token_bytes(case.arch, case.layout, element_bytes=element_bytes))
     # a pool of states alone holds sequences, not tokens
     pooled = case.engine.pool == "share" and float(memory.unit_bytes) > 0 and float(token) > 0
-    return Limits(
+    return ServingReach(
         context_tok=context_limit(case),
         batch=largest_batch(case),
         model_context_tok=own,

@@ -87,7 +87,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServingReach:
     """How far it goes: exact inversions of the same law."""
 
     context_tok: int | None  # at the batch asked for; 0: not one token; None: nothing grows, no limit
@@ -115,7 +115,7 @@ class Explained:
     serving: Serving  # with every default filled in
     layout: Layout  # how the work is cut over cards
     cards: tuple[CardUse, ...]  # what lies on each
-    limits: Limits | None  # how far it goes; null where nothing is generated
+    limits: ServingReach | None  # how far it goes; null where nothing is generated
     remedies: tuple[Remedy, ...] = ()  # where it does not fit: what helps
     why: tuple[Reason, ...] = ()  # with `--why`
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know

@@ -27,7 +27,7 @@ MOST = 999_999_999  # of any count: beyond it nothing is meant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class TrainingOnCards:
     """What the laws and the limits of the cards need."""
 
     arch: Arch
@@ -68,7 +68,7 @@ class Case:
             for chip in chips
         )
 
-    def asked(self, **changes: Any) -> Case | None:
+    def asked(self, **changes: Any) -> TrainingOnCards | None:
         """The same asked with a change; None where it cannot be."""
         wish = replace(self.wish, **changes)
         try:
@@ -77,7 +77,7 @@ class Case:
             return None
         return replace(self, training=settled.training, layout=settled.layout, wish=wish)
 
-    def over(self, **changes: Any) -> Case:
+    def over(self, **changes: Any) -> TrainingOnCards:
         """The same with another training or layout."""
         layout = {name: value for name, value in changes.items() if name in Layout.__slots__}
         training = {name: value for name, value in changes.items() if name not in layout}
@@ -86,7 +86,7 @@ class Case:
         )
 
 
-def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
+def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> TrainingOnCards:
     """Fill in what was not said, as the plan for this machine would."""
     for name in COUNTS:
         value = getattr(wish, name)
@@ -105,7 +105,7 @@ def build_case(arch: Arch, node: Node, *, wish: TrainingWish) -> Case:
     said = training_notes(arch, training, layout=layout, chip=smallest.chip, room_bytes=smallest.room_bytes)
     batch = batch_notes(training, layout=layout, batch=settled.batch, cards=node.n_cards)
     lengths = _length_notes(arch, wish, training=training, layout=layout, room_bytes=smallest.room_bytes)
-    return Case(
+    return TrainingOnCards(
         arch=arch,
         training=training,
         layout=layout,

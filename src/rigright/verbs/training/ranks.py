@@ -9,7 +9,7 @@ from rigright.cost.training_stages import stage_edge
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Numbers
 from rigright.predict.trained_memory import PARTS, least_bytes, most_bytes, shown_stage, stage_of
-from rigright.verbs.training.case import Case
+from rigright.verbs.training.case import TrainingOnCards
 from rigright.verbs.training.trained import RankUse, Reach
 
 MOST_BATCH = 4096
@@ -17,7 +17,7 @@ MOST_TOK = MIB
 STEP_TOK = 128  # lengths are tried in steps of so many tokens
 
 
-def rank_uses(case: Case) -> tuple[RankUse, ...]:
+def rank_uses(case: TrainingOnCards) -> tuple[RankUse, ...]:
     """One entry for each pipeline stage."""
     memory, layout = case.memory(), case.layout
     layers = len(trunk_of(case.arch).layers)
@@ -53,7 +53,7 @@ def rank_uses(case: Case) -> tuple[RankUse, ...]:
     return tuple(uses)
 
 
-def reach(case: Case) -> Reach:
+def reach(case: TrainingOnCards) -> Reach:
     """The largest micro-batch at this length, and the longest sequence at this micro-batch."""
     limit = case.arch.max_context_tok
     has_sequence = trunk_of(case.arch).sample_tok is None and bool(case.arch.vocab)
@@ -66,7 +66,7 @@ def reach(case: Case) -> Reach:
     )
 
 
-def _largest(case: Case, name: str, *, values: Numbers) -> int:
+def _largest(case: TrainingOnCards, name: str, *, values: Numbers) -> int:
     """The largest of rising values that fits on every stage; one call for all of them."""
     tried = case.over(**{name: values})
     fits = least_bytes(tried.arch, tried.training, layout=tried.layout) <= case.card_bytes

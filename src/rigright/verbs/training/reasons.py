@@ -12,7 +12,7 @@ from rigright.cost.training_towers import trunk_of
 from rigright.facts.corrections import corrections
 from rigright.predict.trained_step import StepUse
 from rigright.verbs.serving.explained import Reason
-from rigright.verbs.training.case import Case
+from rigright.verbs.training.case import TrainingOnCards
 from rigright.verbs.training.trained import RankUse
 
 FITTED = "data/corrections/memory_training.toml"
@@ -21,7 +21,7 @@ OPTIMIZERS, PRECISIONS, TRAINERS = "data/optimizers.toml", "data/precisions.toml
 _Row = tuple[str, Sentence, Sentence | str, str]  # part, formula, numbers, source
 
 
-def reasons(case: Case, worst: RankUse) -> tuple[Reason, ...]:
+def reasons(case: TrainingOnCards, worst: RankUse) -> tuple[Reason, ...]:
     """A row for each part that stands at the peak of the worst rank."""
     setup = case.setup()
     rows = (*_states(setup), *_activations(case, setup), *_beyond())
@@ -51,7 +51,7 @@ def _states(setup: Setup) -> Iterator[_Row]:
     yield "step", step, f"{optimizer.label}: {optimizer.step_copies:g}", f"{OPTIMIZERS}: {optimizer.source}"
 
 
-def _activations(case: Case, setup: Setup) -> Iterator[_Row]:
+def _activations(case: TrainingOnCards, setup: Setup) -> Iterator[_Row]:
     trainer = setup.trainer
     source = f"{TRAINERS}: {trainer.source}"
     kept = say("micro-batches in flight x tokens x layers x bytes kept per layer for backward")
@@ -96,7 +96,7 @@ def _beyond() -> Iterator[_Row]:
     yield "device", device, f"{terms['context_gib']:g} + {terms['collectives_gib']:g} GiB", FITTED
 
 
-def time_reasons(case: Case, step: StepUse) -> tuple[Reason, ...]:
+def time_reasons(case: TrainingOnCards, step: StepUse) -> tuple[Reason, ...]:
     """A row for each part of the time of a step."""
     times = {name for name, _ in step.parts_s}
     accumulated = str(case.layout.pp if case.training.accumulate is None else case.training.accumulate)

@@ -10,7 +10,7 @@ from rigright.options.read import typed
 from rigright.predict.trained_notes import length_decides
 from rigright.predict.trained_step import slowest
 from rigright.verbs.serving.explained import Remedy
-from rigright.verbs.training.case import Case
+from rigright.verbs.training.case import TrainingOnCards
 from rigright.verbs.training.ranks import rank_uses
 from rigright.verbs.training.samples import learning_speed
 
@@ -22,7 +22,7 @@ Change = tuple[dict[str, object], Sentence, Sentence]  # what is set, in words, 
 Weighed = tuple[Remedy, Change]
 
 
-def remedies(case: Case) -> tuple[Remedy, ...]:
+def remedies(case: TrainingOnCards) -> tuple[Remedy, ...]:
     """Changes that save memory on the worst rank: each alone, and as few gentle ones together as do."""
     saving: list[Weighed] = []
     for change in _changes(case):
@@ -39,7 +39,12 @@ def remedies(case: Case) -> tuple[Remedy, ...]:
 
 
 def _remedy(
-    case: Case, after: Case, *, change: Sentence, price: Sentence, values: Mapping[str, object]
+    case: TrainingOnCards,
+    after: TrainingOnCards,
+    *,
+    change: Sentence,
+    price: Sentence,
+    values: Mapping[str, object],
 ) -> Remedy:
     """A change, and the case that is asked with it."""
     least = after.least_bytes()
@@ -53,7 +58,7 @@ def _remedy(
     )
 
 
-def quicker(case: Case, *, most: int) -> int | None:
+def quicker(case: TrainingOnCards, *, most: int) -> int | None:
     """The micro-batch up to `most` that is fastest, asked as `--micro-batch`; None: the one there is is."""
     now = int(case.training.micro_batch)
     own = _rate(case)
@@ -68,7 +73,7 @@ def quicker(case: Case, *, most: int) -> int | None:
     return best
 
 
-def _doubtful(case: Case) -> bool:
+def _doubtful(case: TrainingOnCards) -> bool:
     """Whether it may not fit: as far as its band goes, or with another length where nobody said one."""
     if any(rank.least_high_bytes > rank.total_bytes for rank in rank_uses(case)):
         return True
@@ -78,7 +83,7 @@ def _doubtful(case: Case) -> bool:
     return any(length_decides(case.arch, case.training, layout=layout, room_bytes=room_bytes))
 
 
-def _rate(case: Case) -> float:
+def _rate(case: TrainingOnCards) -> float:
     """Tokens or samples a second; 0 where no speed is known."""
     step = slowest(case.on_each())
     if step is not None:
@@ -87,7 +92,7 @@ def _rate(case: Case) -> float:
     return 0.0 if samples is None else samples.rate.value
 
 
-def _changes(case: Case) -> Iterator[Change]:
+def _changes(case: TrainingOnCards) -> Iterator[Change]:
     yield from _fewer_activations(case)
     yield from _smaller_states(case)
     yield from _divided(case)
@@ -107,7 +112,7 @@ def _changes(case: Case) -> Iterator[Change]:
         yield {"method": "qlora"}, say("QLoRA: 4-bit base"), price
 
 
-def _fewer_activations(case: Case) -> Iterator[Change]:
+def _fewer_activations(case: TrainingOnCards) -> Iterator[Change]:
     habit = case.setup().habit
     if habit.recompute != "full":
         price = say("about a third more compute: each layer runs forward twice")
@@ -123,7 +128,7 @@ def _fewer_activations(case: Case) -> Iterator[Change]:
         yield {"sequence_parallel": True}, say("sequence parallelism"), say("none: the same traffic")
 
 
-def _smaller_states(case: Case) -> Iterator[Change]:
+def _smaller_states(case: TrainingOnCards) -> Iterator[Change]:
     optimizer, training = case.setup().optimizer, case.training
     if optimizer.id.startswith("adamw") and optimizer.bytes is None:
         price = say("little: 8-bit states train equally well in most reports")
@@ -139,7 +144,7 @@ def _smaller_states(case: Case) -> Iterator[Change]:
         yield {"sharding": "fsdp", "offload": "all-cpu"}, said, price
 
 
-def _divided(case: Case) -> Iterator[Change]:
+def _divided(case: TrainingOnCards) -> Iterator[Change]:
     if case.layout.dp * case.layout.cp == 1:
         return
     now = case.training.sharding
@@ -159,7 +164,7 @@ def _divided(case: Case) -> Iterator[Change]:
             yield {"sharding": SHARDED[level]}, said, price
 
 
-def _together(case: Case, gentle: list[Weighed]) -> list[Remedy]:
+def _together(case: TrainingOnCards, gentle: list[Weighed]) -> list[Remedy]:
     """Gentle changes one upon the other, until they are enough; of those that set the same, the best."""
     chosen: list[Weighed] = []
     for one in gentle:

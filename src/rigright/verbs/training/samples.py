@@ -13,13 +13,13 @@ from rigright.predict.images import Learning
 from rigright.predict.samples import network_rates, network_speed, train_time
 from rigright.predict.timed import SampleSpeed
 from rigright.terms.fitted import wire_of
-from rigright.verbs.training.case import Case
+from rigright.verbs.training.case import TrainingOnCards
 
 PARTS = ("compute", "memory", "fixed", "links")
 LEAST_SHARE = 0.002  # of a step: what takes less is not told
 
 
-def learning_speed(case: Case, node: Node) -> SampleSpeed | None:
+def learning_speed(case: TrainingOnCards, node: Node) -> SampleSpeed | None:
     """Images a second of all cards; None where texts are read, adapters learn, or layers are cut."""
     cut = case.layout.tp * case.layout.pp * case.layout.cp > 1
     if cut or case.training.method != "full" or not takes_samples(case.arch):

@@ -14,7 +14,7 @@ from rigright.base.units import MIB, from_gib
 from rigright.base.words import Sentence, say
 from rigright.choice.offload import asked_offload, least_offload
 from rigright.choice.offload import in_ram as shares_of
-from rigright.cost.speed.work import Gemm, InRam, Work
+from rigright.cost.speed.work import Gemm, InRam, PassWork
 from rigright.demand import Serving, ServingWish
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
@@ -187,14 +187,14 @@ def _filled(
     return InRam() if found is None else shares_of(arch, found)
 
 
-def _beyond(row: Row, work: Work, *, ram: InRam) -> float:
+def _beyond(row: Row, work: PassWork, *, ram: InRam) -> float:
     """The share of weights in main memory that it has no room for, where the row tells its size."""
     held = sum(float(gemm.size_bytes) * float(ram.of(gemm)) for gemm in work.gemms)
     room = from_gib(row["ram_gb"]) * RAM_SHARE if row.get("ram_gb") else held
     return max(1 - room / held, 0.0) if held else 0.0
 
 
-def in_ram(row: Row, work: Work, *, arch: Arch) -> InRam:
+def in_ram(row: Row, work: PassWork, *, arch: Arch) -> InRam:
     """Shares of the model in main memory: as the log counts them, else as the flags say."""
     flagged = None if row.get("cpu_weights_mib") is not None else _flagged(row, arch)
     if flagged is not None:

@@ -33,7 +33,7 @@ ENOUGH = 1.03  # a setting must win by so much to be preferred to a simpler one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class LoaderSetting:
     """What one may choose."""
 
     workers: int
@@ -59,10 +59,10 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every setting that is tried, then the best once more under its own name."""
     until = Deadline.of(ask.spare_s)
     card = next(iter(accelerators(ask)), None)
-    best: tuple[Setting, Result] | None = None
+    best: tuple[LoaderSetting, Result] | None = None
     tried, swept = 0, False
-    todo = [Setting(workers=0, prefetch=None)]
-    todo += [Setting(workers=count) for count in worker_counts(min(ask.cpus, MOST_WORKERS))]
+    todo = [LoaderSetting(workers=0, prefetch=None)]
+    todo += [LoaderSetting(workers=count) for count in worker_counts(min(ask.cpus, MOST_WORKERS))]
     while todo and (best is None or not until.is_over()):
         setting = todo.pop(0)
         found = _measured(setting, quick=ask.quick, device=card.device if card else None)
@@ -79,7 +79,7 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
         yield replace(best[1], what="best")
 
 
-def finer(setting: Setting, *, has_card: bool) -> list[Setting]:
+def finer(setting: LoaderSetting, *, has_card: bool) -> list[LoaderSetting]:
     """The other choices at this number of workers: each once."""
     if not setting.workers:
         return []
@@ -88,7 +88,7 @@ def finer(setting: Setting, *, has_card: bool) -> list[Setting]:
     return [*more, replace(lasting, pinned=True)] if has_card else more
 
 
-def _measured(setting: Setting, *, quick: bool, device: str | None) -> Result:
+def _measured(setting: LoaderSetting, *, quick: bool, device: str | None) -> Result:
     """Samples a second over whole epochs, starts of workers included."""
     torch = pytorch()
     least = QUICK_BATCHES if quick else BATCHES
@@ -122,7 +122,7 @@ def _measured(setting: Setting, *, quick: bool, device: str | None) -> Result:
     return rate(what, on="cpu", work=1.0, times_s=times, unit="items_per_s", settings=setting.words)
 
 
-def _marks(setting: Setting) -> list[str]:
+def _marks(setting: LoaderSetting) -> list[str]:
     marks = {"persistent": setting.lasting, "pinned": setting.pinned}
     more = [f"prefetch {setting.prefetch}"] if setting.prefetch not in {None, 2} else []
     return [word for word, is_on in marks.items() if is_on] + more

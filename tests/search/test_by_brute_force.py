@@ -25,7 +25,7 @@ from rigright.search.question import ask
 from rigright.search.score import Misfits, score
 from rigright.search.serving import filled, find_serving, tabled
 from rigright.search.space import LOADS
-from rigright.search.supply import BUY, OWN, RENT, options, prices_of
+from rigright.search.supply import BUY, OWN, RENT, options
 from rigright.terms.memory import device_of, started, weigh
 
 WORK = {"prompt_tok": 1024, "output_tok": 256}
@@ -204,7 +204,7 @@ def test_prices_of_layouts_are_those_somebody_would_look_up(llama8, market, chip
         np.array(column)
         for column in zip(*product((1, 2, 3, 5, 8), (1, 2, 4, 8), range(len(question.kinds))), strict=True)
     )
-    found = options(prices_of(question), question, kind=kinds, n_chips=counts, replica=replicas)
+    found = options(question, kind=kinds, n_chips=counts, replica=replicas)
     for index, how, usd, rent in zip(found.index, found.how, found.usd, found.rent_usd_per_h, strict=True):
         kind = question.kinds[kinds[index]]
         looked = cheapest(market, question, kind=kind, n_chips=counts[index], replica=replicas[index])

@@ -75,7 +75,7 @@ def test_cards_cost_their_number_times_the_price_and_the_machine_comes_on_top(ll
     question = question_of(llama8, market, chips=("rtx 5090",))
     (kind,) = question.kinds
     price = market.cards["rtx-5090"].usd
-    bought = prices_of(question).cards_usd[0]
+    bought = prices_of(question, asked=range(13)).cards_usd[0]
     for count in (1, 2, 3, 8, 12):
         supply = supply_of(question, kind, how=BUY, n_chips=count, replica=1)
         assert supply.usd.value == pytest.approx(count * price)
@@ -103,7 +103,7 @@ def test_more_cards_never_cost_less(llama8, market):
 def test_cards_beside_those_that_are_there_cost_their_price_alone(llama8, market):
     question = question_of(llama8, market, owned="2x rtx 3090")
     place = next(place for place, kind in enumerate(question.kinds) if kind.owned)
-    bought = prices_of(question).cards_usd[place]
+    bought = prices_of(question, asked=range(13)).cards_usd[place]
     assert bought[2] == 0
     assert bought[3] == pytest.approx(market.cards["rtx-3090"].usd)
     assert supply_of(question, question.kinds[place], how=BUY, n_chips=3, replica=1).host_usd.value == 0
@@ -175,7 +175,7 @@ def test_clouds_of_china_rent_to_those_who_pay_in_yuan(llama8):
 def test_what_is_billed_by_the_gpu_costs_each_and_holds_as_many_as_a_machine(llama8):
     market = market_on(TODAY, currency="CNY")
     question = question_of(llama8, market, currency="CNY", clouds=("autodl",), chips=("rtx 4090",))
-    rent = prices_of(question).rent_usd_per_h[0]
+    rent = prices_of(question, asked=range(13)).rent_usd_per_h[0]
     one = rent[SIZES.index(1), 1]
     assert one == pytest.approx(1.98 / currencies()["CNY"].per_usd)
     assert rent[SIZES.index(8), 8] == pytest.approx(8 * one), "a replica over eight of one machine"

@@ -24,7 +24,7 @@ from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of
 from rigright.search.record import Found
 from rigright.search.serving import licence_refused
-from rigright.search.supply import HOWS, RENT, options, prices_of
+from rigright.search.supply import HOWS, RENT, options
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 TRAINED = frozenset({"finetune", "pretrain"})
@@ -146,11 +146,11 @@ def _notes(network: Network, wish: PlanWish, *, trains: bool) -> Iterator[Senten
 
 def tabled(question: Question, network: Network) -> Candidates:
     """Every number of cards and samples at once with every supply, and their figures."""
-    scored, prices = score_samples(question, network), prices_of(question)
+    scored = score_samples(question, network)
     points = scored.points
     replica = points.n_chips if question.ways[0].trains else np.ones(len(points), dtype=int)
-    found = options(prices, question, kind=points.kind, n_chips=points.n_chips, replica=replica)
-    table = Candidates(question=question, scored=scored, prices=prices, options=found, figures={})
+    found = options(question, kind=points.kind, n_chips=points.n_chips, replica=replica)
+    table = Candidates(question=question, scored=scored, options=found, figures={})
     return replace(table, figures=_figures(table, network))
 
 

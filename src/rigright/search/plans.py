@@ -34,7 +34,7 @@ from rigright.search.loads import SAFE_LOAD, SAFE_OUTPUT
 from rigright.search.question import Kind, KindWay, Question
 from rigright.search.record import Plan, Safe, Supply
 from rigright.search.score import Scored, context_tok
-from rigright.search.supply import Options, Prices, nodes_of, supply_of
+from rigright.search.supply import Options, nodes_of, supply_of
 from rigright.terms.memory import away, device_of, started, weigh, widened
 from rigright.terms.memory import band as memory_band
 
@@ -52,7 +52,6 @@ class Candidates:
 
     question: Question
     scored: Any  # of layouts that serve, or that train
-    prices: Prices
     options: Options
     figures: dict[str, Numbers]
 

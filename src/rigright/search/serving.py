@@ -22,7 +22,7 @@ from rigright.search.plans import Candidates, plan_of
 from rigright.search.question import KindWay, Question, ask, offloaded, ways_of
 from rigright.search.record import Found, Plan, Rejection, is_named
 from rigright.search.score import score
-from rigright.search.supply import HOWS, OWN, options, prices_of
+from rigright.search.supply import HOWS, OWN, options
 from rigright.search.sure import Doubts, doubted, doubts_of, staged_at
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
 
@@ -152,13 +152,12 @@ def best(question: Question) -> tuple[Candidates, int] | None:
 
 def tabled(question: Question) -> Candidates:
     """Every layout with every supply, and their figures."""
-    scored, prices = score(question), prices_of(question)
+    scored = score(question)
     points = scored.points
-    found = options(prices, question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
+    found = options(question, kind=points.kind, n_chips=points.n_chips, replica=points.replica)
     return Candidates(
         question=question,
         scored=scored,
-        prices=prices,
         options=found,
         figures=figures_of(question, scored, found=found),
     )

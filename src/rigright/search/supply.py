@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from math import log2
 
@@ -57,59 +57,61 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """Tables of what kinds cost, by number of chips; nan where no price is known."""
+    """Tables of what kinds cost, by place of a number of chips; nan where no price is known."""
 
+    counts: Numbers  # numbers of chips that may be asked for, rising
     owned: Numbers  # [kind]: chips that are there
-    whole: Numbers  # [kind]: chips that are paid for in any case; 0: those that work
     box: Numbers  # [kind]: chips that have to stand in one instance
-    sold: Numbers  # [kind, chips]: whether so many are sold, beside those that are there
-    bought: Numbers  # [kind, chips]: those that are there then: whole units of what is sold
-    cards_usd: Numbers  # [kind, chips]: cards alone
-    rent_usd_per_h: Numbers  # [kind, size of a replica, chips]
+    sold: Numbers  # [kind, place]: whether so many are sold, beside those that are there
+    bought: Numbers  # [kind, place]: those that are there then: whole units of what is sold
+    cards_usd: Numbers  # [kind, place]: cards alone
+    rent_usd_per_h: Numbers  # [kind, size of a replica, place]
     machines: dict[Machine, tuple[int, float]] = field(default_factory=dict)  # priced so far
 
 
-def prices_of(question: Question) -> Prices:
-    """Every price a search may need; what is asked on one market again is known."""
-    asked = PlanWish(**{name: getattr(question.wish, name) for name in LEASED})
-    return _prices(question.market, question.kinds, wish=asked)
+def prices_of(question: Question, *, asked: Iterable[int] = ()) -> Prices:
+    """What its numbers of chips cost, and others that are asked for; on one market again it is known."""
+    wish = PlanWish(**{name: getattr(question.wish, name) for name in LEASED})
+    counts = {count for one in question.kinds for count in (*one.counts, one.whole)}
+    return _prices(question.market, question.kinds, counts=tuple(sorted(counts.union(asked))), wish=wish)
 
 
 @kept
-def _prices(market: Market, kinds: tuple[Kind, ...], *, wish: PlanWish) -> Prices:
-    most = max(max(one.counts[-1], one.whole) for one in kinds)
+def _prices(market: Market, kinds: tuple[Kind, ...], *, counts: tuple[int, ...], wish: PlanWish) -> Prices:
     return Prices(
+        counts=np.array(counts),
         owned=np.array([one.owned for one in kinds]),
-        whole=np.array([one.whole for one in kinds]),
         box=np.array([one.per_node if one.whole else 1 for one in kinds]),
-        sold=np.stack([_sold(one, most=most) for one in kinds]),
-        bought=np.stack([_all_bought(one, most=most) for one in kinds]),
-        cards_usd=np.stack([_cards_usd(market, one, most=most) for one in kinds]),
-        rent_usd_per_h=np.stack([_rent_usd_per_h(market, one, wish=wish, most=most) for one in kinds]),
+        sold=np.stack([_sold(one, counts=counts) for one in kinds]),
+        bought=np.stack([_all_bought(one, counts=counts) for one in kinds]),
+        cards_usd=np.stack([_cards_usd(market, one, counts=counts) for one in kinds]),
+        rent_usd_per_h=np.stack([_rent_usd_per_h(market, one, wish=wish, counts=counts) for one in kinds]),
     )
 
 
 def options(
-    prices: Prices, question: Question, *, kind: Numbers, n_chips: Numbers, replica: Numbers,
-    ranks: Numbers | None = None,
+    question: Question, *, kind: Numbers, n_chips: Numbers, replica: Numbers, ranks: Numbers | None = None,
 ) -> Options:  # fmt: skip
     """Every way the wish allows; bought at an unknown price only where nothing better is known.
 
     `ranks` stand in one box where they can: those of a replica, if nothing else is said.
     """
     wish, boxed = question.wish, replica if ranks is None else ranks
-    paid = np.where(prices.whole[kind] > 0, prices.whole[kind], n_chips)
+    whole = np.array([one.whole for one in question.kinds])[kind]
+    paid = np.where(whole > 0, whole, n_chips)
+    prices = prices_of(question, asked=np.unique(paid).tolist())
     replica = np.where(np.log2(replica) % 1 == 0, replica, np.maximum(replica, n_chips))  # others straddle
     size = np.searchsorted(SIZES[:-1], np.maximum(replica, prices.box[kind]))
-    rented = prices.rent_usd_per_h[kind, size, paid]
-    bought = prices.cards_usd[kind, paid]
+    place = np.searchsorted(prices.counts, paid)
+    rented = prices.rent_usd_per_h[kind, size, place]
+    bought = prices.cards_usd[kind, place]
     here = n_chips <= prices.owned[kind]
     rents = np.isfinite(rented) & (wish.buy is not True) & ~here
     only_rent = bool(wish.clouds) or wish.buy is False
-    buys = ~here & (not only_rent) & prices.sold[kind, paid] & (np.isfinite(bought) | ~rents)
+    buys = ~here & (not only_rent) & prices.sold[kind, place] & (np.isfinite(bought) | ~rents)
     index = np.concatenate([np.flatnonzero(here), np.flatnonzero(buys), np.flatnonzero(rents)])
     how = np.repeat([OWN, BUY, RENT], [here.sum(), buys.sum(), rents.sum()])
-    all_there = np.where(here, prices.owned[kind], prices.bought[kind, paid])
+    all_there = np.where(here, prices.owned[kind], prices.bought[kind, place])
     boxes, around = _machines(
         prices, question, kind=kind[index], paid=paid[index], ranks=boxed[index], how=how
     )
@@ -147,13 +149,13 @@ def _machine(question: Question, place: int, *, n_chips: int, ranks: int, buys: 
     return boxes, _around(question, kind, n_chips=n_chips, boxes=boxes).value if buys else 0.0
 
 
-def _cards_usd(market: Market, kind: Kind, *, most: int) -> Numbers:
+def _cards_usd(market: Market, kind: Kind, *, counts: tuple[int, ...]) -> Numbers:
     if kind.mix:  # unlike cards; unknown where one of them is
         known = [market.quote(card.chip, guess=True) for card in kind.mix]
         usd = 0.0 if kind.owned else sum(np.nan if price is None else price.usd for price in known)
-        return np.full(most + 1, usd)
+        return np.full(len(counts), usd)
     price = market.quote(kind.chip, guess=kind.named)
-    cards = np.array([_cards_bought(kind, count) for count in range(most + 1)])
+    cards = np.array([_cards_bought(kind, count) for count in counts])
     others = sum(np.nan if one is None else one.usd for one in _beside(market, kind))
     return cards * (np.nan if price is None else price.usd) + others
 
@@ -163,22 +165,21 @@ def _beside(market: Market, kind: Kind) -> list[Quote | None]:
     return [market.quote(card.chip, guess=True) for card in kind.beside if kind.whole]
 
 
-def _sold(kind: Kind, *, most: int) -> Numbers:
-    """[chips]: whether so many are sold, beside what is there; a machine that was named is sold with more."""
+def _sold(kind: Kind, *, counts: tuple[int, ...]) -> Numbers:
+    """[place]: whether so many are sold, beside what is there; a machine that was named is sold with more."""
     if kind.mix or kind.whole:
-        return np.ones(most + 1, dtype=bool)
+        return np.ones(len(counts), dtype=bool)
 
     def is_sold(count: int) -> bool:
         more = max(count - kind.owned, 0)
         return sold_count(kind.chip, more) == more and (not kind.owned or fills_boxes(kind.chip, count))
 
-    return np.array([is_sold(count) for count in range(most + 1)])
+    return np.array([is_sold(count) for count in counts])
 
 
-def _all_bought(kind: Kind, *, most: int) -> Numbers:
+def _all_bought(kind: Kind, *, counts: tuple[int, ...]) -> Numbers:
     """The same for every number of them; unlike cards are bought one by one."""
-    counts = np.arange(most + 1)
-    return counts if kind.mix else np.array([_bought(kind, int(count)) for count in counts])
+    return np.array(counts if kind.mix else [_bought(kind, count) for count in counts])
 
 
 def _bought(kind: Kind, n_chips: int) -> int:
@@ -213,20 +214,19 @@ def _stored(question: Question) -> Stored:
     return stored_of(float(count.params(question.arch)), work=wish.work, train_tok=wish.train_tok)
 
 
-def _rent_usd_per_h(market: Market, kind: Kind, *, wish: PlanWish, most: int) -> Numbers:
-    """[size of a replica, chips]: the cheapest way to rent so many; nan where nobody rents just them.
+def _rent_usd_per_h(market: Market, kind: Kind, *, wish: PlanWish, counts: tuple[int, ...]) -> Numbers:
+    """[size of a replica, place]: the cheapest way to rent so many; nan where nobody rents just them.
 
     A machine that was named is rented with more than it has, where it must be.
     """
-    counts = np.arange(most + 1)
     if kind.mix or (kind.beside and kind.whole):
-        return np.full((len(SIZES), most + 1), np.nan)
-    table = np.full((len(SIZES), most + 1), np.nan)
+        return np.full((len(SIZES), len(counts)), np.nan)
+    table = np.full((len(SIZES), len(counts)), np.nan)
     for offer in _rents(market, kind, wish=wish):
         price = price_of(offer, spot=wish.spot) or np.nan
-        cost = np.ceil(counts / chips_of(offer)) * price
+        cost = np.ceil(np.array(counts) / chips_of(offer)) * price
         if not kind.whole:
-            rented = np.array([rented_count(offer, int(count)) == count for count in counts])
+            rented = np.array([rented_count(offer, count) == count for count in counts])
             cost = np.where(rented, cost, np.nan)
         for place, size in enumerate(SIZES):
             if holds(offer, size):

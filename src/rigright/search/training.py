@@ -28,7 +28,7 @@ from rigright.search.market import Market
 from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
 from rigright.search.record import Found, Plan, Supply
-from rigright.search.supply import HOWS, nodes_of, options, prices_of, supply_of
+from rigright.search.supply import HOWS, nodes_of, options, supply_of
 from rigright.search.training_explore import explored, preferred, whole
 from rigright.search.training_score import TrainingScored
 from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, said_of
@@ -90,12 +90,11 @@ def find(question: Question, *, notes: Sequence[Sentence] = ()) -> Found:
 def tabled(question: Question) -> Candidates:
     """Every training with every supply, and their figures."""
     question, scored = explored(question, said_of(question.wish))
-    prices = prices_of(question)
     points = scored.points
     found = options(
-        prices, question, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips, ranks=points.tp
+        question, kind=points.kind, n_chips=points.n_chips, replica=points.n_chips, ranks=points.tp
     )
-    table = Candidates(question=question, scored=scored, prices=prices, options=found, figures={})
+    table = Candidates(question=question, scored=scored, options=found, figures={})
     return replace(table, figures=_figures(table, scored))
 
 

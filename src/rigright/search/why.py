@@ -233,11 +233,11 @@ def too_small(
 
 def _cheapest_usd_per_h(table: Candidates, *, kind: Numbers, n_chips: Numbers) -> Numbers:
     """What so many cards of each kind cost an hour at least, power left out; nan where no price is known."""
-    question, prices = table.question, table.prices
-    costs = np.full(len(kind), np.nan)
-    priced = np.flatnonzero(n_chips < prices.cards_usd.shape[1])
+    question, costs = table.question, np.full(len(kind), np.nan)
+    most = max(max(one.counts[-1], one.whole) for one in question.kinds)
+    priced = np.flatnonzero(n_chips <= most)
     kind, n_chips = kind[priced], n_chips[priced]
-    found = options(prices, question, kind=kind, n_chips=n_chips, replica=n_chips)
+    found = options(question, kind=kind, n_chips=n_chips, replica=n_chips)
     segment = np.array([one.chip.segment for one in question.kinds])[kind[found.index]]
     worn = np.full(len(segment), np.nan)
     for name in np.unique(segment):

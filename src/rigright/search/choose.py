@@ -73,7 +73,7 @@ class Field:
     serves: Numbers  # output, as far as it is sure where layouts of one machine are compared
     told: bool  # the load is given: more output than that is worth nothing
     buys: bool = True  # False: on a machine that is there, whose price decides nothing
-    lost: Numbers | None = None  # what quality and speed are worth, as a logarithm of the price (`worth.py`)
+    lost: Numbers | None = None  # what quality and speed are worth, as a logarithm of the price (`sure.py`)
 
 
 def field_of(

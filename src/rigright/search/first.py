@@ -2,7 +2,7 @@
 
 A machine that is paid for gives up no quality while it can be had at half its speed, and its cards idle
 where more of them are slower. A budget buys quality of weights and speed until it is enough for the work, at
-the rate of `worth.py`; the rest is kept.
+the rate of `sure.py`; the rest is kept.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from rigright.predict.columns import grouped
 from rigright.predict.kept import SAFE
 from rigright.search.figures import usual_limits
 from rigright.search.plans import Candidates
-from rigright.search.sure import Doubts, staged_at
-from rigright.search.worth import SLOWER, SPENT
+from rigright.search.sure import SLOWER, SPENT, Doubts, staged_at
 
 STEPS = 4  # of speed in each doubling: what is closer counts as equal
 NEAR = 1.03  # times that differ less count as equal

@@ -20,13 +20,11 @@ from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, plan_of
 from rigright.search.question import KindWay, Question, ask, offloaded, ways_of
-from rigright.search.reasons import with_reasons
 from rigright.search.record import Found, Plan, Rejection, is_named
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options
-from rigright.search.sure import Doubts, doubted, doubts_of, staged_at
+from rigright.search.sure import Doubts, doubted, doubts_of, quality_cost, speed_worth, staged_at
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
-from rigright.search.worth import quality_cost, speed_worth
 
 ONE_MACHINE = 8  # cards of it at most
 OF_TEXT = frozenset({"ttft_s", "tpot_s", "usd_per_mtok"})  # no aims where nobody reads along
@@ -233,6 +231,8 @@ def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> F
         for nth, (plan, one) in enumerate(zip(plans, chosen, strict=True)):
             if cost[one.place] < field.costs[field.main][chosen[0].place]:
                 plans[nth] = doubted(plan, doubts, limits=limits, place=one.place, first=chosen[0].place)
+        from rigright.search.reasons import with_reasons
+
         losses = [field.costs["loss"][one.place] for one in chosen]
         plans = list(with_reasons(plans, losses, loaded=field.told))
     return Found(

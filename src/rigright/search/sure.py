@@ -2,6 +2,10 @@
 
 A figure known from the data sheet alone may be far off; a plan at the very edge of a limit keeps it in
 one case of two. Many cards in a machine are trouble of their own.
+
+And what quality and speed are worth, the one exchange rate by which the first plan is chosen, as logarithms
+of a price. A step of quality that can be measured costs what people pay for it; the step below 4 bit, where
+answers get worse for all to see, far more than the next larger card.
 """
 
 from __future__ import annotations
@@ -28,6 +32,11 @@ EACH_DOUBLING = 1.05  # of the cards: more to buy, to mount and to break
 CROWDED, CARDS = 1.25, 4  # more cards without a server of their own need risers and a second power supply
 READ_TOK_PER_S = 20.0  # written faster than this nobody reads along
 WAITED = 0.5  # who waits for each word twice as long, pays half as much again for it not to be so
+RANKS = (0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11)  # of loss
+COSTS = (0.0, 0.0, 0.03, 0.05, 0.1, 0.15, 0.22, 0.35, 0.9, 1.4, 2.0)
+FASTER = 0.15  # of the price for each e times the output
+SPENT = 0.15  # of a price within a budget that was named: it is there to be spent
+SLOWER = 0.2  # for each halving of the speed that is enough for the work
 OF_A_TOKEN = "usd_per_mtok"  # noqa: S105 - a price
 
 
@@ -139,3 +148,13 @@ def _may(plan: Plan, name: str, *, bound: float) -> Sentence | None:
     if told.mark == "physics":
         return say("cheaper, but no benchmark of it: {what}", what=what)
     return say("cheaper, but {what}", what=what)
+
+
+def quality_cost(loss: Numbers) -> Numbers:
+    """What the loss of weights and caches takes off the price of a plan."""
+    return np.interp(loss, RANKS, COSTS)
+
+
+def speed_worth(output: Numbers, *, told: bool) -> Numbers:
+    """What more output is worth under one load; where the load is open, its price is that of a token."""
+    return FASTER * np.log(np.maximum(output, 1e-9)) if told else np.zeros(len(output))

@@ -15,7 +15,7 @@ from rigright.base.money import show_money
 from rigright.faces.cli.main import main, verb_parser
 from rigright.machine import browser
 
-ASKED = {"mode": "chat", "budget": "8000usd", "lang": "en"}
+ASKED = {"mode": "chat", "budget": "8000usd", "chips": "rtx 3090", "lang": "en"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -124,7 +124,9 @@ def test_a_question_and_its_saved_plan_make_the_same_paper(paper, asked):
     data = paper.to_dict()
     differs = {key for key in data if data[key] != asked[key]}
     assert differs <= {"plan", "acceptance"}
-    assert asked["acceptance"][0].startswith("rigright plan qwen3-32b --mode chat --budget 8000usd --json > ")
+    assert asked["acceptance"][0].startswith(
+        "rigright plan qwen3-32b --chips 'rtx 3090' --mode chat --budget 8000usd --json > "
+    )
 
 
 def test_the_acceptance_test_is_the_band_or_the_limit(paper, planned, saved):

@@ -29,6 +29,7 @@ from rigright.search import named
 from rigright.search.record import Plan
 
 DAY_S = 86400
+MOST_CERTAIN = 99  # per cent: nothing is surer than that
 MARKS = {
     "measured": say("your own benchmarks"),
     "fitted": say("benchmarks of this GPU generation"),
@@ -203,7 +204,7 @@ def certain(plan: Plan) -> str:
     """The chance that it keeps the limits of time; of an open load the safe one stands for it."""
     if plan.safe is not None or not plan.certainty:
         return ""
-    return f"{min(plan.certainty.values()):.0%}"
+    return f"{min(int(100 * min(plan.certainty.values())), MOST_CERTAIN)}%"
 
 
 def load(plan: Plan) -> Shown:
@@ -288,7 +289,7 @@ def why(plan: Plan) -> Shown:
     if not plan.reasons:
         return ""
     first = plan.reasons[0]
-    doubtful = first.kind == DOUBT and plan.certainty
+    doubtful = first.kind == DOUBT and "what" in dict(first.values)
     return say("cheaper, less certain") if doubtful else first
 
 

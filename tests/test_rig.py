@@ -161,6 +161,16 @@ def test_from_another_folder_and_through_a_chain_of_links(machine):
     assert machine.asked("-m venv") == 1
 
 
+def test_rigright_hears_what_starts_it_again(machine):
+    python = machine.python()
+    python.write_text(python.read_text().replace("rigright <$*>", "$RIG_STARTED_AS"))
+    (machine.bin / "rig").symlink_to(machine.rig)
+    assert machine.run("fit", command=["./rig"], cwd=machine.home).stdout == "./rig\n"
+    assert machine.run("fit", command=["sh", "rig"], cwd=machine.home).stdout == "./rig\n"
+    assert machine.run("fit", command=[str(machine.rig)]).stdout == f"{machine.rig}\n"
+    assert machine.run("fit", command=["sh", "-c", "rig fit"]).stdout == f"{machine.bin / 'rig'}\n"
+
+
 def test_a_changed_lock_is_noticed_even_if_it_looks_older(machine):
     machine.python()
     machine.run()

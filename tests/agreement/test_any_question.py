@@ -101,6 +101,9 @@ APART = (  # two things that cannot both be; each word is named in the refusal
     ("explain gpt-oss-20b --on '2x h100' --engine llama.cpp --attention-dp", "llama.cpp", "--attention-dp"),
     ("explain kimi-k2 --on '8x h200' --tp 8 --ep 6", "--tp 8", "--ep 6"),
     ("explain qwen3-8b --on '8x h100' --ep 4 --train", "ep 4", "0 experts"),
+    ("plan qwen3-8b --mode finetune --method qlora --trainer torchtitan", "torchtitan", "qlora"),
+    ("explain qwen3-8b --train dora --trainer titan --on '2x h100'", "torchtitan", "dora"),
+    ("build qwen3-8b --mode finetune --method lora --trainer megatron-deepspeed", "Megatron-Deep", "lora"),
 )
 
 

@@ -20,6 +20,7 @@ from rigright.verbs.planning.planned import Addition, Planned
 
 LENGTHS = frozenset({"prompt_tok", "output_tok", "context_tok"})  # fixed where windows of sound are heard
 CUTS = ("tp", "pp", "dp", "ep", "cp")
+FULL_LOAD = frozenset({"cost", "price", "quality", "speed"})  # aims that take all the load the limits leave
 DECIDED = frozenset({"offload"})  # of a server: by the memory of its machine, which the command names
 
 
@@ -113,10 +114,12 @@ def explain_flags(
     """
     asked = wish or PlanWish(users=plan.concurrency)
     said = _served(plan, asked) if isinstance(plan.work, Serving) else _trained(plan, asked)
-    others = (asked.aim, asked.usd_per_h, asked.usd_per_mtok, asked.budget_usd, asked.power_w)
+    aim = None if asked.aim in FULL_LOAD else asked.aim
+    others = (aim, asked.usd_per_h, asked.usd_per_mtok, asked.budget_usd, asked.power_w)
     is_open = verb == "explain" and all(one is None for one in (asked.users, asked.rate_per_s, *others))
     said |= {"users": None} if is_open and plan.concurrency is not None else {}
-    said |= {"seq_tok": None} if open_length else {}
+    length = "prompt_tok" if isinstance(plan.work, Serving) else "seq_tok"
+    said |= {length: None} if verb == "explain" and open_length else {}
     return ["--on", named.machine_flag(plan), *typed(verb, _whole(plan, said), kinds=_kinds(plan))]
 
 

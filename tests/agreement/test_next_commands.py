@@ -181,6 +181,7 @@ def test_explain_as_plan_types_it_is_the_plan(kind, seed):
         ["phi-4", "--on", "rtx 4090", "--context", "16k", "--concurrency", "300", "--mode", "batch"],
         ["mistral-nemo", "--on", "l40s", "--ttft", "3s", "--percentile", "p99", "--aim", "quality"],
         ["phi-4", "--on", "rtx pro 6000", "--tpot", "70ms", "--aim", "price"],
+        ["qwen3-embedding-8b", "--on", "rtx 4060 ti 16gb + 96gb", "--samples", "50000"],  # tight
     ][:: 1 if THOROUGH else 2],
 )
 def test_what_stays_open_in_a_plan_stays_open_in_what_is_typed_next(words):

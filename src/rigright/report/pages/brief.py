@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rigright.base.money import USD, currency_of, show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown
-from rigright.base.units import KIB, KILO, show_seconds, show_short, to_gib
+from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
 from rigright.choice.work import USUAL_TOK_PER_S, works
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
@@ -20,6 +20,7 @@ from rigright.search.record import Rejection, Safe
 
 MOST_NOTES = 3
 LONG_DAYS = 366  # nobody trains for so long
+LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it line 1 says that it is tight
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
 SERVED = {
     "weights": say("weights"),
@@ -130,6 +131,12 @@ def is_cpu(chip_id: str) -> bool:
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     """What notes say that costs an answer its tick."""
     return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
+
+
+def tight(spare_bytes: float, *, total_bytes: float) -> Iterator[Sentence]:
+    """That hardly anything is left of a card that no engine fills on purpose."""
+    if spare_bytes < LEAST_SPARE * total_bytes:
+        yield say("only {spare} to spare", spare=show_bytes(spare_bytes))
 
 
 def unsure(

@@ -15,6 +15,7 @@ from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
 from rigright.report.pages.brief import (
+    LEAST_SPARE,
     NAMES,
     again,
     deciding,
@@ -29,6 +30,7 @@ from rigright.report.pages.brief import (
     short_format,
     show_tokens,
     strained,
+    tight,
     time_limits,
     unsure,
 )
@@ -37,7 +39,6 @@ from rigright.verbs.serving.explained import CardUse, Explained, RamUse, Remedy,
 
 MOST_REMEDIES = 3
 NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
-LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 
 Group = tuple[int, CardUse]  # so many cards alike
 
@@ -140,8 +141,7 @@ def _verdict(result: Explained) -> Line:
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    if not fills and _is_full(card):
-        doubts.append(say("only {spare} to spare", spare=show_bytes(card.spare_bytes)))
+    doubts += () if fills else tight(card.spare_bytes, total_bytes=card.total_bytes)
     doubts += deciding(result.notes)
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
@@ -163,10 +163,6 @@ def _verdict(result: Explained) -> Line:
     )
     doubts += strains
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
-
-
-def _is_full(card: CardUse) -> bool:
-    return card.spare_bytes < LEAST_SPARE * card.total_bytes
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
@@ -200,7 +196,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")
         elif (
             limits is not None
-            and not _is_full(result.fullest)
+            and result.fullest.spare_bytes >= LEAST_SPARE * result.fullest.total_bytes
             and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok
         ):
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))

@@ -11,6 +11,8 @@ from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
 from rigright.facts.chips import short
+from rigright.facts.engines import find_engine
+from rigright.money.machine_price import BILL
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
     LONG_DAYS,
@@ -25,6 +27,7 @@ from rigright.report.pages.brief import (
     note_lines,
     overloaded,
     strained,
+    tight,
     time_limits,
     unsure,
     with_share,
@@ -90,17 +93,24 @@ def _brief(result: Planned) -> Iterator[Part]:
     if stale:
         dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
         yield Line(said=say("prices as of {date}; verify before buying", date=dates), tone="warn")
+    yield from _host(result, first)
+    if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
+        yield Line(said=words.USED_CARDS, tone="warn")
+
+
+def _host(result: Planned, first: Plan) -> Iterator[Part]:
+    """What stands around the cards, in the price of the plan."""
     host = first.supply.host_usd
     if host is not None and host.value:
         low, mid, high = (show_money(usd, result.wish.currency) for usd in (host.low, host.value, host.high))
-        whole = is_cpu(first.chip.id)
-        said = say("price of the whole machine: {low}-{high}", low=low, high=high) if whole else say(
-            "price includes {usd} ({low}-{high}) for the rest of the machine",
-            usd=mid, low=low, high=high,
-        )  # fmt: skip
+        told = {"usd": mid, "low": low, "high": high}
+        said = say("price includes {usd} ({low}-{high}) for the rest of the machine", **told)
+        if is_cpu(first.chip.id):
+            said = say("price of the whole machine: {low}-{high}", low=low, high=high)
+        elif host.why != BILL:
+            cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
+            said = say("{said}, estimated: no known machine holds {cards}", said=said, cards=cards)
         yield Line(said=said, tone="dim")
-    if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
-        yield Line(said=words.USED_CARDS, tone="warn")
 
 
 def steps_table(result: Planned) -> Table:
@@ -171,6 +181,7 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
         yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
     if first.least_bytes is not None and first.is_tight:
         yield say("memory is tight, up to {high}", high=show_bytes(first.least_bytes.high))
+    yield from _full(first)
     days, wish = first.figures.get("days"), result.wish
     open_end = wish.work in {"finetune", "pretrain"} and days is None
     if open_end and wish.on is None and first.supply.how == "buy":
@@ -186,6 +197,14 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
         yield from strained(wish.work, users=first.concurrency or 2, **slow)
+
+
+def _full(first: Plan) -> Iterator[Sentence]:
+    """Hardly any memory left where no engine fills it on purpose, and nothing lies in main memory."""
+    if not isinstance(first.work, Serving) or not first.ranks or first.in_ram is not None:
+        return
+    if find_engine(first.work.engine).pool != "share":
+        yield from tight(float(first.ranks[0].spare_bytes), total_bytes=first.room_bytes)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:

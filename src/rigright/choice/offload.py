@@ -36,6 +36,12 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
     """What somebody wants in main memory, as the flags of llama.cpp count it; None where nobody said."""
     if wish.gpu_layers is None and wish.cpu_moe is None:
         return None
+    if wish.engine is not None and not can_offload(find_engine(wish.engine)):
+        option = "--cpu-moe" if wish.gpu_layers is None else "--gpu-layers"
+        raise AskError(
+            say("{first} and {second} cannot be combined", first=option, second=f"--engine {wish.engine}"),
+            hint=say("remove one of them"),
+        )
     count = len(arch.trunk.layers)
     layers = 0 if wish.gpu_layers is None else min(max(count + 1 - wish.gpu_layers, 0), count)
     routed = [bool(layer.ffn is not None and layer.ffn.experts) for layer in arch.trunk.layers]

@@ -129,12 +129,12 @@ def able_of(chip: Chip) -> Able:
     return Able(home=chip.segment in HOME, fp8=chip.fp8_flops_per_s is not None, bf16=bf16, fp16=fp16)
 
 
-def check_method(wish: TrainingWish) -> None:
-    """Refuse a program for a method that it does not train by."""
-    if wish.trainer is None or wish.method is None:
+def check_trainer(wish: TrainingWish) -> None:
+    """Refuse a program for a method that it does not train by, or a cut that it does not make."""
+    if wish.trainer is None:
         return
     trainer = find_trainer(wish.trainer)
-    if not trainer.trains(wish.method):
+    if wish.method is not None and not trainer.trains(wish.method):
         raise AskError(
             say(
                 "{engine} does not train {asked}",
@@ -143,11 +143,18 @@ def check_method(wish: TrainingWish) -> None:
             ),
             hint=say("use --trainer hf, or --method full"),
         )
+    for name in trainer.uncut:
+        if (getattr(wish, name) or 1) > 1:
+            cut = f"--{name} {getattr(wish, name)}"
+            raise AskError(
+                say("{first} and {second} cannot be combined", first=f"--trainer {wish.trainer}", second=cut),
+                hint=say("remove one of them"),
+            )
 
 
 def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
     """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
-    check_method(wish)
+    check_trainer(wish)
     if not arch.vocab:
         trainer = find_trainer(wish.trainer or "pytorch")
         found: Iterator[Space] = (

@@ -93,6 +93,7 @@ class Trainer:
     program: str = ""  # the row this is an earlier time of; itself where none
     until: str = ""
     methods: tuple[str, ...] = ()  # that it trains by; every one where none is named
+    uncut: tuple[str, ...] = ()  # ways to cut a model that it does not have: "tp", "pp", "cp", "ep"
     aliases: tuple[str, ...] = ()
 
     def trains(self, method: str) -> bool:

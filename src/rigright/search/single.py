@@ -64,6 +64,8 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
             full = replace(full, context_tok=contexts(told, full)[:2][-1])
         case = fixed(arch, node, wish=wish, work=full)
         case = replace(case, traffic=sent(full, full.users or case.serving.batch))
+        if full.users is None and full.rate_per_s is None and generates(arch):
+            full = replace(full, users=float(case.serving.batch))  # nothing was searched: that load is told
     else:
         full = found[0].question.wish
         case = case_at(*found, node=node, cut=wish)

@@ -47,11 +47,15 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
     routed = [bool(layer.ffn is not None and layer.ffn.experts) for layer in arch.trunk.layers]
     experts = sum(routed[layers : wish.cpu_moe or 0])
     if wish.cpu_moe and not any(routed):
-        raise AskError(
-            say("{model} has no experts: {option} does not apply", model=arch.name, option="--cpu-moe"),
-            hint=say("use --gpu-layers to set how many layers stay on the GPU"),
-        )
+        raise _no_experts(arch)
     return Offload(layers=layers, experts=experts)
+
+
+def _no_experts(arch: Arch) -> AskError:
+    return AskError(
+        say("{model} has no experts: {option} does not apply", model=arch.name, option="--cpu-moe"),
+        hint=say("use --gpu-layers to set how many layers stay on the GPU"),
+    )
 
 
 @cache
@@ -168,4 +172,6 @@ def cpu_moe(arch: Arch, offload: Offload) -> int | None:
         return None
     routed = [layer.ffn is not None and layer.ffn.experts > 0 for layer in arch.trunk.layers]
     places = [place for place, has in enumerate(routed) if has and place >= offload.layers]
+    if offload.experts > len(places):  # of a plan's file that somebody wrote
+        raise _no_experts(arch)
     return places[offload.experts - 1] + 1

@@ -32,12 +32,12 @@ from rigright.report.pages.brief import (
     time_limits,
     unsure,
 )
+from rigright.report.pages.paid import idle_cards, little_spare, money_rows, money_said
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.verbs.serving.explained import CardUse, Explained, RamUse, Remedy, ServingReach
 
 MOST_REMEDIES = 3
 NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
-LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 
 Group = tuple[int, CardUse]  # so many cards alike
 
@@ -67,14 +67,15 @@ def _brief(result: Explained) -> Iterator[Part]:
         if result.remedies:
             yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
         return
+    money = tuple(money_rows(result.figures, wish=result.wish)) if result.figures else ()
     if result.speed is not None:
-        yield figures_table(result.speed, more=tuple(_reach(result)))
+        yield figures_table(result.speed, more=(*money, *_reach(result)))
         alone = result.fullest.chip.startswith(CPU_ID)
         yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
         from rigright.report.pages.samples import samples_table
 
-        yield samples_table(result.samples)
+        yield samples_table(result.samples, more=money)
 
 
 def ram_bar(ram: RamUse) -> Bar:
@@ -140,9 +141,9 @@ def _verdict(result: Explained) -> Line:
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    if not fills and _is_full(card):
-        doubts.append(say("only {spare} to spare", spare=show_bytes(card.spare_bytes)))
+    doubts += little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
     doubts += deciding(result.notes)
+    doubts += idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
         return Line(said=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
@@ -159,14 +160,21 @@ def _verdict(result: Explained) -> Line:
         machine=short(result.machine),
         model=model_name(result.model),
         format=short_format(result.serving.weights),
-        figures=_figures(result, waits=bool(strains)) or "",
+        figures=with_commas([_figures(result, waits=bool(strains)), _money(result)]) or "",
     )
     doubts += strains
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
 
 
+def _money(result: Explained) -> Shown | None:
+    if result.supply is None:
+        return None
+    figures = result.figures if result.days is None else {**result.figures, "days": result.days}
+    return money_said(figures, result.supply, currency=result.wish.currency)
+
+
 def _is_full(card: CardUse) -> bool:
-    return card.spare_bytes < LEAST_SPARE * card.total_bytes
+    return any(little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=False))
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:

@@ -29,6 +29,7 @@ from rigright.report.pages.brief import (
     unsure,
     with_share,
 )
+from rigright.report.pages.paid import idle_cards
 from rigright.report.pages.plan_next import next_commands, on_instead, on_step, unsaid
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.search import named
@@ -166,9 +167,8 @@ def verdict(result: Planned) -> Line:
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
     yield from unsure(first.certainty, safe=first.safe, limits=time_limits(result.wish))
-    paid = first.supply.n_chips
-    if paid is not None and paid > first.n_chips:
-        yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
+    yield from idle_cards(first.supply, used=first.n_chips)
+    yield from words.little_left(first)
     if first.least_bytes is not None and first.is_tight:
         yield say("memory is tight, up to {high}", high=show_bytes(first.least_bytes.high))
     days, wish = first.figures.get("days"), result.wish

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
@@ -13,18 +14,22 @@ SUMMARY = say("one model on one machine: memory by part and GPU, limits, and wha
 
 def answer(options: argparse.Namespace) -> Answer:
     """Explain."""
+    from rigright.base.money import USD
+    from rigright.base.record import replace
     from rigright.demand import PlanWish, ServingWish, TrainingWish
     from rigright.faces.cli.options import said_in
     from rigright.options.read import command, fill, kinds_said, values_of
     from rigright.options.row import TRAINS
+    from rigright.search.market import PRICED, is_priced
 
     said = said_in(options, "explain")
     kinds = kinds_said(said)
-    values = values_of("explain", said, kinds=kinds)
+    values = values_of("explain", said, kinds=kinds, beside=[options.model], local=_currency(said))
+    work = fill(PlanWish, "explain", values=values | {"budget_said": said.get("budget")})
     told = {
         "why": options.why,
         "asked": command("explain", [options.model], said=said),
-        "work": fill(PlanWish, "explain", values=values),
+        "work": work if is_priced(work, fields=PRICED) or "currency" in said else replace(work, currency=USD),
     }
     if kinds <= TRAINS:
         from rigright.report.pages import training
@@ -47,3 +52,12 @@ def answer(options: argparse.Namespace) -> Answer:
         plain=lambda language: pages.plain(result, language),
         record=result,
     )
+
+
+def _currency(said: Mapping[str, str]) -> str | None:
+    """What is paid with at the place that was named."""
+    if "place" not in said:
+        return None
+    from rigright.verbs.wished import local_of
+
+    return local_of(said)

@@ -30,7 +30,7 @@ from rigright.search.why import excess_of
 
 MONEY = ("usd", "usd_per_h", "usd_per_mtok", "usd_per_audio_h", "usd_per_image", "usd_per_text", "usd_total")
 Costs = Callable[..., dict[str, Numbers]]  # of each way to come by the cards, at one rate
-Told = Callable[[Mapping[str, float], Estimate, Supply], Mapping[str, Estimate]]
+Told = Callable[..., Mapping[str, Estimate]]  # figures of one of them, with their bands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +122,12 @@ def priced_samples(stand: Stand, samples: SampleSpeed) -> Priced:
         rate = np.full(len(found.index), samples.rate.value)
         return images.costs_of(stand.question, scored, found=found, rate=rate, network=network)
 
-    def told(figures: Mapping[str, float], power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
+    def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         known = {**figures, "images_per_s": samples.rate.value}
         return images_told.told_of(known, rate=samples.rate, power=power, supply=supply, network=network)
 
     assert read == (network.does == READ)  # noqa: S101 - a sample is of one kind
-    return _priced(stand, costs, told)
+    return _priced(stand, costs=costs, told=told)
 
 
 def priced_training(stand: Stand, step: StepUse | None) -> Priced:
@@ -137,10 +137,10 @@ def priced_training(stand: Stand, step: StepUse | None) -> Priced:
     def costs(found: Options, *, scored: Any) -> dict[str, Numbers]:
         return training.costs_of(stand.question, scored, found=found, rate=np.full(len(found.index), rate))
 
-    def told(figures: Mapping[str, float], power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
+    def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         return training.told_of(figures, step=step, power=power, supply=supply)
 
-    return _priced(stand, costs, told)
+    return _priced(stand, costs=costs, told=told)
 
 
 def priced_serving(stand: Stand, rate: Estimate) -> Priced:
@@ -156,13 +156,13 @@ def priced_serving(stand: Stand, rate: Estimate) -> Priced:
             "usd_total": hour * worked_h(question.wish),
         }  # fmt: skip
 
-    def told(figures: Mapping[str, float], power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
+    def told(figures: Mapping[str, float], *, power: Estimate, supply: Supply) -> Mapping[str, Estimate]:
         return {"power_w": power} | money_of(figures, speed={"output_tok_per_s": rate}, supply=supply)
 
-    return _priced(stand, costs, told)
+    return _priced(stand, costs=costs, told=told)
 
 
-def _priced(stand: Stand, costs: Costs, told: Told) -> Priced:
+def _priced(stand: Stand, *, costs: Costs, told: Told) -> Priced:
     """The way to come by the cards that keeps the limits and costs least; of those that miss, the nearest."""
     question, scored, found = stand.question, stand.scored, stand.options()
     figures = costs(found, scored=scored)
@@ -178,7 +178,7 @@ def _priced(stand: Stand, costs: Costs, told: Told) -> Priced:
     drawn = drawn_w(question, scored, found=found.take(np.array([place])))
     power = Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
     figure = {name: float(np.broadcast_to(column, len(beyond))[place]) for name, column in figures.items()}
-    known = told(figure, power, supply)
+    known = told(figure, power=power, supply=supply)
     return Priced(
         supply=supply,
         figures={name: one for name, one in known.items() if name in {*MONEY, "power_w"}},

@@ -23,8 +23,8 @@ from rigright.predict.served import started_for
 from rigright.predict.speed import speed, traffic_of
 from rigright.search.single import single
 from rigright.search.why import missed
+from rigright.verbs.paid import asked_market
 from rigright.verbs.planning.checks import check_single
-from rigright.verbs.planning.paid import asked_market
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.cards import card_uses, limits, ram_use
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
@@ -81,7 +81,7 @@ def _explained(
     if market is not None and told.fits:
         priced = found.priced or _priced(told, found.case, node=node, wish=found.wish, market=market)
     if priced is not None and market is not None:
-        from rigright.verbs.planning.paid import money_notes
+        from rigright.verbs.paid import money_notes
 
         more = money_notes(priced, found.wish, market=market, chip=found.case.cards[0].chip.id)
         told = replace(told, supply=priced.supply, figures=priced.figures, notes=(*told.notes, *more))

@@ -9,14 +9,15 @@ import numpy as np
 
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
+from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import PlanWish, TrainingWish
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse, slowest
 from rigright.search.why import missed
+from rigright.verbs.paid import asked_market
 from rigright.verbs.planning.checks import check_single
-from rigright.verbs.planning.paid import asked_market
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.training.case import TrainingOnCards, build_case
 from rigright.verbs.training.ranks import rank_uses, reach
@@ -59,16 +60,8 @@ def explain_training(
     days = _days(work, step=step, samples=samples, seq_tok=case.training.seq_tok)
     fits, far = worst.spare_bytes >= 0, reach(case)
     reached = {} if days is None else {"days": days.value}
-    notes = (*case.notes, *case.arch.warnings)
-    with asked_market(work) as market:
-        priced = None if market is None or not fits else _priced(
-            case, work, step=step, samples=samples, market=market
-        )  # fmt: skip
-        if priced is not None and market is not None:
-            from rigright.verbs.planning.paid import money_notes
-
-            reached |= priced.reached
-            notes += tuple(money_notes(priced, work, market=market, chip=node.cards[0].chip.id))
+    priced, more = _priced(case, work, step=step, samples=samples) if fits else (None, ())
+    reached |= {} if priced is None else priced.reached
     return Trained(
         model=case.arch.name,
         params=params(case.arch),
@@ -95,7 +88,7 @@ def explain_training(
         broken=missed(work, reached, label=node.shown),
         remedies=() if fits else remedies(case),
         why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
-        notes=notes,
+        notes=(*case.notes, *case.arch.warnings, *more),
         asked=asked,
     )
 
@@ -112,14 +105,27 @@ def _days(
 
 
 def _priced(
+    case: TrainingOnCards, work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None
+) -> tuple[Priced | None, tuple[Sentence, ...]]:
+    """What the machine costs while it trains, and what was assumed of it; None where nobody asks."""
+    with asked_market(work) as market:
+        if market is None:
+            return None, ()
+        from rigright.verbs.paid import money_notes
+
+        found = _on_market(case, work, step=step, samples=samples, market=market)
+        chip = case.node.cards[0].chip.id
+        return found, tuple(money_notes(found, work, market=market, chip=chip))
+
+
+def _on_market(
     case: TrainingOnCards,
     work: PlanWish,
     *,
     step: StepUse | None,
     samples: SampleSpeed | None,
     market: Market,
-) -> Priced | None:
-    """What the machine costs while it trains."""
+) -> Priced:
     from rigright.search.priced import Stand, place_of, priced_samples, priced_training, sought
 
     layout, node = case.layout, case.node

@@ -20,10 +20,13 @@ from rigright.report.pages.brief import (
     deciding,
     done_in,
     expected,
+    idle_cards,
+    little_spare,
     memory_bar,
     memory_name,
     misses,
     model_name,
+    money_said,
     note_lines,
     overloaded,
     short_format,
@@ -32,7 +35,6 @@ from rigright.report.pages.brief import (
     time_limits,
     unsure,
 )
-from rigright.report.pages.paid import idle_cards, little_spare, money_rows, money_said
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
 from rigright.verbs.serving.explained import CardUse, Explained, RamUse, Remedy, ServingReach
 
@@ -67,7 +69,7 @@ def _brief(result: Explained) -> Iterator[Part]:
         if result.remedies:
             yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
         return
-    money = tuple(money_rows(result.figures, wish=result.wish)) if result.figures else ()
+    money = tuple(_paid(result))
     if result.speed is not None:
         yield figures_table(result.speed, more=(*money, *_reach(result)))
         alone = result.fullest.chip.startswith(CPU_ID)
@@ -76,6 +78,14 @@ def _brief(result: Explained) -> Iterator[Part]:
         from rigright.report.pages.samples import samples_table
 
         yield samples_table(result.samples, more=money)
+
+
+def _paid(result: Explained) -> Iterator[tuple[Shown, ...]]:
+    """What the machine costs and draws, where that was asked."""
+    if result.figures:
+        from rigright.report.pages.plan_table import money_rows
+
+        yield from money_rows(result.figures, wish=result.wish)
 
 
 def ram_bar(ram: RamUse) -> Bar:

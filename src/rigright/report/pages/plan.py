@@ -17,6 +17,7 @@ from rigright.report.pages.brief import (
     NAMES,
     TRAINED,
     deciding,
+    idle_cards,
     is_cpu,
     memory_bar,
     memory_name,
@@ -29,7 +30,6 @@ from rigright.report.pages.brief import (
     unsure,
     with_share,
 )
-from rigright.report.pages.paid import idle_cards
 from rigright.report.pages.plan_next import next_commands, on_instead, on_step, unsaid
 from rigright.report.pages.plan_table import MOST_PLANS, plans_table
 from rigright.search import named

@@ -21,11 +21,12 @@ from rigright.report.pages.brief import (
     expected,
     images_rate,
     limit_time,
+    little_spare,
+    money_said,
     safe_load,
     show_tokens,
     symbol,
 )
-from rigright.report.pages.paid import little_spare, money_said
 from rigright.report.pages.speed import TIME_NAMES, between, time_between
 from rigright.search import named
 from rigright.search.record import Plan

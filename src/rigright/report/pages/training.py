@@ -29,12 +29,13 @@ from rigright.report.pages.brief import (
     again,
     deciding,
     done_in,
+    idle_cards,
     memory_bar,
     misses,
     model_name,
+    money_said,
     note_lines,
 )
-from rigright.report.pages.paid import idle_cards, money_rows, money_said
 from rigright.report.pages.samples import learning_lines, sample_table
 from rigright.report.pages.training_time import BOUNDS, speed_facts, step_rows, time_table
 from rigright.report.pages.training_time import NAMES as TIMES
@@ -93,7 +94,10 @@ def _brief(result: Trained) -> Iterator[Part]:
         rows += step_rows(result.time)
     if result.samples is not None:
         rows.append((say("images/s"), show_short(result.samples.rate.value), ""))
-    rows += money_rows(result.figures, wish=result.wish) if result.figures else ()
+    if result.figures:
+        from rigright.report.pages.plan_table import money_rows
+
+        rows += money_rows(result.figures, wish=result.wish)
     rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
     if result.limits.seq_tok is not None:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))

@@ -14,13 +14,11 @@ SUMMARY = say("one model on one machine: memory by part and GPU, limits, and wha
 
 def answer(options: argparse.Namespace) -> Answer:
     """Explain."""
-    from rigright.base.money import USD
-    from rigright.base.record import replace
     from rigright.demand import PlanWish, ServingWish, TrainingWish
     from rigright.faces.cli.options import said_in
     from rigright.options.read import command, fill, kinds_said, values_of
     from rigright.options.row import TRAINS
-    from rigright.search.market import PRICED, is_priced
+    from rigright.verbs.paid import in_dollars
 
     said = said_in(options, "explain")
     kinds = kinds_said(said)
@@ -29,7 +27,7 @@ def answer(options: argparse.Namespace) -> Answer:
     told = {
         "why": options.why,
         "asked": command("explain", [options.model], said=said),
-        "work": work if is_priced(work, fields=PRICED) or "currency" in said else replace(work, currency=USD),
+        "work": work if "currency" in said else in_dollars(work),
     }
     if kinds <= TRAINS:
         from rigright.report.pages import training

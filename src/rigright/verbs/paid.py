@@ -7,13 +7,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rigright.search.market import is_priced
+from rigright.base.money import USD
+from rigright.search.market import PRICED, is_priced
 
 if TYPE_CHECKING:
     from rigright.base.words import Sentence
     from rigright.demand import PlanWish
     from rigright.search.market import Market
     from rigright.search.priced import Priced
+
+
+def in_dollars(wish: PlanWish) -> PlanWish:
+    """The wish without a currency of its own where no money is spoken of: no price is asked for."""
+    return wish if is_priced(wish, fields=PRICED) else replace(wish, currency=USD)
 
 
 @contextmanager

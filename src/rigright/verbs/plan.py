@@ -66,14 +66,14 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
         planned,
         notes=(
             *_named(wish, market.there),
-            *_rate(wish),
+            *rate_notes(wish),
             *_tariff(wish, found),
             *_own(found, market),
             *_unneeded(wish, found),
             *found.notes,
             *arch.warnings,
         ),
-        seen_cards=0 if market.there is None or wish.on is None else market.there.n_cards,
+        seen_cards=0 if market.there is None else market.there.n_cards,
         asked=asked,
     )
     if filled.work in SERVED or filled.work in TRAINED:
@@ -216,7 +216,7 @@ def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:
     return wish
 
 
-def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
+def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
     """The rate of the currency that amounts are read and shown in, and its date."""
     if wish.currency == USD:
         return ()

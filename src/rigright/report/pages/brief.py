@@ -16,11 +16,11 @@ from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
 from rigright.predict.kept import SAFE
-from rigright.search.record import Rejection, Safe
+from rigright.search.record import Rejection, Safe, Supply
 
 MOST_NOTES = 3
 LONG_DAYS = 366  # nobody trains for so long
-LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it line 1 says that it is tight
+LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
 SERVED = {
     "weights": say("weights"),
@@ -100,6 +100,38 @@ def months_between(low: float, high: float) -> str:
     return first if first == last else f"{first}-{last}"
 
 
+def money_said(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
+    """What it costs and when that was so, in a verdict."""
+    if supply.how == "own":
+        return say("your own")
+    if supply.how == "buy":
+        known = figures.get("usd")
+        told: Shown = "" if known is None else show_money(known.value, currency)
+        if told and supply.used:
+            told = say("{usd} with used cards", usd=told)
+    elif "days" in figures and "usd_total" in figures:
+        told = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
+    else:
+        known = figures.get("usd_per_h")
+        told = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
+    if not told:
+        return say("no price known")
+    return told if supply.as_of is None else say("{usd} ({date})", usd=told, date=supply.as_of[:7])
+
+
+def idle_cards(supply: Supply | None, *, used: int) -> Iterator[Sentence]:
+    """Cards that are paid for and have nothing to do."""
+    paid = None if supply is None else supply.n_chips
+    if paid is not None and paid > used:
+        yield say("{idle} of {paid} GPUs stay idle", idle=paid - used, paid=paid)
+
+
+def little_spare(spare_bytes: float, *, total_bytes: float, fills: bool) -> Iterator[Sentence]:
+    """That a card is nearly full; `fills`: by its engine, or what has no room lies elsewhere."""
+    if not fills and spare_bytes < LEAST_SPARE * total_bytes:
+        yield say("only {spare} to spare", spare=show_bytes(spare_bytes))
+
+
 def memory_bar(
     parts: Iterable[tuple[str, float]],
     *,
@@ -131,12 +163,6 @@ def is_cpu(chip_id: str) -> bool:
 def deciding(notes: Iterable[Shown]) -> Iterator[Sentence]:
     """What notes say that costs an answer its tick."""
     return (note for note in notes if isinstance(note, Sentence) and note.kind == DECIDES)
-
-
-def tight(spare_bytes: float, *, total_bytes: float) -> Iterator[Sentence]:
-    """That hardly anything is left of a card that no engine fills on purpose."""
-    if spare_bytes < LEAST_SPARE * total_bytes:
-        yield say("only {spare} to spare", spare=show_bytes(spare_bytes))
 
 
 def unsure(

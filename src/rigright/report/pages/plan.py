@@ -11,7 +11,6 @@ from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
 from rigright.facts.chips import short
-from rigright.facts.engines import find_engine
 from rigright.money.machine_price import BILL
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
@@ -19,6 +18,7 @@ from rigright.report.pages.brief import (
     NAMES,
     TRAINED,
     deciding,
+    idle_cards,
     is_cpu,
     memory_bar,
     memory_name,
@@ -27,7 +27,6 @@ from rigright.report.pages.brief import (
     note_lines,
     overloaded,
     strained,
-    tight,
     time_limits,
     unsure,
     with_share,
@@ -176,12 +175,10 @@ def verdict(result: Planned) -> Line:
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
     yield from unsure(first.certainty, safe=first.safe, limits=time_limits(result.wish))
-    paid = first.supply.n_chips
-    if paid is not None and paid > first.n_chips:
-        yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
+    yield from idle_cards(first.supply, used=first.n_chips)
+    yield from words.little_left(first)
     if first.least_bytes is not None and first.is_tight:
         yield say("memory is tight, up to {high}", high=show_bytes(first.least_bytes.high))
-    yield from _full(first)
     days, wish = first.figures.get("days"), result.wish
     open_end = wish.work in {"finetune", "pretrain"} and days is None
     if open_end and wish.on is None and first.supply.how == "buy":
@@ -197,14 +194,6 @@ def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     if "ttft_s" in first.figures and not (wish.ttft_s or wish.tpot_s or wish.tok_per_s):
         slow = {name: first.figures[name].value for name in ("ttft_s", "tpot_s")}
         yield from strained(wish.work, users=first.concurrency or 2, **slow)
-
-
-def _full(first: Plan) -> Iterator[Sentence]:
-    """Hardly any memory left where no engine fills it on purpose, and nothing lies in main memory."""
-    if not isinstance(first.work, Serving) or not first.ranks or first.in_ram is not None:
-        return
-    if find_engine(first.work.engine).pool != "share":
-        yield from tight(float(first.ranks[0].spare_bytes), total_bytes=first.room_bytes)
 
 
 def _missed(result: Planned, first: Plan) -> Sentence:

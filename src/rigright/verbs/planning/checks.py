@@ -203,6 +203,12 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
     yield from _names(wish)
 
 
+def check_clouds(wish: PlanWish) -> None:
+    """Refuse clouds that have no prices."""
+    for wrong in _names(wish):
+        raise wrong
+
+
 def _names(wish: PlanWish) -> Iterator[AskError]:
     known = sorted({chip.vendor for chip in chips()})
     rented = sorted({offer.provider for offer in offers()} | own_clouds())

@@ -13,7 +13,7 @@ from rigright.facts.launching import FlagHeld
 from rigright.machine.bench.record import Result
 from rigright.machine.nvml.codes import MISMATCH, why
 from rigright.machine.running.log_lines import event_of
-from rigright.machine.system import Diagnosed, Module, Package, Toolkit
+from rigright.machine.system import Diagnosed, Event, Module, Package, Toolkit
 
 OFFICE, DESKTOP = {"on": "office"}, {"on": "desktop"}
 INSIDE = {"system__container": "docker"}
@@ -25,11 +25,17 @@ QUIET_LOG = {"events": ()}
 ONLY_FINDS = "it has a word for what is set, and none for the rest"
 
 
+OF_TEXT = "only a text that was handed over has such lines"
 NIC = "mlx5_core 0000:9c:00.0: "
 SLOW_SLOT = (
     "63.008 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x8 link at 0000:9b:01.0 "
     "(capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)"
 )
+
+
+def said(line, kind="message"):
+    """A line of a text that was handed over."""
+    return {"events": (Event(kind=kind, text=line),)}
 
 
 def log(*lines, times=1):
@@ -402,6 +408,18 @@ ROWS = {
         fine=QUIET_LOG,
         unseen=LOCKED_LOG,
         apart=OFFICE | QUIET_LOG,
+    ),
+    "messages": Row(
+        finds=((said("CUDA out of memory. Tried to allocate 2.00 GiB"), "fault", None),),
+        fine=OF_TEXT,
+        unseen=OF_TEXT,
+        apart=QUIET_LOG,
+    ),
+    "messages_unknown": Row(
+        finds=((said("flux capacitor: ERROR", kind="unknown"), "note", None),),
+        fine=OF_TEXT,
+        unseen=OF_TEXT,
+        apart=QUIET_LOG,
     ),
     "log_links": Row(
         finds=((log(FLAP, times=5), "warning", "mlx5_0"),),

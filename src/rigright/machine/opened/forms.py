@@ -27,6 +27,7 @@ from rigright.machine.opened import (
     journal,
     lshw_text,
     message_lines,
+    named_text,
     sensors_text,
 )
 from rigright.machine.opened.sections import Section
@@ -162,6 +163,12 @@ FORMS: tuple[PastedForm, ...] = (
     _marked("jetson_release", jetson_text.is_release, read=jetson_text.read_release),
     _marked("benchmark log", bench_text.is_benchmark, read=bench_text.read_benchmark),
     PastedForm(name="messages", matches=message_lines.holds_messages, read=message_lines.read_messages),
+    _marked("env", named_text.is_environment, read=named_text.read_environment),
+    _marked("uname", named_text.is_release, read=named_text.read_release),
+    *(
+        replace(_marked(name, form.search, read=named_text.read_nothing), rest=True)
+        for name, form in named_text.NAMED
+    ),
     PastedForm(name="text", matches=message_lines.holds_fields, read=message_lines.read_fields, rest=True),
 )
 _LOGS = frozenset({"kernel log", "messages"})

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from rigright.base.units import MIB
 from rigright.machine.opened.sections import Section
 from rigright.machine.record import Read
+from rigright.machine.running.kernel_log import parsed
 from rigright.machine.running.log_lines import address, event_of
 from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, MessagePattern, fit, possible
 from rigright.machine.system import Event
@@ -107,4 +108,9 @@ def _unknown(text: str) -> Iterator[Event]:
             and fit(line, rows) is None
             and event_of(line) is None
         ):
-            yield Event(kind=UNKNOWN, text=line.strip()[:MOST_TEXT])
+            yield Event(kind=UNKNOWN, text=_bare(line)[:MOST_TEXT])
+
+
+def _bare(line: str) -> str:
+    """A line without the stamp of the log that it stands in."""
+    return next((text for _, _, text in parsed(line) if text), line).strip()

@@ -15,6 +15,7 @@ from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
+from rigright.machine.opened.named_text import NAMES
 from rigright.machine.record import Machine
 from rigright.machine.running.messages import UNKNOWN
 from rigright.report.findings import Blind, FindingGroup, blind, fine, groups
@@ -30,7 +31,7 @@ _SURE = {
     "likely": say("likely, not certain"),
     "maybe": say("possible: it may have another cause"),
 }
-_LOGS = frozenset({"kernel log", "messages", "text"})  # forms that tell of faults alone
+_LOGS = NAMES | {"kernel log", "messages", "text"}  # forms that tell of faults alone
 _BLANK = (Column(head=""), Column(head="", flexible=True))
 
 
@@ -133,15 +134,15 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
 def _sound(result: Examined) -> Line:
     """That nothing to act on was found, and in how much."""
     machine, passed = result.case.machine, result.count(Fine)
-    if not (passed or result.findings):
-        add = say("nothing here could be checked; add {command}", command=_more(machine))
-        return Line(said=add if machine.is_capture else say("nothing here could be checked"))
     if any(event.kind == UNKNOWN for event in machine.events or ()):
         return Line(said=say("no known fault found, but some lines look like errors"))
     if machine.is_capture and _LOGS.issuperset(
         machine.read_as
     ):  # what a log leaves out is not known to be good
         return Line(said=say("no known fault in this text; the machine itself was not looked at"))
+    if not (passed or result.findings):
+        add = say("nothing here could be checked; add {command}", command=_more(machine))
+        return Line(said=add if machine.is_capture else say("nothing here could be checked"))
     if machine.cut:
         return Line(said=say("no fault found, but the file is truncated: the rest is not checked"))
     if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):

@@ -8,11 +8,13 @@ from ledger import COMPARED, EVERY, NO_KEEPER, NOW_S, UNSET, Row, told_by, whole
 
 from healthy_systems import DRIVER, KERNEL
 from rigright.base.units import TERA
+from rigright.doctor.advice import advise
 from rigright.doctor.record import Wanted
 from rigright.facts.launching import FlagHeld
 from rigright.machine.bench.record import Result
 from rigright.machine.nvml.codes import MISMATCH, why
 from rigright.machine.running.log_lines import event_of
+from rigright.machine.running.messages import FIELD, TEXT, message_patterns, values_of
 from rigright.machine.system import Diagnosed, Event, Module, Package, Toolkit
 
 OFFICE, DESKTOP = {"on": "office"}, {"on": "desktop"}
@@ -36,6 +38,17 @@ SLOW_SLOT = (
 def said(line, kind="message"):
     """A line of a text that was handed over."""
     return {"events": (Event(kind=kind, text=line),)}
+
+
+def told_of(row):
+    """An example of a row of the table of messages, how bad it is, and of what."""
+    values = values_of(row.pattern.search(row.example))
+    finding = advise(row.finding, values)
+    place = f"gpu {values['gpu']}" if "gpu" in values else values.get("name")
+    return said(row.example), finding.severity, place
+
+
+OF_MESSAGES = tuple(told_of(row) for scope in (TEXT, FIELD) for row in message_patterns(scope))
 
 
 def log(*lines, times=1):
@@ -410,12 +423,12 @@ ROWS = {
         apart=OFFICE | QUIET_LOG,
     ),
     "messages": Row(
-        finds=((said("CUDA out of memory. Tried to allocate 2.00 GiB"), "fault", None),),
+        finds=OF_MESSAGES,
         fine=OF_TEXT,
         unseen=OF_TEXT,
         apart=QUIET_LOG,
     ),
-    "messages_unknown": Row(
+    "unknown_lines": Row(
         finds=((said("flux capacitor: ERROR", kind="unknown"), "note", None),),
         fine=OF_TEXT,
         unseen=OF_TEXT,

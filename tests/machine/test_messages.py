@@ -42,7 +42,7 @@ def test_whatever_stands_around_a_message_it_is_found(row, around):
 def test_a_line_that_nobody_knows_is_counted_and_gives_no_tick():
     machine = read_machine(b"2026-03-01 10:00:00 frobnicator: ERROR: flux capacitor failed\n", name="x")
     ((check, finding),) = examine(case_of(machine)).findings
-    assert (check, finding.severity) == ("messages_unknown", "note")
+    assert (check, finding.severity) == ("unknown_lines", "note")
 
 
 def test_a_root_cause_that_a_line_names_leads():

@@ -15,6 +15,8 @@ from rigright.machine.system import Event
 
 LINE_CHARS = 300
 MOST_LINES = 3
+SHOWS = "nvidia-smi"  # the state of cards, where a finding names no command of its own
+LOGGED = "journalctl -p err --no-pager -n 100"
 
 
 @check(say("messages of programs and tools"))
@@ -41,8 +43,12 @@ def messages(case: CheckInput) -> Iterator[Verdict]:
         lines = dict.fromkeys(one.text[:LINE_CHARS].strip() for one, _ in same)
         shown = tuple(Evidence(shows=line) for line in list(lines)[:MOST_LINES])
         one = advise(finding, values, about=about)
-        see = one.evidence[0].command if one.evidence else None
-        yield replace(one, evidence=(replace(shown[0], command=see), *shown[1:]))
+        commands = (
+            one.evidence[0].command,
+            *(step.command for step in one.fix if not (step.disturbs or step.as_root)),
+        )
+        see = next(filter(None, commands), SHOWS)
+        yield replace(one, evidence=(replace(shown[0], command=see), *shown[1:]), verify=one.verify or see)
 
 
 def _place(case: CheckInput, event: Event, *, values: Mapping[str, str]) -> str | None:
@@ -56,7 +62,7 @@ def _place(case: CheckInput, event: Event, *, values: Mapping[str, str]) -> str 
 
 
 @check(say("lines that look like errors"))
-def messages_unknown(case: CheckInput) -> Iterator[Verdict]:
+def unknown_lines(case: CheckInput) -> Iterator[Verdict]:
     """Lines that look like errors and fit no row of the table of messages.
 
     A text of a new driver, engine or tool may tell of a fault in words that nobody has put down yet. Whether
@@ -68,4 +74,5 @@ def messages_unknown(case: CheckInput) -> Iterator[Verdict]:
     if found:
         lines = dict.fromkeys(one.text[:LINE_CHARS] for one in found)
         one = advise("messages.unknown", count=len(found))
-        yield replace(one, evidence=tuple(Evidence(shows=line) for line in list(lines)[:MOST_LINES]))
+        shown = tuple(Evidence(shows=line, command=LOGGED) for line in list(lines)[:MOST_LINES])
+        yield replace(one, evidence=shown)

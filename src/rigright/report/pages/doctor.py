@@ -136,9 +136,7 @@ def _sound(result: Examined) -> Line:
     machine, passed = result.case.machine, result.count(Fine)
     if any(event.kind == UNKNOWN for event in machine.events or ()):
         return Line(said=say("no known fault found, but some lines look like errors"))
-    if machine.is_capture and _LOGS.issuperset(
-        machine.read_as
-    ):  # what a log leaves out is not known to be good
+    if machine.is_capture and _LOGS.issuperset(machine.read_as):  # what it leaves out may be bad
         return Line(said=say("no known fault in this text; the machine itself was not looked at"))
     if not (passed or result.findings):
         add = say("nothing here could be checked; add {command}", command=_more(machine))

@@ -99,7 +99,11 @@ and recorded. `below_baseline` is present with `--baseline`.
 """,
         (("bench", "bench", 0), ("bench --list", "bench", 1)),
     ),
-    "diagnose": ("`diagnose`", "The exit code is that of the worst finding, as of `doctor`.\n", (("diagnose", "diagnose", 0),)),
+    "diagnose": (
+        "`diagnose`",
+        "The exit code is that of the worst finding, as of `doctor`.\n",
+        (("diagnose", "diagnose", 0),),
+    ),
     "upgrade": ("`upgrade`", "", (("upgrade", "upgrade", 0),)),
     "setup": ("`setup`", "Versions are text.\n", (("setup", "setup", 0),)),
     "measure": (

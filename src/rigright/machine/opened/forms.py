@@ -166,8 +166,8 @@ FORMS: tuple[PastedForm, ...] = (
     _marked("env", named_text.is_environment, read=named_text.read_environment),
     _marked("uname", named_text.is_release, read=named_text.read_release),
     *(
-        replace(_marked(name, form.search, read=named_text.read_nothing), rest=True)
-        for name, form in named_text.NAMED
+        replace(_marked(name, named_text.is_named(name), read=named_text.read_nothing), rest=True)
+        for name in named_text.NAMED
     ),
     PastedForm(name="text", matches=message_lines.holds_fields, read=message_lines.read_fields, rest=True),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from rigright.base.units import KIB
 from rigright.machine.parts.surroundings import matters, shown
 from rigright.machine.record import Read, telling
 from rigright.machine.system import System
@@ -14,9 +16,10 @@ _VARIABLE = re.compile(
 _LEAST_VARIABLES = 3
 _RELEASE = re.compile(r"\s*(\d\.\d{1,2}\.\d{1,3}[-.+][\w.+~-]{1,80})\s*")
 _MOST_CHARS = 300_000
+_MOST_OF_MARK = 64 * KIB
 # what tools print that has a place for faults (rows of messages.csv) and nothing else that checks ask for
-NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile("|".join(forms), re.MULTILINE))
+NAMED: dict[str, re.Pattern[str]] = {
+    name: re.compile("|".join(forms), re.MULTILINE)
     for name, *forms in (
         ("npu-smi", r"\bnpu-smi \d+\.", r"^\|\s*NPU\s+Name\s*\|"),
         ("ipmitool sel", r"^\s*[0-9a-f]{1,5} \| .{4,40}? \| .{4,40}? \| .{1,80} \| (?:Asserted|Deasserted)"),
@@ -42,8 +45,13 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             ),
         ),
     )
-)
-NAMES = frozenset(name for name, _ in NAMED)
+}
+NAMES = frozenset(NAMED)
+
+
+def is_named(name: str) -> Callable[[str], object]:
+    """Whether the beginning of a text is of that form."""
+    return lambda text: NAMED[name].search(text[:_MOST_OF_MARK])
 
 
 def is_environment(text: str) -> bool:

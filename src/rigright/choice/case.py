@@ -31,7 +31,6 @@ class Case:
     """One model, one machine, one way to serve, and the load it is asked about."""
 
     arch: Arch
-    weights: WeightBytes
     serving: Serving
     layout: Layout
     engine: Engine
@@ -54,6 +53,11 @@ class Case:
     prompt_left_out: bool = False  # of the time of such a stream
 
     @property
+    def weights(self) -> WeightBytes:
+        """Where the bytes of the model lie."""
+        return weigh(self.arch, self.serving.weights)
+
+    @property
     def form(self) -> str:
         """The format of its weights, and after a slash the kernel that reads it."""
         return f"{self.serving.weights}{KERNEL}{self.kernel}" if self.kernel else self.serving.weights
@@ -66,9 +70,7 @@ class Case:
 
     def over(self, **changes: Any) -> Case:
         """The same with some of its serving changed."""
-        serving = replace(self.serving, **changes)
-        weights = weigh(self.arch, serving.weights) if "weights" in changes else self.weights
-        return replace(self, serving=serving, weights=weights)
+        return replace(self, serving=replace(self.serving, **changes))
 
 
 def serving_case(
@@ -83,7 +85,6 @@ def serving_case(
     """The case of a model that is served so: nothing else makes one. `engine`: of a build or a day."""
     return Case(
         arch=arch,
-        weights=weigh(arch, serving.weights),
         serving=serving,
         layout=layout,
         engine=engine or find_engine(serving.engine),

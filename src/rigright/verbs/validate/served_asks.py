@@ -9,6 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.choice.case import serving_case
 from rigright.choice.ways import as_published
 from rigright.choice.work import usual_context_tok
 from rigright.cost.unsaid import Prior
@@ -62,28 +63,30 @@ def read_served(row: Row) -> RunAsk:
     drafted, accepted = drafts_of(row, arch, engine=engine.id)
     if drafted:
         assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafted:g}"))
+    serving = Serving(
+        engine=engine.asked,
+        weights=weights,
+        kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
+        context_tok=float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=prompt + output)),
+        batch=None,
+        budget_tok=row.get("max_num_batched_tokens"),
+        max_seqs=row.get("max_num_seqs"),
+        utilisation=row.get("gpu_memory_utilization"),
+    )
+    traffic = Traffic(
+        prompt_tok=prompt, output_tok=output, concurrency=load, rate_per_s=sent.rate_per_s,
+        requests=sent.requests, tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s,
+        drafted_tok=drafted, accepted_tok=accepted,
+    )  # fmt: skip
+    ran = row.get("value") or row.get("source") or row.get("measured")
     return RunAsk(
-        arch=arch, engine=engine, card=card, chips=chips, layout=layout, prefill=prefill,
-        serving=Serving(
-            engine=engine.asked,
-            weights=weights,
-            kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
-            context_tok=float(
-                row.get("context_tok") or usual_context_tok(SERVE, arch, tok=prompt + output)
-            ),
-            budget_tok=row.get("max_num_batched_tokens"),
-            max_seqs=row.get("max_num_seqs"),
-            utilisation=row.get("gpu_memory_utilization"),
+        case=serving_case(
+            arch, serving, layout=layout or Layout(), cards=(card,) * chips, engine=engine, traffic=traffic,
+            prefill=prefill, manner=sent.manner, samples=sent.samples, ran=bool(ran) and layout is not None,
         ),
-        traffic=Traffic(
-            prompt_tok=prompt, output_tok=output, concurrency=load, rate_per_s=sent.rate_per_s,
-            requests=sent.requests, tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s,
-            drafted_tok=drafted, accepted_tok=accepted,
-        ),
+        metric=row["metric"], median=sent.median, is_laid_out=layout is not None,
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
-        ran=bool(row.get("value") or row.get("source") or row.get("measured")),
-        metric=row["metric"], median=sent.median,
-        manner=sent.manner, samples=sent.samples, unsaid=_unsaid(sent), assumed=tuple(assumed),
+        unsaid=_unsaid(sent), assumed=tuple(assumed),
     )  # fmt: skip
 
 

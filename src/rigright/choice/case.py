@@ -15,6 +15,7 @@ from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run,
 from rigright.cost.memory_kv import is_generator
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.speed.reach import KERNEL
+from rigright.cost.speed.work import InRam
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine, engines_of, find_engine, unrun
@@ -24,6 +25,17 @@ from rigright.facts.nodes import Card, Node
 from rigright.terms.memory import device_of, weigh
 
 MOST_TOK = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Where a model lay in somebody's run that used main memory, as its log and flags say."""
+
+    ram: InRam  # shares that lay there; all of it where the processor worked alone
+    disk_share: float = 0.0  # of what lies there, that has no room and is read from the disk
+    threads: int | None = None
+    repacked: bool = False  # rows lie as only the processor reads them: it works on prompts of any length
+    active_experts: int | None = None  # of a token; None: as many as the model asks for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +63,7 @@ class Case:
     ran: bool = False  # somebody ran it: a request had room, whatever the engine takes by itself
     is_alone: bool = False  # a stream or a static batch, with no server around it
     prompt_left_out: bool = False  # of the time of such a stream
+    beside: Beside | None = None  # what a run tells of main memory; `serving.offload` is what we deal out
 
     @property
     def weights(self) -> WeightBytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,9 +40,6 @@ from rigright.predict.told import STREAMS
 from rigright.terms.memory import weigh
 from rigright.terms.speed import work_of
 
-if TYPE_CHECKING:
-    from rigright.predict.streams import StreamGroup
-
 CUT = ("tp", "pp", "ep", "dp")
 LOADED = ("concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s")  # None is a word of its own
 SENT = (*LOADED, "prompt_tok", "output_tok", "cached_tok", "drafted_tok", "accepted_tok")
@@ -50,6 +47,18 @@ ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 MOST_SHARE = 0.97  # of the memory that an engine is given at most
 Figures = dict[str, np.ndarray]  # by name, an entry a case
 Tables = Mapping[str, Any]  # of terms
+_ALONE, _BESIDE = "alone", "beside"  # cases that no server stands around, or that used main memory
+
+
+class Group(Protocol):
+    """Cases that one call of the laws takes."""
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Of its cases, among all."""
+
+    def figures(self, tables: Tables | None = None) -> Figures:
+        """What users see of each; `tables`: other terms than ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,19 +155,23 @@ def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
     return Reached(work=work, rates=even, chips=dealt.chips, shares=dealt.shares)
 
 
-def prepared(cases: Sequence[Case]) -> tuple[CaseGroup | StreamGroup, ...]:
+def prepared(cases: Sequence[Case]) -> tuple[Group, ...]:
     """Cases by what they share, ready to be asked under one set of terms after another."""
     found: dict[object, list[int]] = {}
     for place, case in enumerate(cases):
-        key = True if case.is_alone else _shared(case) if is_plain(case) else (place,)
-        found.setdefault(key, []).append(place)
-    alone = found.pop(True, [])
-    groups = tuple(_group([cases[place] for place in places], places) for places in found.values())
-    if not alone:
-        return groups
-    from rigright.predict.streams import streams_of
+        apart = _BESIDE if case.beside is not None else _ALONE if case.is_alone else None
+        found.setdefault(apart or (_shared(case) if is_plain(case) else (place,)), []).append(place)
+    beside, alone = found.pop(_BESIDE, []), found.pop(_ALONE, [])
+    groups: list[Group] = [_group([cases[place] for place in places], places) for places in found.values()]
+    if alone:
+        from rigright.predict.streams import streams_of
 
-    return (*groups, *streams_of({place: cases[place] for place in alone}))
+        groups += streams_of({place: cases[place] for place in alone})
+    if beside:
+        from rigright.predict.beside import BesideGroup
+
+        groups += [BesideGroup(places=(place,), case=cases[place]) for place in beside]
+    return tuple(groups)
 
 
 def predict(cases: Sequence[Case]) -> Figures:
@@ -172,7 +185,7 @@ def limits_of(case: Case, traffic: Traffic) -> Limits:
     return Limits(**{one.name: float(np.min(getattr(limits, one.name))) for one in fields(Limits)})
 
 
-def figures(groups: Sequence[CaseGroup | StreamGroup], *, tables: Tables | None = None) -> Figures:
+def figures(groups: Sequence[Group], *, tables: Tables | None = None) -> Figures:
     """What users see of every case; `tables`: other terms than ours."""
     found: Figures = {}
     count = sum(len(group.places) for group in groups)

@@ -15,9 +15,9 @@ from rigright.choice.layout import open_layouts
 from rigright.cost.unsaid import Prior
 from rigright.demand import Traffic
 from rigright.facts.chips import Chip
+from rigright.facts.hosts import Host
 from rigright.facts.nodes import Card, find_node
-from rigright.predict.cases import CaseGroup, figures, prepared, serves_most
-from rigright.predict.streams import StreamGroup
+from rigright.predict.cases import Group, figures, prepared, serves_most
 from rigright.predict.told import figure_in
 
 
@@ -44,6 +44,12 @@ class RunAsk:
         """What is sent, of a row of speed."""
         assert self.case.traffic is not None  # noqa: S101 - those of memory alone have none
         return self.case.traffic
+
+    @property
+    def host(self) -> Host:
+        """The machine around the cards, of a row that tells of main memory."""
+        assert self.case.host is not None  # noqa: S101 - others tell of none
+        return self.case.host
 
     def sent(self, **changes: Any) -> RunAsk:
         """The same with something else sent."""
@@ -78,7 +84,7 @@ class RunSet:
     run_of: np.ndarray  # of each row, its run: one run tells of itself in several rows
     owner: np.ndarray  # of each case, its run
     cases: tuple[Case, ...]
-    groups: tuple[CaseGroup | StreamGroup, ...]
+    groups: tuple[Group, ...]
 
     def figures(self, tables: Mapping[str, Any] | None = None) -> np.ndarray:
         """What each row measures, in its unit: of the layout that is told, or of that which serves most."""

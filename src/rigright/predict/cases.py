@@ -17,14 +17,14 @@ from rigright.choice.drafts import head_bytes
 from rigright.choice.layout import is_staged, surely
 from rigright.cost.memory_serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.rates import SUBJECT, Rates
+from rigright.cost.speed.rates import SUBJECT
 from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import PassWork, pictured
 from rigright.demand import Layout, Numbers, Traffic
-from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.predict.columns import at, blended, columns_of, unlike
+from rigright.predict.columns import at, columns_of, unlike
 from rigright.predict.deployment import Deployment, started_on
+from rigright.predict.reach import Reached, reached
 from rigright.predict.room import Asked
 from rigright.predict.served import (
     DEFAULT_SEQS,
@@ -59,22 +59,6 @@ class Group(Protocol):
 
     def figures(self, tables: Tables | None = None) -> Figures:
         """What users see of each; `tables`: other terms than ours."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """What a machine reaches with a model."""
-
-    work: PassWork
-    rates: Rates  # one entry a kind of card
-    chips: tuple[Chip, ...]
-    shares: Numbers = None  # of a pass, that each card does which layers are dealt to; None: all do the same
-    takes_turns: bool = False  # all stages with one processor
-
-    @property
-    def whole(self) -> Rates:
-        """The same as one: each kind of card weighs by its part of a pass."""
-        return self.rates if self.shares is None else blended(self.rates, self.shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,25 +118,6 @@ def is_plain(case: Case) -> bool:
 def group_of(case: Case) -> CaseGroup:
     """A case of a server, by itself."""
     return _group([case], (0,))
-
-
-def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
-    """What the cards of a case reach; unlike ones that layers are dealt to with prompts cut so."""
-    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
-    if case.serving.offload is not None and case.host is not None:
-        from rigright.predict.beside import beside_cards
-
-        work, rates = beside_cards(case)
-        return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
-    weights = case.serving.weights
-    from rigright.predict.ranks import dealt_of
-
-    work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
-    if dealt is None:
-        return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
-    rates = server_rates(dealt.chips, case.engine, weights=weights)
-    even = dealt.evened(rates, work=work, chunk_tok=chunk_tok)
-    return Reached(work=work, rates=even, chips=dealt.chips, shares=dealt.shares)
 
 
 def prepared(cases: Sequence[Case]) -> tuple[Group, ...]:

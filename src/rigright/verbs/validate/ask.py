@@ -103,12 +103,13 @@ class RunSet:
 
 def runs_of(asks: Sequence[RunAsk]) -> RunSet:
     """Such rows, each run once."""
-    runs: dict[RunAsk, int] = {}
-    run_of = [
-        runs.setdefault(replace(ask, metric="", median=False, assumed=(), unsaid=()), len(runs))
-        for ask in asks
-    ]
-    each = [run.cases for run in runs]
+    runs: dict[object, int] = {}
+    each: list[tuple[Case, ...]] = []
+    run_of = []
+    for ask in asks:
+        run_of.append(runs.setdefault((ask.case, ask.is_laid_out, ask.is_cut), len(runs)))
+        if len(runs) > len(each):
+            each.append(ask.cases)
     cases = tuple(case for some in each for case in some)
     return RunSet(
         asks=tuple(asks),

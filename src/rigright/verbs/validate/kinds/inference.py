@@ -44,7 +44,7 @@ def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
     """What a row asks; raises a RigError that says what is missing."""
     ask = read_served(row) if is_served else read_stream(row)
     if is_served:
-        asks = [ask.sent(**one) for one in trials(ask.unsaid)]
+        asks = [ask.sent(**one) if one else ask for one in trials(ask.unsaid)]
         return SpeedRow(row=row, asks=tuple(asks))
     _check_room(ask)
     moved = [read_stream({**row, **one}) for one in trials(ask.unsaid)] if ask.unsaid else []

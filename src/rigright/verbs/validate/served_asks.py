@@ -17,6 +17,7 @@ from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.terms.fitted import priors
+from rigright.verbs.validate import foreign
 from rigright.verbs.validate.ask import RunAsk, first_card
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import drafts_of
@@ -25,9 +26,6 @@ from rigright.verbs.validate.served_loads import ServedLoad, load_of
 SERVE = "serve"  # the work that runs of many requests are
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
-_WORKERS = re.compile(
-    r"(prefill|decode) (\d{1,18})x\(tp(\d{1,18}) pp(\d{1,18}) dp(\d{1,18}) ep(\d{1,18})\)"
-)  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
 
 
 def read_served(row: Row) -> RunAsk:
@@ -148,7 +146,8 @@ def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
 def layouts_of(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Layout | None, Layout | None]:
     """Workers for prompts (or none) and for tokens (None: nobody says how they are cut)."""
     if row.get("disagg"):
-        found = {match[1]: _worker(match) for match in _WORKERS.finditer(row["disagg"])}
+        worded = re.finditer(foreign.table()["workers"]["pattern"], row["disagg"])
+        found = {match["does"]: _worker(match) for match in worded}
         if set(found) != {"prefill", "decode"}:
             raise AskError(
                 say('cannot read workers "{text}"; for example "prefill 1x(tp8 pp1 dp1 ep1) decode ..."',
@@ -178,5 +177,5 @@ def layouts_of(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Layout
 
 
 def _worker(match: re.Match[str]) -> Layout:
-    workers, tp, pp, dp, ep = map(int, match.groups()[1:])
+    workers, tp, pp, dp, ep = (int(match[name]) for name in ("workers", "tp", "pp", "dp", "ep"))
     return Layout(tp=tp * dp, pp=pp, dp=workers, ep=ep, attention_dp=dp > 1)

@@ -77,6 +77,8 @@ def single(
         if takes_samples(arch) and not told.owned:
             case = replace(case, notes=(*case.notes, *_idle(node, cards=len(case.cards))))
         case = replace(case, traffic=sent(full, full.users or case.serving.batch))
+        if full.users is None and full.rate_per_s is None and generates(arch):
+            full = replace(full, users=float(case.serving.batch))  # nothing was searched: that load is told
     else:
         full = found[0].question.wish
         case = case_at(*found, node=node, cut=wish)

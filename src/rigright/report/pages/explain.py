@@ -15,6 +15,7 @@ from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
 from rigright.report.pages.brief import (
+    LEAST_SPARE,
     NAMES,
     again,
     deciding,
@@ -183,10 +184,6 @@ def _money(result: Explained) -> Shown | None:
     return money_said(figures, result.supply, currency=result.wish.currency)
 
 
-def _is_full(card: CardUse) -> bool:
-    return any(little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=False))
-
-
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
     served = speed.output_tok_per_s.value / speed.output_tok
     alone = len(result.cards) == 1
@@ -218,7 +215,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")
         elif (
             limits is not None
-            and not _is_full(result.fullest)
+            and result.fullest.spare_bytes >= LEAST_SPARE * result.fullest.total_bytes
             and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok
         ):
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))

@@ -21,6 +21,7 @@ from rigright.verbs.planning.planned import Addition, Planned
 
 LENGTHS = frozenset({"prompt_tok", "output_tok", "context_tok"})  # fixed where windows of sound are heard
 CUTS = ("tp", "pp", "dp", "ep", "cp")
+FULL_LOAD = frozenset({"cost", "price", "quality", "speed"})  # aims that take all the load the limits leave
 LIMITED = ("budget_usd", "usd_per_h", "usd_per_mtok", "power_w")
 PRICES = (
     "clouds", "spot", "used", "tariff_usd_per_kwh", "place", "customer", "pue", "years", "duty",
@@ -136,10 +137,12 @@ def explain_flags(
     serves = isinstance(plan.work, Serving)
     said = _served(plan, asked) if serves else _trained(plan, asked)
     paid = verb == "explain" and any(getattr(asked, name) is not None for name in LIMITED)
-    fixed = (asked.users, asked.rate_per_s, asked.aim, None if asked.on or not paid else paid)
+    aim = None if asked.aim in FULL_LOAD else asked.aim
+    fixed = (asked.users, asked.rate_per_s, aim, None if asked.on or not paid else paid)
     is_open = verb == "explain" and all(one is None for one in fixed)
     said |= {"users": None} if is_open and plan.concurrency is not None else {}
-    said |= {"seq_tok": None} if open_length else {}
+    length = "prompt_tok" if serves else "seq_tok"
+    said |= {length: None} if verb == "explain" and open_length else {}
     whole = plan
     if machine is None and verb == "explain" and serves and " + " not in plan.supply.label:
         cards = _paid(plan)

@@ -93,6 +93,9 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
         power = compared or alone or wish.power_w is not None or wish.aim == "power"
         if any(cells) and not said and (power or head.name != "power_w"):
             columns.append((Column(head=head.head, right=True), cells))
+        certain: list[Shown] = [words.certain(plan) for plan in plans] if head.name == "tpot_s" else []
+        if len(set(certain)) > 1:
+            columns.append((Column(head=say("certain"), right=True), certain))
         surely = [words.safe(plan) for plan in plans] if head.name == "output_tok_per_s" else []
         if any(surely) and (not alone or compared):
             columns.append((Column(head=say("safe"), right=True), surely))

@@ -202,6 +202,13 @@ def safe(plan: Plan) -> Shown:
     return safe_load(plan.safe)
 
 
+def certain(plan: Plan) -> str:
+    """The chance that it keeps the limits of time; of an open load the safe one stands for it."""
+    if plan.safe is not None or not plan.certainty:
+        return ""
+    return f"{min(plan.certainty.values()):.0%}"
+
+
 def load(plan: Plan) -> Shown:
     """Requests in flight, in a verdict."""
     return say("concurrency {users}", users=f"{plan.concurrency:,.0f}") if plan.concurrency else ""
@@ -269,7 +276,7 @@ def why(plan: Plan) -> Shown:
     if not plan.reasons:
         return ""
     first = plan.reasons[0]
-    doubtful = isinstance(first, Sentence) and first.kind == DOUBT
+    doubtful = first.kind == DOUBT and plan.certainty
     return say("cheaper, less certain") if doubtful else first
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.arch.record import Arch
@@ -216,3 +217,21 @@ def _names(wish: PlanWish) -> Iterator[AskError]:
             is_there = name.casefold() in {one.casefold() for one in there}
             if not is_there and not (kind == "cloud" and providers_of(name)):
                 yield no_prices(name) or unknown(say("{text}", text=kind), name, known=there)
+    yield from _unrented(wish)
+
+
+def _unrented(wish: PlanWish) -> Iterator[AskError]:
+    """A machine that was named with clouds none of which rents such cards."""
+    if wish.on is None or not wish.clouds or is_place(wish.on):
+        return
+    asked = {one.casefold() for name in wish.clouds for one in (name, *providers_of(name))}
+    if asked & {one.casefold() for one in own_clouds()}:
+        return  # at prices of the user's own
+    there = {card.chip.id for card in find_node(wish.on).cards}
+    rented = {offer.chip for offer in offers() if offer.provider.casefold() in asked}
+    if there and there.isdisjoint(rented):
+        first, second = f"--on {shlex.quote(wish.on)}", f"--cloud {','.join(wish.clouds)}"
+        yield AskError(
+            say("{first} and {second} cannot be combined", first=first, second=second),
+            hint=say("remove one of them"),
+        )

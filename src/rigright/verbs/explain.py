@@ -21,9 +21,9 @@ from rigright.options.row import IMAGE
 from rigright.predict.ranks import deal_notes, worst
 from rigright.predict.served import started_for
 from rigright.predict.speed import speed, traffic_of
+from rigright.search.market import is_priced
 from rigright.search.single import single
 from rigright.search.why import missed
-from rigright.verbs.paid import asked_market
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.cards import card_uses, limits, ram_use
@@ -56,8 +56,13 @@ def explain(
         from rigright.verbs.serving.pictures import resized
 
         arch = resized(arch, wish.image_size)
-    with asked_market(work) as market:
-        told = _explained(arch, node, wish=wish, work=work, market=market, why=why)
+    if is_priced(work):
+        from rigright.verbs.paid import asked_market
+
+        with asked_market(work) as market:
+            told = _explained(arch, node, wish=wish, work=work, market=market, why=why)
+    else:
+        told = _explained(arch, node, wish=wish, work=work, market=None, why=why)
     return replace(told, asked=asked)
 
 

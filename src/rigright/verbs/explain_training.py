@@ -15,8 +15,8 @@ from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import PlanWish, TrainingWish
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse, slowest
+from rigright.search.market import is_priced
 from rigright.search.why import missed
-from rigright.verbs.paid import asked_market
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.training.case import TrainingOnCards, build_case
@@ -108,11 +108,11 @@ def _priced(
     case: TrainingOnCards, work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None
 ) -> tuple[Priced | None, tuple[Sentence, ...]]:
     """What the machine costs while it trains, and what was assumed of it; None where nobody asks."""
-    with asked_market(work) as market:
-        if market is None:
-            return None, ()
-        from rigright.verbs.paid import money_notes
+    if not is_priced(work):
+        return None, ()
+    from rigright.verbs.paid import asked_market, money_notes
 
+    with asked_market(work) as market:
         found = _on_market(case, work, step=step, samples=samples, market=market)
         chip = case.node.cards[0].chip.id
         return found, tuple(money_notes(found, work, market=market, chip=chip))

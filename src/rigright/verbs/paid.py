@@ -23,11 +23,8 @@ def in_dollars(wish: PlanWish) -> PlanWish:
 
 
 @contextmanager
-def asked_market(wish: PlanWish) -> Iterator[Market | None]:
-    """Today's market, the user's own prices before ours; None where nothing was said of money or power."""
-    if not is_priced(wish):
-        yield None
-        return
+def asked_market(wish: PlanWish) -> Iterator[Market]:
+    """Today's market, the user's own prices before ours."""
     from rigright.facts import own_prices
     from rigright.verbs.clock import today
     from rigright.verbs.plan import market_of

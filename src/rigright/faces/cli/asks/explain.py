@@ -18,16 +18,19 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.options import said_in
     from rigright.options.read import command, fill, kinds_said, values_of
     from rigright.options.row import TRAINS
-    from rigright.verbs.paid import in_dollars
 
     said = said_in(options, "explain")
     kinds = kinds_said(said)
     values = values_of("explain", said, kinds=kinds, beside=[options.model], local=_currency(said))
     work = fill(PlanWish, "explain", values=values | {"budget_said": said.get("budget")})
+    if "currency" in values and "currency" not in said:
+        from rigright.verbs.paid import in_dollars
+
+        work = in_dollars(work)
     told = {
         "why": options.why,
         "asked": command("explain", [options.model], said=said),
-        "work": work if "currency" in said else in_dollars(work),
+        "work": work,
     }
     if kinds <= TRAINS:
         from rigright.report.pages import training

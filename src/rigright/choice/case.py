@@ -12,7 +12,7 @@ from rigright.base.words import Sentence, say
 from rigright.choice.drafts import NONE, Drafts
 from rigright.choice.layout import usual_layout
 from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
-from rigright.cost.memory_kv import is_generator
+from rigright.cost.memory_kv import is_generator, takes_samples
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.speed.work import InRam
@@ -142,6 +142,8 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         **wish.settings,
     )
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
+    if takes_samples(arch) and layout.tp * layout.pp == 1:  # each card works alone: no more than was said
+        cards = cards[: layout.dp]
     notes = unrun_on(engine, form, cards=cards)
     return serving_case(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
 

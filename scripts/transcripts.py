@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rigright.base.words import CHINESE, ENGLISH
 from rigright.faces.cli.main import main as answer
+from rigright.faces.cli.terminal import started_as
 
 ROOT = Path(__file__).parent.parent
 TODAY = "2026-11-21"  # pins the date that prices are compared with
@@ -91,6 +92,8 @@ def _printed(command: str, words: list[str], folder: Path, environment: Mapping[
                 os.chdir(folder)
                 os.environ.clear()
                 os.environ.update(environment)
+                os.environ["RIG_STARTED_AS"] = "./rig" if command.startswith("./rig ") else ""
+                started_as.cache_clear()
                 sys.stdin, sys.stdout, sys.stderr = io.StringIO(), out, err
                 code = answer(words)
                 out.flush()

@@ -44,7 +44,7 @@ FORGOTTEN = (
     *("SLURM_JOB_ID", "KUBECONFIG", "RAY_ADDRESS", "LD_PRELOAD", "LD_LIBRARY_PATH", "SOURCE_DATE_EPOCH"),
     *("HF_TOKEN", "HF_ENDPOINT", "HUGGING_FACE_HUB_TOKEN", "OLLAMA_MODELS", "OLLAMA_HOST"),
 )
-STARTS = ("XDG_", "LC_", "RIGRIGHT_", "HF_", "GIT_", "CUDA_", "NCCL_", "OMP_", "MKL_")
+STARTS = ("XDG_", "LC_", "RIG_", "RIGRIGHT_", "HF_", "GIT_", "CUDA_", "NCCL_", "OMP_", "MKL_")
 
 
 def forget() -> None:

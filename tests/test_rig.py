@@ -161,6 +161,34 @@ def test_from_another_folder_and_through_a_chain_of_links(machine):
     assert machine.asked("-m venv") == 1
 
 
+def test_the_page_and_the_agents_server_get_their_packages_once(machine):
+    machine.python()
+    for verb in ("web", "mcp"):
+        (machine.home / f"constraints-{verb}.txt").write_text(f"{verb}-server==1\n")
+    assert machine.run("fit", "web").returncode == 0
+    assert machine.run("web", "--help").stdout == "rigright <web --help>\n"
+    assert machine.asked("-m pip") == 1, "the lock alone"
+    for _ in range(2):
+        assert machine.run("--lang", "zh", "web").stdout == "rigright <--lang zh web>\n"
+        assert machine.asked("-m pip") == 2
+    told = machine.run("mcp", RIG_TEST_PIP="no network: Connection refused")
+    assert told.stdout == "rigright <mcp>\n", "which says itself what is missing"
+    assert "once" in told.stderr
+    assert machine.run("mcp").stderr
+    assert machine.run("mcp").stderr == ""
+    assert machine.asked("-m pip") == 4
+
+
+def test_rigright_hears_what_starts_it_again(machine):
+    python = machine.python()
+    python.write_text(python.read_text().replace("rigright <$*>", "$RIG_STARTED_AS"))
+    (machine.bin / "rig").symlink_to(machine.rig)
+    assert machine.run("fit", command=["./rig"], cwd=machine.home).stdout == "./rig\n"
+    assert machine.run("fit", command=["sh", "rig"], cwd=machine.home).stdout == "./rig\n"
+    assert machine.run("fit", command=[str(machine.rig)]).stdout == f"{machine.rig}\n"
+    assert machine.run("fit", command=["sh", "-c", "rig fit"]).stdout == f"{machine.bin / 'rig'}\n"
+
+
 def test_a_changed_lock_is_noticed_even_if_it_looks_older(machine):
     machine.python()
     machine.run()

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any
 
 from rigright import __version__
-from rigright.base.errors import MissingError
+from rigright.base.extras import absent
 from rigright.base.words import say
 from rigright.faces import tools
 
@@ -21,10 +21,7 @@ _HOST = "127.0.0.1"
 def server(root: Path | None = None) -> Any:
     """A server of the tools; files are read below the root alone."""
     if find_spec("mcp") is None:
-        raise MissingError(
-            say("the MCP server needs the package mcp, which is not installed"),
-            hint=say("install it: {command}", command="python -m pip install 'rigright[mcp]'"),
-        )
+        raise absent("mcp", say("the MCP server needs the package mcp, which is not installed"))
     import mcp_types as types
     from anyio import Lock, to_thread
     from mcp.server.lowlevel import Server

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rigright import __version__
-from rigright.base.errors import MissingError
+from rigright.base.extras import absent
 from rigright.base.tables import DATA
 from rigright.base.words import say, tell
 from rigright.faces import page
@@ -56,10 +56,7 @@ Send = Callable[[Any], Awaitable[None]]
 def app(token: str | None = None) -> Any:
     """The page as an ASGI application."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise MissingError(
-            say("the page needs starlette and uvicorn, which are not installed"),
-            hint=say("install it: {command}", command="python -m pip install 'rigright[web]'"),
-        )
+        raise absent("web", say("the page needs starlette and uvicorn, which are not installed"))
     from starlette.applications import Starlette
     from starlette.routing import Route
 

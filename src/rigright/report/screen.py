@@ -7,6 +7,7 @@ without colour what a tone says with it.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ class Screen:
     colour: bool = False
     unicode: bool = True
     language: str = ENGLISH
+    pasted: Callable[[str], str] | None = None  # writes our commands as the one who reads starts them
 
 
 def width(text: str) -> int:
@@ -139,7 +141,8 @@ def _split_wide(word: str) -> list[str]:
 
 def told(thing: Shown, screen: Screen) -> str:
     """A text in the language of the screen, without what would steer a terminal."""
-    return clean(tell(thing, screen.language))
+    text = clean(tell(thing, screen.language))
+    return text if screen.pasted is None else screen.pasted(text)
 
 
 def toned(text: str, tone: Tone, *, screen: Screen) -> str:

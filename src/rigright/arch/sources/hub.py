@@ -22,6 +22,7 @@ from rigright.arch.sources.safetensors import LENGTH_BYTES, parsed
 from rigright.arch.sources.tally import compare, tally
 from rigright.arch.sources.weight_files import read_weights
 from rigright.base.errors import MissingError, RigError
+from rigright.base.extras import install
 from rigright.base.http import fetched
 from rigright.base.record import replace
 from rigright.base.words import Sentence, say
@@ -51,7 +52,7 @@ def open_hub(name: str, unknown: RigError | None = None) -> Opened:
     if is_offline():
         raise _missing(name, say("the hub was not queried: HF_HUB_OFFLINE is set"), unknown=unknown)
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise _missing(name, say("to query the hub: pip install 'rigright[hub]'"), unknown=unknown)
+        raise _missing(name, say("to query the hub: {command}", command=install("hub")), unknown=unknown)
     # ask the hub for the config and for the headers of the weights
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")

@@ -17,7 +17,8 @@ from typing import Any
 from rigright.arch.check import check
 from rigright.arch.record import Arch, Layer, Tower, Weight
 from rigright.arch.sources.files import plain_file, read_json
-from rigright.base.errors import AskError, DataError, MissingError, RigError
+from rigright.base.errors import AskError, DataError, RigError
+from rigright.base.extras import absent
 from rigright.base.units import GIB, MIB
 from rigright.base.words import Sentence, say
 
@@ -121,7 +122,7 @@ def _run(
             raise _failed(file, say("its process exited with code {code}", code=code))
         found = read_json(result, limit=MAX_RESULT_BYTES)
         if found.get("missing"):
-            raise MissingError(say("tracing a module needs torch: pip install 'rigright[torch]'"))
+            raise absent("torch", say("tracing a module needs torch, which is not installed"))
         if "error" in found:
             raise _failed(
                 file, say('"{factory}" fails: {why}', factory=factory, why=str(found["error"])[:300])

@@ -18,7 +18,7 @@ from rigright.faces.cli.answer import Answer, noted
 from rigright.faces.cli.front import ASKS, TAGLINE, about, front_page, tells, unknown_verb, verbs
 from rigright.faces.cli.options import groups
 from rigright.faces.cli.parser import Parser, split_command
-from rigright.faces.cli.terminal import hush, open_mouth, screen, wrapped
+from rigright.faces.cli.terminal import hush, open_mouth, pasted, screen, started_as, wrapped
 from rigright.faces.cli.trouble import EXIT_INTERRUPT, EXIT_PIPE, debugging, trouble
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "--" not in arguments:  # a command behind it shall find the environment as it was
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads cost more to start than they give
+    started_as()
     language, form = _wishes(arguments)
     open_mouth(form, language)
     try:
@@ -171,8 +172,8 @@ def _regret(error: Exception, arguments: list[str], *, language: str, form: str)
 
         traceback.print_exception(error)
     found = trouble(error, arguments)
-    sentence = clean(tell(found.message, language))
-    hint = None if found.hint is None else clean(tell(found.hint, language))
+    sentence = pasted(clean(tell(found.message, language)))
+    hint = None if found.hint is None else pasted(clean(tell(found.hint, language)))
     try:
         _say_left_out(language)
         sys.stderr.write(wrapped(tell(say("error: {what}", what=sentence), language), sys.stderr) + "\n")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import codecs
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TextIO
 
 from rigright.base.words import CHINESE, say, tell
@@ -23,6 +25,8 @@ _LOOK_ALIKES = {
 _DRAWN = "█▓▒░▚▙▞▛·•│─…✓✗"
 _INDENT = "  "  # of the further lines of a message
 _PIPE_CELLS = 100  # where nobody says how wide it is
+_PROGRAM = "rigright"
+_STARTED = "RIG_STARTED_AS"  # by the launcher of a checkout: what was typed to start it
 
 
 def open_mouth(form: str, language: str) -> None:
@@ -86,7 +90,27 @@ def screen(options: argparse.Namespace, language: str, *, stream: TextIO) -> Scr
         colour=coloured,
         unicode=can(stream, _DRAWN),
         language=language,
+        pasted=pasted if started_as() else None,
     )
+
+
+@cache
+def started_as() -> str:
+    """What was typed to start this program by a launcher; the programs that it starts do not see it."""
+    return os.environ.pop(_STARTED, "")
+
+
+def pasted(text: str) -> str:
+    """A text whose commands begin with what this program was started by, so that they run as they are."""
+    started = started_as()
+    if not started or _PROGRAM not in text:
+        return text
+    import re
+
+    from rigright.faces.cli.front import verbs
+
+    command = rf"(?<![\w./-]){_PROGRAM} (?=(?:{'|'.join(verbs())}|help|--?[a-z][a-z-]*)(?![\w-]))"
+    return re.sub(command, lambda _: f"{shlex.quote(started)} ", text)
 
 
 def can(stream: TextIO, letters: str) -> bool:

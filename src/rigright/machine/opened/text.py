@@ -105,7 +105,11 @@ _WRAPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     ),  # grep
     (re.compile(rf"({_STAMP}) cpu\d+:\d+\)(.*)"), lambda m: f"{m[1]} host kernel: {m[2]}"),  # ESXi
     (re.compile(r"\[(?:pod|container)/[^\]\s]{1,200}\] (.*)"), lambda m: m[1]),  # kubectl logs --prefix
-    (re.compile(r"[\w./-]{1,80}\s{0,20} \| (.*)"), lambda m: m[1]),  # docker compose logs
+    # docker compose logs; a table has more cells
+    (
+        re.compile(r"(?:[\w./-]{1,78}[-_]\d{1,2}|[\w./-]{1,80}(?=\s{0,20} \| [^|]*\Z))\s{0,20} \| (.*)"),
+        lambda m: m[1],
+    ),
     (re.compile(r'\{"log":.*\}'), _of_json),
     (re.compile(rf"({_STAMP}) std(?:out|err) [FP] (.*)"), lambda m: _stamped(m[1], m[2])),  # containerd
     (  # kubectl logs --timestamps, docker logs -t: nothing else stamps so finely

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rigright.base.page import Bars, Commands, Line, Page, Plot, Points, Shown, Strips, Table, Tone
-from rigright.base.words import clean, tell
 from rigright.report.draw.bars import draw_bars
 from rigright.report.draw.tables import draw_table
-from rigright.report.screen import Screen, mark, toned, width, wrap
+from rigright.report.screen import Screen, mark, told, toned, width, wrap
 
 _MARKED: frozenset[Tone] = frozenset({"good", "warn", "bad"})
 _WIDEST_TEXT = 100  # cells a sentence may take before it is hard to read
@@ -58,7 +57,7 @@ def _hung(mark: str, said: Shown, *, screen: Screen) -> list[str]:
 
 
 def _wrapped(said: Shown, screen: Screen, *, less: int = 0) -> list[str]:
-    return wrap(clean(tell(said, screen.language)), min(screen.width, _WIDEST_TEXT) - less)
+    return wrap(told(said, screen), min(screen.width, _WIDEST_TEXT) - less)
 
 
 def _plot(plot: Plot, screen: Screen) -> list[str]:
@@ -79,7 +78,7 @@ _DRAWN: dict[type, Callable[..., list[str]]] = {
     Bars: draw_bars,
     Points: _points,
     Commands: lambda commands, screen: [
-        f"  {toned('$', 'dim', screen=screen)} {clean(item)}" for item in commands.items
+        f"  {toned('$', 'dim', screen=screen)} {told(item, screen)}" for item in commands.items
     ],
     Plot: _plot,
     Strips: _strips,

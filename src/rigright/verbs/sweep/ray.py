@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rigright.base.errors import AskError, MissingError
+from rigright.base.extras import absent
 from rigright.base.words import say
 
 Asked = TypeVar("Asked")
@@ -54,9 +55,7 @@ def _joined(address: str) -> Any:
     try:
         ray = import_module("ray")
     except ImportError:
-        raise MissingError(
-            say("--ray needs the extra `ray`: python -m pip install 'rigright[ray]'")
-        ) from None
+        raise absent("ray", say("--ray needs the package ray, which is not installed")) from None
     _reach(address)
     sends = {"py_modules": [str(PACKAGE)]}
     try:

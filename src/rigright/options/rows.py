@@ -393,14 +393,14 @@ ROWS: dict[str, Rows] = {
     "compare": lambda: (
         row("things", "THING", placed=True, count="+",
             text=say('two to eight of: "4090" (as many as needed), "8x h100", "aws:p5.48xlarge", "aws"')),
-        row("for", "MODEL", fields="model",
+        row("for", "MODEL", fields="model", aliases="model",
             text=say("the model to run; without it: facts of each side by side")),
         ANCHORS,
     ),
     "cost": lambda: (
         row("what", "WHAT", placed=True, count="?",
             text=say('a machine ("2x rtx 4090"), a model, an instance (aws:p5.48xlarge) or a plan.json')),
-        row("for", "MODEL", fields="model", text=MODEL),
+        row("for", "MODEL", fields="model", aliases="model", text=MODEL),
         row("from", "FILE", fields="from_file", text=say("a plan: output of `plan --json`; - is stdin")),
     ),
     "explain": lambda: (row("model", "", placed=True, offered="models", text=MODEL), ANCHORS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,6 +17,7 @@ from rigright.options.readers import cells
 from rigright.report.screen import wrap
 
 _ANY = say("[options]")
+_COUNT = re.compile(r"(?:\A|\A--[a-z-]+=)\d+[x×]\Z")
 _COMMAND = say("COMMAND ...")
 
 
@@ -44,14 +46,20 @@ class Parser(argparse.ArgumentParser):
         behind = ["--", tell(_COMMAND, self.language)] if self.takes_command else []
         self.usage = " ".join([self.prog, *must, tell(_ANY, self.language), *behind]).replace("%", "%%")
 
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Parse; what nobody knows is refused, with the nearest that is known."""
+    def read(self, arguments: Sequence[str], *, typed: bool = False) -> argparse.Namespace:
+        """Parse; what nobody knows is refused, with the nearest that is known.
+
+        `typed`: by a person, who leaves out the quotes of a name: `explain kimi k2 --on 2x 3090`.
+        """
         own, behind = split_command(arguments)
         arguments = own if self.takes_command else arguments
         self.width = _said_width(own)
         scattered = any(action.nargs == "*" for action in self._actions)  # words before and behind options
         parse = self.parse_known_intermixed_args if scattered else self.parse_known_args
+        arguments = counted(arguments) if typed else arguments
         options, extras = parse(arguments)
+        if extras and typed:
+            options, extras = parse(unquoted(arguments, extras))
         if extras:
             raise unknown_argument(extras[0], list(self._option_string_actions))
         for action in self._actions:
@@ -75,6 +83,33 @@ class Parser(argparse.ArgumentParser):
         from rigright.faces.cli.complaints import understand
 
         raise understand(message)
+
+
+def counted(arguments: Sequence[str]) -> list[str]:
+    """The arguments, a bare "2x" joined to what it counts."""
+    joined = list[str]()
+    for argument in arguments:
+        if joined and _COUNT.search(joined[-1]) and not argument.startswith("-"):
+            joined[-1] += f" {argument}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+def unquoted(arguments: Sequence[str], extras: Sequence[str]) -> list[str]:
+    """The arguments, each word that has no place of its own joined to the word before it."""
+    left, joined = list(extras), list[str]()
+    for argument in arguments:
+        if left and argument == left[0] and joined and not _is_option(argument) and not _is_option(joined[-1]):
+            joined[-1] += f" {left.pop(0)}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _is_option(word: str) -> bool:
+    """Whether a word is an option that its value follows; `--on=2x` holds its own."""
+    return word.startswith("-") and "=" not in word
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

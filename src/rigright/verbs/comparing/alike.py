@@ -46,15 +46,9 @@ class Setting(NamedTuple):
 def plans_of(arch: Arch, thing: Thing) -> Found:
     """Its plans, on as few cards as will do where only their name was said."""
     wish = thing.wish
-    tried = (
-        find(arch, wish if most is None else replace(wish, most_chips=most), market=thing.market, alone=True)
-        for most in thing.counts
-    )
-    found = next(tried)
-    for more in tried:
-        if found.plans:
-            break
-        found = more
+    *few, last = thing.counts
+    found = next((one for most in few if (one := _sold(arch, thing, most=most)) and one.plans), None)
+    found = found or _at_most(arch, thing, most=last)
     plan = found.plans[0] if found.plans else None
     if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
         return found
@@ -62,11 +56,25 @@ def plans_of(arch: Arch, thing: Thing) -> Found:
     return find(arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True)
 
 
+def _sold(arch: Arch, thing: Thing, *, most: int | None) -> Found | None:
+    """The plans on so many cards; None where as few are not sold this way."""
+    try:
+        return _at_most(arch, thing, most=most)
+    except AskError:
+        return None
+
+
+def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> Found:
+    wish = thing.wish if most is None else replace(thing.wish, most_chips=most)
+    return find(arch, wish, market=thing.market, alone=True)
+
+
 def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
     """Each thing at its best, then all of them the same way, as far as all can."""
     found, notes = tuple(plans_of(arch, thing) for thing in things), list[Sentence]()
-    here, first = tuple(_counted(thing, one) for thing, one in zip(things, found, strict=True)), found
+    here, first = tuple(things), found
     here, found, said = _paid_alike(arch, here, found=found)
+    here = tuple(_counted(thing, one) for thing, one in zip(here, found, strict=True))
     notes += said
     for setting in SETTINGS:
         here, found, said = _set_alike(arch, here, found=found, setting=setting)

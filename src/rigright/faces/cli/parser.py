@@ -56,12 +56,15 @@ class Parser(argparse.ArgumentParser):
         self.width = _said_width(own)
         scattered = any(action.nargs == "*" for action in self._actions)  # words before and behind options
         parse = self.parse_known_intermixed_args if scattered else self.parse_known_args
-        arguments = counted(arguments) if typed else arguments
+        if typed:
+            arguments = counted(arguments)
+            takes_machine = any(action.dest == "machine" for action in self._actions)
+            arguments = machine_joined(arguments) if takes_machine else arguments
         options, extras = parse(arguments)
         if extras and typed:
             options, extras = parse(unquoted(arguments, extras))
         if extras:
-            raise unknown_argument(extras[0], list(self._option_string_actions))
+            raise unknown_argument(extras, list(self._option_string_actions))
         for action in self._actions:
             said = getattr(options, action.dest, None)
             if action.option_strings and (said == "" or (isinstance(said, list) and "" in said)):
@@ -96,11 +99,29 @@ def counted(arguments: Sequence[str]) -> list[str]:
     return joined
 
 
+def machine_joined(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a verb that takes nothing but a machine: all words behind `--on` name it."""
+    joined, named = list[str](), False
+    for argument in arguments:
+        if named and not argument.startswith("-") and joined[-1] != "--on":
+            joined[-1] += f" {argument}"
+        else:
+            named = argument == "--on" or (named and joined[-1] == "--on")
+            joined.append(argument)
+    return joined
+
+
 def unquoted(arguments: Sequence[str], extras: Sequence[str]) -> list[str]:
     """The arguments, each word that has no place of its own joined to the word before it."""
     left, joined = list(extras), list[str]()
     for argument in arguments:
-        if left and argument == left[0] and joined and not _is_option(argument) and not _is_option(joined[-1]):
+        if (
+            left
+            and argument == left[0]
+            and joined
+            and not _is_option(argument)
+            and not _is_option(joined[-1])
+        ):
             joined[-1] += f" {left.pop(0)}"
         else:
             joined.append(argument)
@@ -167,14 +188,19 @@ def translate(text: str, language: str) -> str:
     return sentences(language).get(text, text)
 
 
-def unknown_argument(argument: str, known: Sequence[str]) -> AskError:
-    """The complaint about an argument, with the nearest known option."""
+def unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
+    """The complaint about the first of the arguments without a place, with the nearest known option."""
     from difflib import get_close_matches
 
+    argument = extras[0]
     if not argument.startswith("-"):
+        import shlex
+
+        machine = " ".join(word for word in extras if not word.startswith("-"))
+        named = say("name the machine with {option}", option=f"--on {shlex.quote(machine)}")
         return AskError(
             say('unexpected argument "{argument}"', argument=argument),
-            hint=say("quote names that contain spaces; see --help"),
+            hint=named if "--on" in known else say("quote names that contain spaces; see --help"),
         )
     name = argument.partition("=")[0]
     near = get_close_matches(name, known, n=1, cutoff=0.6)

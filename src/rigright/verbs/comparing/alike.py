@@ -106,15 +106,22 @@ def _is_usual(plan: Plan) -> bool:
 def _paid_alike(
     arch: Arch, things: tuple[Thing, ...], *, found: tuple[Found, ...]
 ) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
-    """All bought, or all rented, where nobody said which: bought where no card would stand idle."""
+    """All bought, or all rented, where nobody said which.
+
+    Bought where no card would stand idle, unless only rented ones are as many for all.
+    """
     hows = {one.plans[0].supply.how for one in found if one.plans}
     if len(hows) < 2 or any(thing.wish.buy is not None or thing.wish.clouds for thing in things):
         return things, found, []
+    ways = dict[bool, tuple[Found, ...]]()
     for buy in (True, False):
         pairs = zip(things, found, strict=True)
         tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=one) for thing, one in pairs)
         if all(one.plans and _is_priced(one.plans[0], buy=buy) for one in tried):
-            return tuple(replace(one, wish=replace(one.wish, buy=buy)) for one in things), tried, []
+            ways[buy] = tried
+    if ways:
+        buy = min(ways, key=lambda way: len({one.plans[0].n_chips for one in ways[way]}))
+        return tuple(replace(one, wish=replace(one.wish, buy=buy)) for one in things), ways[buy], []
     return things, found, [say("some are bought and some rented: no way to pay is known for all")]
 
 

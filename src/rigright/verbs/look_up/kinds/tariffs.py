@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.facts.tariffs import KwhPrice, find_place, places, tariffs
 from rigright.verbs.look_up.fields import field, provenance
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
@@ -16,14 +16,17 @@ def _find(asked: LookUpQuery) -> tuple[KwhPrice, ...]:
     return tuple(one for one in tariffs() if one.place == place)
 
 
+def _place(code: str) -> Sentence:
+    """A place by its name."""
+    return say("{text}", text=places()[code].shown)
+
+
 KIND = ListingKind(
     record=KwhPrice,
     summary=say("electricity tariffs and carbon by place"),
     title=say("Electricity tariffs"),
     fields=(
-        field(
-            "place", say("place"), listed=True, show=lambda code: say("{place}", place=places()[code].shown)
-        ),
+        field("place", say("place"), show=_place, listed=True),
         field("kind", say("kind"), listed=True),
         field("value", say("value"), listed=True),
         field("unit", say("unit"), listed=True),

@@ -32,7 +32,6 @@ KIND = ListingKind(
         field("unit", say("unit"), listed=True),
         field("currency", say("currency"), listed=True),
         field("as_of", say("as of"), "since", listed=True),
-        field("licence", say("licence")),
         *provenance(),
     ),
     find=_find,

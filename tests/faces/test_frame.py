@@ -172,7 +172,7 @@ REFUSED = [  # and what its sentence and its hint name; how they read is in gold
     ("greet-all", "name", "--help"),
     ("greet-all A --tims 3", "--tims", "--times"),
     ("greet-all A --xyzzy", "--xyzzy", "--help"),
-    ("greet-all A B", "B", ""),
+    ("greet-all A --fast B", "B", ""),
     ("greet-all A --times", "--times", ""),
     ("greet-all A --times odd9", "odd9", "32k"),
     ("greet-all A --fast=1", "--fast", ""),

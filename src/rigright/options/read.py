@@ -29,10 +29,18 @@ def read_wish(
     """
     said = said_of(verb, words)
     mode = None
+    if "mode" not in said and {"method", "trainer"} & set(said) and "finetune" in modes_of(verb):
+        said["mode"] = "finetune"
     if "mode" in said:
         mode = next(one for one in options_of(verb) if one.name == "mode").plain(said["mode"].strip()).lower()
     values = values_of(verb, said, kinds=kinds_of(mode), beside=beside, local=local)
     return fill(PlanWish, verb, values={**values, "budget_said": said.get("budget")})
+
+
+def modes_of(verb: str) -> tuple[str, ...]:
+    """The modes of a verb; none where it has no `--mode`."""
+    mode = next((one for one in options_of(verb) if one.name == "mode"), None)
+    return () if mode is None or mode.choices is None else mode.choices()
 
 
 def kinds_said(said: Mapping[str, str]) -> frozenset[str]:

@@ -83,7 +83,7 @@ def _run(arguments: list[str], language: str) -> int:
         return 0
     if verb not in verbs():
         raise unknown_verb(verb)
-    options = verb_parser(verb, language).read([*before, *after])
+    options = verb_parser(verb, language).read([*before, *after], typed=True)
     options.language = language
     with answering(verb, options) as answer:
         _show(answer, options, language=language)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,6 +17,7 @@ from rigright.options.readers import cells
 from rigright.report.screen import wrap
 
 _ANY = say("[options]")
+_COUNT = re.compile(r"(?:\A|\A--[a-z-]+=)\d+[x×]\Z")
 _COMMAND = say("COMMAND ...")
 
 
@@ -44,16 +46,25 @@ class Parser(argparse.ArgumentParser):
         behind = ["--", tell(_COMMAND, self.language)] if self.takes_command else []
         self.usage = " ".join([self.prog, *must, tell(_ANY, self.language), *behind]).replace("%", "%%")
 
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Parse; what nobody knows is refused, with the nearest that is known."""
+    def read(self, arguments: Sequence[str], *, typed: bool = False) -> argparse.Namespace:
+        """Parse; what nobody knows is refused, with the nearest that is known.
+
+        `typed`: by a person, who leaves out the quotes of a name: `explain kimi k2 --on 2x 3090`.
+        """
         own, behind = split_command(arguments)
         arguments = own if self.takes_command else arguments
         self.width = _said_width(own)
         scattered = any(action.nargs == "*" for action in self._actions)  # words before and behind options
         parse = self.parse_known_intermixed_args if scattered else self.parse_known_args
+        if typed:
+            arguments = counted(arguments)
+            takes_machine = any(action.dest == "machine" for action in self._actions)
+            arguments = machine_joined(arguments) if takes_machine else arguments
         options, extras = parse(arguments)
+        if extras and typed:
+            options, extras = parse(unquoted(arguments, extras))
         if extras:
-            raise unknown_argument(extras[0], list(self._option_string_actions))
+            raise unknown_argument(extras, list(self._option_string_actions))
         for action in self._actions:
             said = getattr(options, action.dest, None)
             if action.option_strings and (said == "" or (isinstance(said, list) and "" in said)):
@@ -75,6 +86,51 @@ class Parser(argparse.ArgumentParser):
         from rigright.faces.cli.complaints import understand
 
         raise understand(message)
+
+
+def counted(arguments: Sequence[str]) -> list[str]:
+    """The arguments, a bare "2x" joined to what it counts."""
+    joined = list[str]()
+    for argument in arguments:
+        if joined and _COUNT.search(joined[-1]) and not argument.startswith("-"):
+            joined[-1] += f" {argument}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+def machine_joined(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a verb that takes nothing but a machine: all words behind `--on` name it."""
+    joined, named = list[str](), False
+    for argument in arguments:
+        if named and not argument.startswith("-") and joined[-1] != "--on":
+            joined[-1] += f" {argument}"
+        else:
+            named = argument == "--on" or (named and joined[-1] == "--on")
+            joined.append(argument)
+    return joined
+
+
+def unquoted(arguments: Sequence[str], extras: Sequence[str]) -> list[str]:
+    """The arguments, each word that has no place of its own joined to the word before it."""
+    left, joined = list(extras), list[str]()
+    for argument in arguments:
+        if (
+            left
+            and argument == left[0]
+            and joined
+            and not _is_option(argument)
+            and not _is_option(joined[-1])
+        ):
+            joined[-1] += f" {left.pop(0)}"
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _is_option(word: str) -> bool:
+    """Whether a word is an option that its value follows; `--on=2x` holds its own."""
+    return word.startswith("-") and "=" not in word
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -132,14 +188,19 @@ def translate(text: str, language: str) -> str:
     return sentences(language).get(text, text)
 
 
-def unknown_argument(argument: str, known: Sequence[str]) -> AskError:
-    """The complaint about an argument, with the nearest known option."""
+def unknown_argument(extras: Sequence[str], known: Sequence[str]) -> AskError:
+    """The complaint about the first of the arguments without a place, with the nearest known option."""
     from difflib import get_close_matches
 
+    argument = extras[0]
     if not argument.startswith("-"):
+        import shlex
+
+        machine = " ".join(word for word in extras if not word.startswith("-"))
+        named = say("name the machine with {option}", option=f"--on {shlex.quote(machine)}")
         return AskError(
             say('unexpected argument "{argument}"', argument=argument),
-            hint=say("quote names that contain spaces; see --help"),
+            hint=named if "--on" in known else say("quote names that contain spaces; see --help"),
         )
     name = argument.partition("=")[0]
     near = get_close_matches(name, known, n=1, cutoff=0.6)

@@ -46,15 +46,9 @@ class Setting(NamedTuple):
 def plans_of(arch: Arch, thing: Thing) -> Found:
     """Its plans, on as few cards as will do where only their name was said."""
     wish = thing.wish
-    tried = (
-        find(arch, wish if most is None else replace(wish, most_chips=most), market=thing.market, alone=True)
-        for most in thing.counts
-    )
-    found = next(tried)
-    for more in tried:
-        if found.plans:
-            break
-        found = more
+    *few, last = thing.counts
+    found = next((one for most in few if (one := _sold(arch, thing, most=most)) and one.plans), None)
+    found = found or _at_most(arch, thing, most=last)
     plan = found.plans[0] if found.plans else None
     if plan is None or wish.aim != "cost" or {"usd", "usd_per_mtok"} & set(plan.figures):
         return found
@@ -62,11 +56,25 @@ def plans_of(arch: Arch, thing: Thing) -> Found:
     return find(arch, replace(wish, aim="speed", most_chips=plan.n_chips), market=thing.market, alone=True)
 
 
+def _sold(arch: Arch, thing: Thing, *, most: int | None) -> Found | None:
+    """The plans on so many cards; None where as few are not sold this way."""
+    try:
+        return _at_most(arch, thing, most=most)
+    except AskError:
+        return None
+
+
+def _at_most(arch: Arch, thing: Thing, *, most: int | None) -> Found:
+    wish = thing.wish if most is None else replace(thing.wish, most_chips=most)
+    return find(arch, wish, market=thing.market, alone=True)
+
+
 def alike(arch: Arch, things: Sequence[Thing]) -> Alike:
     """Each thing at its best, then all of them the same way, as far as all can."""
     found, notes = tuple(plans_of(arch, thing) for thing in things), list[Sentence]()
-    here, first = tuple(_counted(thing, one) for thing, one in zip(things, found, strict=True)), found
+    here, first = tuple(things), found
     here, found, said = _paid_alike(arch, here, found=found)
+    here = tuple(_counted(thing, one) for thing, one in zip(here, found, strict=True))
     notes += said
     for setting in SETTINGS:
         here, found, said = _set_alike(arch, here, found=found, setting=setting)
@@ -98,15 +106,22 @@ def _is_usual(plan: Plan) -> bool:
 def _paid_alike(
     arch: Arch, things: tuple[Thing, ...], *, found: tuple[Found, ...]
 ) -> tuple[tuple[Thing, ...], tuple[Found, ...], list[Sentence]]:
-    """All bought, or all rented, where nobody said which: bought where no card would stand idle."""
+    """All bought, or all rented, where nobody said which.
+
+    Bought where no card would stand idle, unless only rented ones are as many for all.
+    """
     hows = {one.plans[0].supply.how for one in found if one.plans}
     if len(hows) < 2 or any(thing.wish.buy is not None or thing.wish.clouds for thing in things):
         return things, found, []
+    ways = dict[bool, tuple[Found, ...]]()
     for buy in (True, False):
         pairs = zip(things, found, strict=True)
         tried = tuple(_with(arch, thing, fixed={"buy": buy}, had=one) for thing, one in pairs)
         if all(one.plans and _is_priced(one.plans[0], buy=buy) for one in tried):
-            return tuple(replace(one, wish=replace(one.wish, buy=buy)) for one in things), tried, []
+            ways[buy] = tried
+    if ways:
+        buy = min(ways, key=lambda way: len({one.plans[0].n_chips for one in ways[way]}))
+        return tuple(replace(one, wish=replace(one.wish, buy=buy)) for one in things), ways[buy], []
     return things, found, [say("some are bought and some rented: no way to pay is known for all")]
 
 

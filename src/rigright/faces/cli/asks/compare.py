@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Sequence
 
 from rigright.base.errors import AskError
 from rigright.base.words import say
@@ -22,6 +24,7 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.verbs.wished import wish_of
 
     said = said_in(options, "compare")
+    options.things = apart(options.things)
     if options.model is None:
         return _facts(options, said)
     result = compare(
@@ -35,6 +38,23 @@ def answer(options: argparse.Namespace) -> Answer:
         plain=lambda language: pages.plain(result, language),
         record=result,
     )
+
+
+def apart(words: Sequence[str]) -> list[str]:
+    """The things between words such as "vs": "rtx 4090 vs rtx 3090", in one word or in many."""
+    from rigright.base.everyday import words_of
+
+    between = "|".join(map(re.escape, words_of("between")))
+    pieces = [piece for word in words for piece in re.split(rf"(?i)(?:\A|\s)({between})(?=\s|\Z)", word)]
+    if not any(piece.lower() in words_of("between") for piece in pieces):
+        return list(words)
+    things = [""]
+    for piece in pieces:
+        if piece.lower() in words_of("between"):
+            things.append("")
+        else:
+            things[-1] = f"{things[-1]} {piece.strip()}".strip()
+    return [thing for thing in things if thing]
 
 
 def _facts(options: argparse.Namespace, said: dict[str, str]) -> Answer:

@@ -134,10 +134,8 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
 def _sound(result: Examined) -> Line:
     """That nothing to act on was found, and in how much."""
     machine, passed = result.case.machine, result.count(Fine)
-    if any(event.kind == UNKNOWN for event in machine.events or ()):
-        return Line(said=say("no known fault found, but some lines look like errors"))
-    if machine.is_capture and _LOGS.issuperset(machine.read_as):  # what it leaves out may be bad
-        return Line(said=say("no known fault in this text; the machine itself was not looked at"))
+    if (said := _of_text(result)) is not None:
+        return Line(said=said)
     if not (passed or result.findings):
         add = say("nothing here could be checked; add {command}", command=_more(machine))
         return Line(said=add if machine.is_capture else say("nothing here could be checked"))
@@ -146,6 +144,19 @@ def _sound(result: Examined) -> Line:
     if machine.is_capture and passed < LEAST_SHARE * (passed + result.count(NotSeen)):
         return Line(said=say("no fault found, but most checks need more than this file"))
     return Line(said=say("no fault found"), tone="good")
+
+
+def _of_text(result: Examined) -> Sentence | None:
+    """What is said of a text of messages: what it leaves out may be bad, so it gives no tick."""
+    machine = result.case.machine
+    if any(event.kind == UNKNOWN for event in machine.events or ()):
+        return say("no known fault found, but some lines look like errors")
+    if not machine.is_capture or not _LOGS.issuperset(machine.read_as):
+        return None
+    notes = groups(result)
+    if notes:
+        return say("no fault; worth knowing: {title}", title=_headline(notes[0]))
+    return say("no known fault in this text; the machine itself was not looked at")
 
 
 def _more(machine: Machine) -> str:

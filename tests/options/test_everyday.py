@@ -14,7 +14,18 @@ from rigright.options.rows import GROUPS
 OPTIONS = {option.name: option for _, taken in GROUPS for option in taken}
 ROWS = rows("everyday.csv", "word", "of", "plain")
 SIDES = {"around", "most", "least"}
-ELSEWHERE = SIDES | {"network", "room", "bits", "stored", "scale", "working", "small", "large"}
+ELSEWHERE = SIDES | {
+    "bound",
+    "kind",
+    "network",
+    "room",
+    "bits",
+    "stored",
+    "scale",
+    "working",
+    "small",
+    "large",
+}
 
 
 def kind_of(option):

@@ -61,12 +61,12 @@ def asked_item(text: str) -> GuideItem | None:
         (len(word), item)
         for item in guide_items()
         for word in item.words
-        if _stands(word.casefold(), plain, joined)
+        if _stands(word.casefold(), plain, joined=joined)
     ]
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
-def _stands(word: str, plain: str, joined: str) -> bool:
+def _stands(word: str, plain: str, *, joined: str) -> bool:
     """Whether a text says a word; what is written without spaces, Chinese, may stand among any others."""
     if not word.isascii():
         return _ASIDE.sub("", word) in joined

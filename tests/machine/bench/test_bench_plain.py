@@ -48,7 +48,7 @@ def test_every_row_of_its_output_is_normalised():
 def test_attention_to_equal_values_returns_them():
     same = np.ones((5, 16), np.float32)
     weights = [np.eye(16, dtype=np.float32)] * 4
-    assert np.allclose(plain._attended(same, same, weights), same)
+    assert np.allclose(plain._attended(same, same, weights=weights), same)
 
 
 def test_a_checkpoint_is_read_like_safetensors_and_gone_after(tmp_path, monkeypatch):

@@ -41,7 +41,9 @@ def transformer(tokens: int, width: int) -> Callable[[], Any]:
             hidden = targets if crosses else inputs
             for attentions, (rising, falling) in layers:
                 for number, attention in enumerate(attentions):
-                    hidden = _even(hidden + _attended(hidden, memory if number else hidden, attention))
+                    hidden = _even(
+                        hidden + _attended(hidden, memory if number else hidden, weights=attention)
+                    )
                 hidden = _even(hidden + np.maximum(hidden @ rising, 0) @ falling)
             memory = hidden
         return memory
@@ -49,7 +51,7 @@ def transformer(tokens: int, width: int) -> Callable[[], Any]:
     return once
 
 
-def _attended(asks: Any, about: Any, weights: list[Any]) -> Any:
+def _attended(asks: Any, about: Any, *, weights: list[Any]) -> Any:
     """Attention of several heads."""
     import numpy as np
 

@@ -1,0 +1,53 @@
+"""Kinds, columns and causes by their everyday names, and error texts where a machine is expected."""
+
+from __future__ import annotations
+
+import pytest
+
+from rigright.faces.cli.main import main
+from rigright.verbs.look_up.frame import LookUpWish, find_kind, look_up
+from rigright.verbs.upgrade.frame import read_shares
+
+
+@pytest.mark.parametrize(
+    ("said", "name"), [("误区", "myths"), ("显卡", "chips"), ("架构", "architectures"), ("指南", "guides")]
+)
+def test_a_kind_has_its_chinese_name(said, name):
+    assert find_kind(said) is find_kind(name)
+
+
+@pytest.mark.parametrize("said", ["计算能力>=9", "compute_capability>=9", "计算能力≥9"])
+def test_a_column_is_called_by_its_heading(said):
+    assert look_up("chips", wish=LookUpWish(where=(said,))).records == (
+        look_up("chips", wish=LookUpWish(where=("cc>=9",))).records
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [("计算=80%", "compute"), ("cpu=80%", "cores"), ("硬盘=80%", "disk"), ("显存", "gpu_memory")],
+)
+def test_a_cause_has_everyday_names(said, cause):
+    assert list(read_shares(said)) == [cause]
+
+
+def test_doctor_explains_the_error_of_a_framework(tmp_path, capsys):
+    file = tmp_path / "error.txt"
+    file.write_text("RuntimeError: Found no NVIDIA driver on your system. Please check ...\n")
+    assert main(["doctor", "--from", str(file)]) == 0
+    assert "no NVIDIA driver is loaded" in " ".join(capsys.readouterr().out.split())
+
+
+def test_doctor_still_refuses_what_is_no_error_and_no_machine(tmp_path, capsys):
+    file = tmp_path / "poem.txt"
+    file.write_text("roses are red\n")
+    assert main(["doctor", "--from", str(file)]) == 3
+    assert "format not recognised" in capsys.readouterr().err
+
+
+def test_modules_are_read_where_grep_cut_their_heading(tmp_path):
+    from rigright.verbs.probe import probe
+
+    file = tmp_path / "lsmod.txt"
+    file.write_text("$ lsmod | grep nvidia\nnvidia_uvm 1789952 0\nnvidia 56717312 210 nvidia_uvm\n")
+    assert probe(str(file)).read_as

@@ -51,3 +51,19 @@ def test_modules_are_read_where_grep_cut_their_heading(tmp_path):
     file = tmp_path / "lsmod.txt"
     file.write_text("$ lsmod | grep nvidia\nnvidia_uvm 1789952 0\nnvidia 56717312 210 nvidia_uvm\n")
     assert probe(str(file)).read_as
+
+
+def test_the_page_of_a_check_is_chinese_where_it_is_asked_in_chinese(capsys):
+    assert main(["look-up", "checks", "swappiness", "--lang", "zh"]) == 0
+    page = capsys.readouterr().out
+    assert "警告" in page
+    assert "Warning" not in page
+    assert main(["look-up", "checks", "ecc_sram", "--lang", "zh"]) == 0
+    assert "故障" in capsys.readouterr().out
+
+
+def test_the_chinese_manuals_are_of_checks_that_there_are():
+    from rigright.base.tables import DATA, read_toml
+    from rigright.doctor.examine import checks
+
+    assert set(read_toml(DATA / "manuals.toml")) <= set(checks())

@@ -70,7 +70,7 @@ def read(tables: list[Path], chips: str) -> Drawn:
         work=work,
         rest=np.array([term["idle"] + term["awake"] for term in terms]),
         share=np.array(watts),
-        family=np.array([ask.arch.family for ask in asks]),
+        family=np.array([ask.case.arch.family for ask in asks]),
     )
 
 

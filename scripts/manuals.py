@@ -93,12 +93,17 @@ than this machine should be. `manual` is present with `--why`.
     ),
     "bench": (
         "`bench`",
-        """The exit code is 0 if everything that can be measured was, and 130 after Ctrl-C or SIGTERM: what
-was measured until then is printed and recorded. `below_baseline` is present with `--baseline`.
+        """The exit code is 0 if everything that can be measured is as it should be, 10 if a figure is slow, 20
+if copied or computed values are wrong, and 130 after Ctrl-C or SIGTERM: what was measured until then is printed
+and recorded. `below_baseline` is present with `--baseline`.
 """,
         (("bench", "bench", 0), ("bench --list", "bench", 1)),
     ),
-    "diagnose": ("`diagnose`", "", (("diagnose", "diagnose", 0),)),
+    "diagnose": (
+        "`diagnose`",
+        "The exit code is that of the worst finding, as of `doctor`.\n",
+        (("diagnose", "diagnose", 0),),
+    ),
     "upgrade": ("`upgrade`", "", (("upgrade", "upgrade", 0),)),
     "setup": ("`setup`", "Versions are text.\n", (("setup", "setup", 0),)),
     "measure": (

@@ -13,8 +13,7 @@ from rigright.base.words import say
 from rigright.cost.bands import figure_of
 from rigright.cost.known import kind_of
 from rigright.facts.hosts import host_chip
-from rigright.predict.beside import BesideCase, beside_figures
-from rigright.predict.told import METRICS
+from rigright.verbs.validate.ask import RunSet, runs_of
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 
 CPU, IK, KT = ("llama.cpp cpu", "ik_llama.cpp cpu", "ktransformers cpu")
@@ -31,16 +30,16 @@ TAUGHT = frozenset({"decode_tok_s_per_user", "prefill_tok_s"})
 UNSAID = "flags in thread"  # an offload that nobody can read
 
 
-def prepare(rows: Sequence[Row]) -> tuple[tuple[str, BesideCase], ...]:
+def prepare(rows: Sequence[Row]) -> RunSet:
     """Read every row once; one without a format says too little to learn from."""
     if any(row.get("weights") in {None, "gguf"} for row in rows):
         raise AskError(say("weights not stated"))
-    return tuple((METRICS[row["metric"]], read_hybrid(row).case) for row in rows)
+    return runs_of([read_hybrid(row) for row in rows])
 
 
-def predict(ready: Sequence[tuple[str, BesideCase]], tables: Tables) -> np.ndarray:
+def predict(ready: RunSet, tables: Tables) -> np.ndarray:
     """The figure of each row, in its unit."""
-    return np.array([beside_figures(case, tables)[figure] for figure, case in ready])
+    return ready.figures(tables)
 
 
 def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
@@ -58,17 +57,17 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
 
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by: no term is of one processor, only of classes."""
-    ask = read_hybrid(row).case
+    ask = read_hybrid(row)
     chip = host_chip(ask.host)
     return {
         "source": row.get("source") or "",
         "chip": "",
-        "model": ask.arch.name,
-        "engine": ask.engine.id,
+        "model": ask.case.arch.name,
+        "engine": ask.case.engine.id,
         "metric": row["metric"],
         "band": figure_of(row["metric"]),
         "class": chip.kind.id,
-        "kind": kind_of(ask.arch),
+        "kind": kind_of(ask.case.arch),
     }
 
 

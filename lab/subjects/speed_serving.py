@@ -125,7 +125,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
     asks = [_ask(row) for row in rows]
     run = Counter(ask.chip.kind for ask in asks)
     shared = [_shared(ask.chip.kind, run) for ask in asks]
-    engines = dict.fromkeys(ask.engine.id for ask in asks)
+    engines = dict.fromkeys(ask.case.engine.id for ask in asks)
     found = [
         Dial(path=("chips", "all", name), prior=prior, spread=spread, high=most)
         for name, (prior, spread, most) in KERNELS.items()
@@ -144,7 +144,7 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             for name, spread in CLASS.items()
         ]
     for engine in engines:
-        touched = tuple(index for index, ask in enumerate(asks) if ask.engine.id == engine)
+        touched = tuple(index for index, ask in enumerate(asks) if ask.case.engine.id == engine)
         found += [
             Dial(
                 path=("engines", engine, name),
@@ -156,7 +156,9 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             for name, spread in ENGINE.items()
         ]
     for era, told in tables.get("eras", {}).items():
-        touched = tuple(n for n, ask in enumerate(asks) if table_of(tables, ask.engine, chip=ask.chip) == era)
+        touched = tuple(
+            n for n, ask in enumerate(asks) if table_of(tables, ask.case.engine, chip=ask.chip) == era
+        )
         found += [
             Dial(
                 path=("engines", era, name),
@@ -167,8 +169,8 @@ def dials(rows: Sequence[Row], tables: Tables) -> tuple[Dial, ...]:
             )
             for name, spread in AGE.items()
         ]
-    for manner in dict.fromkeys(ask.manner for ask in asks if ask.manner):
-        touched = tuple(index for index, ask in enumerate(asks) if ask.manner == manner)
+    for manner in dict.fromkeys(ask.case.manner for ask in asks if ask.case.manner):
+        touched = tuple(index for index, ask in enumerate(asks) if ask.case.manner == manner)
         found += [
             Dial(path=("manners", manner, name), prior=prior, spread=spread, touches=touched)
             for name, (prior, spread) in MANNER.items()
@@ -186,15 +188,15 @@ def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by."""
     ask, source = _ask(row), row.get("source") or ""
     return {
-        "source": source_name(source) if ask.manner else source,  # one submission a file
+        "source": source_name(source) if ask.case.manner else source,  # one submission a file
         "chip": ask.chip.id,
-        "model": ask.arch.name,
-        "engine": ask.engine.id,
+        "model": ask.case.arch.name,
+        "engine": ask.case.engine.id,
         "metric": ask.metric,
-        "part": f"{ask.metric} {ask.engine.id}",
+        "part": f"{ask.metric} {ask.case.engine.id}",
         "band": figure_of(ask.metric, split=bool(row.get("disagg"))),
         "class": ask.chip.kind.id,
-        "kind": kind_of(ask.arch),
+        "kind": kind_of(ask.case.arch),
     }
 
 

@@ -169,34 +169,35 @@ def _place(row: Row, tables: Tables) -> _Place:
             formats=(encoder.precision,),
         )
     ask = read_stream(row)
-    table = table_of(tables, ask.engine, chip=ask.chip)
+    table = table_of(tables, ask.case.engine, chip=ask.chip)
     names = chain(tables, table) if table is not None else ()
     return _Place(
         tables=tuple(("engines", name) for name in names if name != "plain"),
         kind=ask.chip.kind.id,
         chip=ask.chip.id,
-        formats=stored(ask.cases[0].form).names,
-        options=ask.engine.options,
+        formats=stored(ask.case.form).names,
+        options=ask.case.engine.options,
     )
 
 
 def keys(row: Row) -> Mapping[str, str]:
     """What is left out whole, and what bands are told by."""
     ask: EncoderAsk | RunAsk = read_encoder(row) if is_encoding(row) else read_stream(row)
+    arch = ask.arch if isinstance(ask, EncoderAsk) else ask.case.arch
     return {
         "source": row.get("source") or "",
         "chip": ask.chip.id,
-        "model": ask.arch.name,
+        "model": arch.name,
         "engine": ask.engine if isinstance(ask, EncoderAsk) else _built(ask),
         "metric": row["metric"],
         "class": ask.chip.kind.id,
-        "kind": kind_of(ask.arch),
+        "kind": kind_of(arch),
     }
 
 
 def _built(ask: RunAsk) -> str:
     """The engine with what it computed with: a backend that nobody ran is an engine that nobody ran."""
-    return f"{ask.engine.id} {ask.engine.backend_on(ask.chip.vendor)}".strip()
+    return f"{ask.case.engine.id} {ask.case.engine.backend_on(ask.chip.vendor)}".strip()
 
 
 SUBJECT = Subject(

@@ -101,6 +101,14 @@ APART = (  # two things that cannot both be; each word is named in the refusal
     ("explain gpt-oss-20b --on '2x h100' --engine llama.cpp --attention-dp", "llama.cpp", "--attention-dp"),
     ("explain kimi-k2 --on '8x h200' --tp 8 --ep 6", "--tp 8", "--ep 6"),
     ("explain qwen3-8b --on '8x h100' --ep 4 --train", "ep 4", "0 experts"),
+    ("plan qwen3-8b --on '2x rtx 3090' --cloud aws", "--on '2x rtx 3090'", "--cloud aws"),
+    ("explain qwen3-8b --on h100 --gpu-layers 9 --engine vllm", "--gpu-layers", "--engine vllm"),
+    ("explain gpt-oss-20b --on l4 --cpu-moe 9 --engine sglang", "--cpu-moe", "--engine sglang"),
+    ("plan qwen3-8b --mode finetune --method qlora --trainer torchtitan", "torchtitan", "qlora"),
+    ("explain qwen3-8b --train --trainer unsloth --tp 2 --on '2x h100'", "--trainer unsloth", "--tp 2"),
+    ("explain qwen3-8b --train --trainer liger --pp 4 --on '8x h100'", "--trainer liger", "--pp 4"),
+    ("explain qwen3-8b --train dora --trainer titan --on '2x h100'", "torchtitan", "dora"),
+    ("build qwen3-8b --mode finetune --method lora --trainer megatron-deepspeed", "Megatron-Deep", "lora"),
 )
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil, log2
 
+import numpy as np
 import pytest
 from drawn_questions import BUDGETS, THOROUGH, Asked, bounded, market, seeds, sold
 
 from rigright.base.errors import AskError
-from rigright.choice.ways import quality_class
+from rigright.choice.ways import loss_of, quality_class
 from rigright.choice.work import work_of
-from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import Node
 from rigright.options.read import read_wish
 from rigright.search.choose import NEAR
 from rigright.search.find import find
-from rigright.search.first import DESK_CARDS, FULL_KV_BITS, ROOM, STEPS
+from rigright.search.first import DESK_CARDS, STEPS
 from rigright.search.question import ask
-from rigright.search.record import Found
+from rigright.search.record import Found, Plan
 from rigright.search.serving import _picked, filled, searched
 from rigright.search.why import excess_of
 from rigright.verbs.plan import plan
@@ -34,28 +34,41 @@ SPEED = ("mem_bytes_per_s",)
 
 
 def merit(found: Found, asked: Asked) -> tuple[float, ...]:
-    """The first plan as `first.py` orders plans, least is best; what nobody had to give up comes before."""
+    """The first plan as `first.py` orders plans of a machine, least is best."""
     first, wish = found.plans[0], found.wish
     figures = {name: one.value for name, one in first.figures.items()}
     enough = 0.0 if wish.tpot_s is not None else work_of(wish.work, asked.arch).enough_tok_per_s
     answer = wish.output_tok or 1
     token_s = (figures["ttft_s"] + figures["tpot_s"] * (answer - 1)) / answer
-    loss = find_format(first.work.weights).loss_rank
-    narrow = find_kv_format(first.work.kv).bits < FULL_KV_BITS
-    homely = first.chip.segment != "datacenter" or first.chip.ended is not None
+    loss = loss_of(asked.arch, first.work.weights, kv=first.work.kv)
     return (
         any("nothing reaches" in str(note) for note in found.notes),
         -first.work.context_tok,
-        homely and first.n_chips > DESK_CARDS,
-        quality_class(loss) + narrow / 2,
+        quality_class(loss) + loss % 1,
         ceil(STEPS * log2(max(token_s * enough, 1.0))),
-        loss,
-        ceil(max(ROOM - figures["headroom"], 0.0) * STEPS / ROOM) if wish.on is None else 0,
     )
 
 
-def sure_cost(asked: Asked) -> float | None:
-    """What the first plan costs, its doubts priced in: the order of plans where nothing is owned."""
+def _columns(plan: Plan, asked: Asked) -> Iterator[float]:
+    """What a row shows, as things to have less of."""
+    figures = {name: one.value for name, one in plan.figures.items()}
+    yield from (-figures["output_tok_per_s"], figures["tpot_s"], figures["ttft_s"], -plan.work.context_tok)
+    yield loss_of(asked.arch, plan.work.weights, kv=plan.work.kv)
+    yield -min(plan.certainty.values(), default=1.0)
+    yield float(plan.figures["tpot_s"].mark == "physics")
+
+
+def is_worse(many: Found, few: Found, asked: Asked) -> bool:
+    """Whether the first plan for more money loses in what it shows and gains nothing; crowded desks aside."""
+    after, before = (one.plans[0] for one in (many, few))
+    homely = before.chip.segment != "datacenter" or before.chip.ended is not None
+    pairs = [tuple(_columns(plan, asked)) for plan in (after, before)]
+    gains = any(own < its for own, its in zip(*pairs, strict=True))
+    return not gains and pairs[0][0] > pairs[1][0] / NEAR and not (homely and before.n_chips > DESK_CARDS)
+
+
+def sure_cost(asked: Asked, *, load: bool) -> float | None:
+    """What the first plan costs, with its doubts, quality and speed; of another `load`, doubts alone."""
     wish = filled(asked.arch, asked.wish, market=market())
     table, limits, comfort = searched(ask(asked.arch, wish, market=market(), said=asked.wish))
     size = len(table.options.index)
@@ -63,7 +76,8 @@ def sure_cost(asked: Asked) -> float | None:
         beyond = excess_of(tried, size)
         if size and (beyond <= 0).any():
             picked, field, _ = _picked(table, tried, beyond=beyond)
-            return float(field.sure[picked[0][1].place])
+            merit = field.sure if load else field.sure * np.exp(field.lost)
+            return float(merit.min() if load else merit[picked[0][1].place])
     return None
 
 
@@ -81,7 +95,7 @@ def test_more_money_buys_no_worse_plan(seed):
         less = replace(asked, wish=replace(asked.wish, budget_usd=budget, buy=True))
         more = replace(asked, wish=replace(less.wish, budget_usd=budget * dice.choice(TIMES)))
         few, many = both(less, more)
-        if few.plans and (not many.plans or merit(many, asked) > merit(few, asked)):
+        if few.plans and (not many.plans or is_worse(many, few, asked)):
             failed[str(less)] = more.wish.budget_usd
     assert not failed
 
@@ -96,8 +110,9 @@ def test_a_relaxed_limit_never_makes_a_plan_dearer(seed):
         looser |= {} if wish.users is None else {"users": max(wish.users // 2, 1)}
         looser |= {} if wish.rate_per_s is None else {"rate_per_s": wish.rate_per_s / 2}
         name = dice.choice(sorted(looser))
-        tight = sure_cost(asked)
-        loose = sure_cost(replace(asked, wish=replace(wish, **{name: looser[name]})))
+        load = name in {"users", "rate_per_s"}
+        tight = sure_cost(asked, load=load)
+        loose = sure_cost(replace(asked, wish=replace(wish, **{name: looser[name]})), load=load)
         if tight is not None and (loose is None or loose > tight * NEAR):
             failed[str(asked)] = (name, looser[name], tight, loose)
     assert not failed

@@ -174,6 +174,27 @@ def test_explain_as_plan_types_it_is_the_plan(kind, seed):
     assert compared >= COUNT / 3
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["qwen3-14b", "--on", "gh200", "--context", "16k", "--concurrency", "40"],
+        ["phi-4", "--on", "rtx 4090", "--context", "16k", "--concurrency", "300", "--mode", "batch"],
+        ["mistral-nemo", "--on", "l40s", "--ttft", "3s", "--percentile", "p99", "--aim", "quality"],
+        ["phi-4", "--on", "rtx pro 6000", "--tpot", "70ms", "--aim", "price"],
+        ["qwen3-embedding-8b", "--on", "rtx 4060 ti 16gb + 96gb", "--samples", "50000"],  # tight
+    ][:: 1 if THOROUGH else 2],
+)
+def test_what_stays_open_in_a_plan_stays_open_in_what_is_typed_next(words):
+    """A prompt that may fill the context, and a load as high as the limits leave it for most aims."""
+    _, page = asked(["plan", *words])
+    first = json.loads(asked(["plan", *words, "--json"])[1])["plans"][0]
+    line = next(line for line in page.splitlines() if "$ rigright explain" in line)
+    typed = shlex.split(line.strip().removeprefix("$ rigright "))
+    told = json.loads(asked([*typed, "--json"])[1])
+    assert [one for one in figures(first, told) if one[1] != pytest.approx(one[2], rel=1e-6)] == []
+    assert marked(page) == marked(asked(typed)[1])
+
+
 def held_by(plan, wish):
     """Fields of a plan that the options of `explain` can say: each with another value."""
     layout = dict.fromkeys(("tp", "pp", "dp", "ep", "cp"), 2)

@@ -167,6 +167,22 @@ def test_a_machine_without_a_model_costs_what_build_orders(machine):
     assert not list(apart({"usd": scaled(made.usd, made.machines)}, paid(told), names=("usd",)))
 
 
+@pytest.mark.parametrize(
+    "machine", ["8x rtx 4090", "16x l40s", "10x rtx 3060 12gb", "4x rtx 4090", "8x l40s"]
+)
+def test_a_machine_that_build_does_not_know_is_said_to_be_an_estimate(capsys, machine):
+    """With its price, in `plan` as in `build`."""
+    is_known = build(machine).first is not None
+    pages = []
+    for words in (("plan", MODELS[0], "--on", machine, "--buy"), ("build", machine)):
+        assert main([*words]) in {0, 1, 10, 20}
+        pages.append(" ".join(capsys.readouterr().out.split()))
+    assert ["no known machine holds" in one for one in pages] == [not is_known] * 2
+    if not is_known:
+        low_high = pages[0].partition(" for the rest of the machine, estimated")[0].rpartition("(")[2][:-1]
+        assert f"estimate the rest of such a machine at {low_high}" in pages[1]
+
+
 def test_units_that_are_sold_are_what_cost_prices():
     part, whole = cost("2x mi300x"), cost("8x mi300x")
     assert (part.n_chips, part.n_paid, whole.n_paid) == (2, 8, 8)

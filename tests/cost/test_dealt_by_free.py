@@ -137,8 +137,8 @@ def test_parts_of_a_pass_are_a_whole_and_the_slowest_card_sets_a_pipeline(free, 
 
 def test_one_rule_deals_layers_in_every_verb():
     from rigright.demand import ServingWish
+    from rigright.predict.deployment import Deployment
     from rigright.predict.ranks import dealt_of
-    from rigright.predict.room import mix_dealt
     from rigright.search.question import KindWay
     from rigright.search.single import single
     from rigright.verbs.serving.cards import card_uses
@@ -149,7 +149,9 @@ def test_one_rule_deals_layers_in_every_verb():
     ).case
     way = KindWay(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit", kinds=(0,))
     work = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")
-    searched = mix_dealt(LLAMA, way.serving(context_tok=8192), mix=node.cards, work=work)
+    serving = way.serving(context_tok=8192)
+    deployment = Deployment(arch=LLAMA, engine=case.engine, serving=serving, machines=(node.cards,))
+    searched = dealt_of(deployment.mixed_case())
     explained = dealt_of(case)
     assert explained.parts.tolist() == searched.parts.tolist()
     head = head_share(work)

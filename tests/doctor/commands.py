@@ -19,7 +19,7 @@ READERS = known(
     " rocminfo sensors smartctl sort swapon sysctl systemctl tail timedatectl chronyc timeout ulimit"
     " uname vmstat rpm cpupower sudo"
     " apt-mark all_reduce_perf perfquery nvidia-imex-ctl ras-mc-ctl mlxfwmanager rocm-smi nvme dcgmi"
-    " lsof uniq"
+    " lsof uniq iblinkinfo kubectl npu-smi"
 )
 CHANGERS = known(
     "apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount umount mkswap"
@@ -47,7 +47,9 @@ ROOTED = known(
     "usermod apt apt-get dnf modprobe rmmod update-grub grubby update-initramfs dracut setpci mount"
     " nvidia-modprobe"
 )
-SMI_OPTIONS = known("-L -q -x -i -d -pl -pm -rac -rgc -e -c -mig --gpu-reset --query-gpu --format -r")
+SMI_OPTIONS = known(
+    "-L -q -x -i -d -pl -pm -rac -rgc -e -c -mig --gpu-reset --query-gpu --query-compute-apps --format -r"
+)
 SMI_PARTS = {  # a word after nvidia-smi -> its options
     "topo": {"-m", "-p2p"},
     "nvlink": {"-s", "-e", "-re", "-i", "-c"},

@@ -8,12 +8,14 @@ from ledger import COMPARED, EVERY, NO_KEEPER, NOW_S, UNSET, Row, told_by, whole
 
 from healthy_systems import DRIVER, KERNEL
 from rigright.base.units import TERA
+from rigright.doctor.advice import advise
 from rigright.doctor.record import Wanted
 from rigright.facts.launching import FlagHeld
 from rigright.machine.bench.record import Result
 from rigright.machine.nvml.codes import MISMATCH, why
 from rigright.machine.running.log_lines import event_of
-from rigright.machine.system import Diagnosed, Module, Package, Toolkit
+from rigright.machine.running.messages import FIELD, TEXT, message_patterns, values_of
+from rigright.machine.system import Diagnosed, Event, Module, Package, Toolkit
 
 OFFICE, DESKTOP = {"on": "office"}, {"on": "desktop"}
 INSIDE = {"system__container": "docker"}
@@ -25,11 +27,28 @@ QUIET_LOG = {"events": ()}
 ONLY_FINDS = "it has a word for what is set, and none for the rest"
 
 
+OF_TEXT = "only a text that was handed over has such lines"
 NIC = "mlx5_core 0000:9c:00.0: "
 SLOW_SLOT = (
     "63.008 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x8 link at 0000:9b:01.0 "
     "(capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)"
 )
+
+
+def said(line, kind="message"):
+    """A line of a text that was handed over."""
+    return {"events": (Event(kind=kind, text=line),)}
+
+
+def told_of(row):
+    """An example of a row of the table of messages, how bad it is, and of what."""
+    values = values_of(row.pattern.search(row.example))
+    finding = advise(row.finding, values)
+    place = f"gpu {values['gpu']}" if "gpu" in values else values.get("name")
+    return said(row.example), finding.severity, place
+
+
+OF_MESSAGES = tuple(told_of(row) for scope in (TEXT, FIELD) for row in message_patterns(scope))
 
 
 def log(*lines, times=1):
@@ -402,6 +421,18 @@ ROWS = {
         fine=QUIET_LOG,
         unseen=LOCKED_LOG,
         apart=OFFICE | QUIET_LOG,
+    ),
+    "messages": Row(
+        finds=OF_MESSAGES,
+        fine=OF_TEXT,
+        unseen=OF_TEXT,
+        apart=QUIET_LOG,
+    ),
+    "unknown_lines": Row(
+        finds=((said("flux capacitor: ERROR", kind="unknown"), "note", None),),
+        fine=OF_TEXT,
+        unseen=OF_TEXT,
+        apart=QUIET_LOG,
     ),
     "log_links": Row(
         finds=((log(FLAP, times=5), "warning", "mlx5_0"),),

@@ -15,6 +15,7 @@ from rigright.base.words import CHINESE, placeholders, tell
 from rigright.doctor import xid_asked
 from rigright.doctor.advice import SHARED, advise, advised_step, subject_of
 from rigright.facts.faults import xids
+from rigright.machine.running.messages import FIELD, TEXT, message_patterns
 
 FOLDER = DATA / "advice"
 SUBJECTS = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != SHARED)
@@ -46,6 +47,10 @@ def asked():
                 values = {word.arg for word in node.keywords if word.arg}
                 open_ended = len(node.args) > 1 or any(word.arg is None for word in node.keywords)
                 found.setdefault(key, []).append((values, open_ended, f"{module.path}:{node.lineno}"))
+    for scope in (TEXT, FIELD):
+        for one in message_patterns(scope):
+            key = tuple(one.finding.split("."))
+            found.setdefault(key, []).append((wanted(row(*key)), True, one.example))
     return found
 
 

@@ -36,7 +36,8 @@ from rigright.report.screen import Screen, width
 WIDTHS = (40, 60, 100)
 HEIGHT = 30
 CODES = {  # others answer with 0
-    "doctor": {0, 10, 20}, "fleet": {0, 10, 20}, "build": {0, 20}, "prices": {0, 20}, "look-up": {0, 1},
+    **{verb: {0, 10, 20} for verb in ("doctor", "diagnose", "bench", "fleet")},
+    "build": {0, 20}, "prices": {0, 20}, "look-up": {0, 1},
 }  # fmt: skip
 ASIDE = {"measure"}  # stdout is the command's, the answer stands beside it
 NO_TABLE = {

@@ -20,7 +20,7 @@ KEYS = {  # what tells rows apart, where it is not the first column
     "driver_packages.csv": ("os", "versions", "repo"),
     "bench_expected.csv": ("part", "what", "kind", "from_mib"),
     "arm_cores.csv": ("implementer", "part"),
-    "kernel_lines.csv": ("kind", "pattern"),
+    "messages.csv": ("kind", "pattern"),
     "readings.csv": ("reading", "call", "given"),
     "prices.csv": ("chip", "mem_gib", "kind", "currency", "as_of", "typical", "source"),
     "xids.csv": ("code",),

@@ -280,7 +280,7 @@ def test_a_line_made_to_cost_time_is_no_kernels(stamp, pieces):
 
 def test_a_line_that_names_drivers_over_and_over_is_not_searched(monkeypatch):
     searched = []
-    monkeypatch.setattr(log_lines, "_kinds", lambda: searched.append(1) or ())
+    monkeypatch.setattr(log_lines, "message_patterns", lambda _: searched.append(1) or ())
     assert event_of("NVRM: nvlink " * 40) is None
     assert searched == []
     event_of("NVRM: Xid (PCI:0000:9b:00): 31, pid=5, name=python3, " + "Ch 00000008, " * 30)

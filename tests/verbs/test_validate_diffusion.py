@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rigright.arch.denoisers import GUESSED, denoiser
+from rigright.arch.sources.open import open_model
 from rigright.verbs.validate.frame import validate
+from rigright.verbs.validate.kinds.diffusion import read_diffusion
 
 HEAD = (
     "id,source,model,chip,n_gpus,parallelism,height,width,frames,steps,batch,precision,"
@@ -108,3 +110,10 @@ def test_names_find_the_network_they_mean():
     assert denoiser("black-forest-labs/FLUX.1-schnell").steps == 4
     assert denoiser("Efficient-Large-Model/SANA1.5_4.8B_1024px_diffusers").layers == 60
     assert denoiser("stabilityai/stable-diffusion-xl-base-1.0").kind == "unet"
+
+
+@pytest.mark.parametrize("name", ["sd3-medium", "sd3", "stable diffusion 3 medium", "SD3.5 Large", "pixart"])
+def test_a_short_name_is_the_network_that_every_verb_takes_it_for(name):
+    ask = read_diffusion({"model": name, "chip": "l40s"})
+    assert ask.net == denoiser(open_model(name).name)
+    assert ask.net.word

@@ -12,9 +12,10 @@ from rigright.base.words import Sentence, say
 from rigright.choice.drafts import NONE, Drafts
 from rigright.choice.layout import usual_layout
 from rigright.choice.ways import Site, format_of, format_on, formats_in, is_run, is_sliced, taken_on
-from rigright.cost.memory_kv import is_generator
+from rigright.cost.memory_kv import is_generator, takes_samples
 from rigright.cost.memory_settings import Settings, settle
 from rigright.cost.speed.reach import KERNEL
+from rigright.cost.speed.work import InRam
 from rigright.cost.weights import WeightBytes
 from rigright.demand import Layout, PlanWish, Serving, ServingWish, Traffic
 from rigright.facts.engines import Engine, engines_of, find_engine, unrun
@@ -27,11 +28,21 @@ MOST_TOK = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Where a model lay in somebody's run that used main memory, as its log and flags say."""
+
+    ram: InRam  # shares that lay there; all of it where the processor worked alone
+    disk_share: float = 0.0  # of what lies there, that has no room and is read from the disk
+    threads: int | None = None
+    repacked: bool = False  # rows lie as only the processor reads them: it works on prompts of any length
+    active_experts: int | None = None  # of a token; None: as many as the model asks for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One model, one machine, one way to serve, and the load it is asked about."""
 
     arch: Arch
-    weights: WeightBytes
     serving: Serving
     layout: Layout
     engine: Engine
@@ -52,6 +63,12 @@ class Case:
     ran: bool = False  # somebody ran it: a request had room, whatever the engine takes by itself
     is_alone: bool = False  # a stream or a static batch, with no server around it
     prompt_left_out: bool = False  # of the time of such a stream
+    beside: Beside | None = None  # what a run tells of main memory; `serving.offload` is what we deal out
+
+    @property
+    def weights(self) -> WeightBytes:
+        """Where the bytes of the model lie."""
+        return weigh(self.arch, self.serving.weights)
 
     @property
     def form(self) -> str:
@@ -66,9 +83,7 @@ class Case:
 
     def over(self, **changes: Any) -> Case:
         """The same with some of its serving changed."""
-        serving = replace(self.serving, **changes)
-        weights = weigh(self.arch, serving.weights) if "weights" in changes else self.weights
-        return replace(self, serving=serving, weights=weights)
+        return replace(self, serving=replace(self.serving, **changes))
 
 
 def serving_case(
@@ -83,7 +98,6 @@ def serving_case(
     """The case of a model that is served so: nothing else makes one. `engine`: of a build or a day."""
     return Case(
         arch=arch,
-        weights=weigh(arch, serving.weights),
         serving=serving,
         layout=layout,
         engine=engine or find_engine(serving.engine),
@@ -128,6 +142,8 @@ def fixed(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish) -> Case:
         **wish.settings,
     )
     cards = tuple(card for _ in range(node.n_nodes) for card in node.cards)
+    if takes_samples(arch) and layout.tp * layout.pp == 1:  # each card works alone: no more than was said
+        cards = cards[: layout.dp]
     notes = unrun_on(engine, form, cards=cards)
     return serving_case(arch, serving, layout=layout, cards=cards, host=node.host, notes=notes)
 

@@ -36,16 +36,26 @@ def asked_offload(arch: Arch, wish: ServingWish) -> Offload | None:
     """What somebody wants in main memory, as the flags of llama.cpp count it; None where nobody said."""
     if wish.gpu_layers is None and wish.cpu_moe is None:
         return None
+    if wish.engine is not None and not can_offload(find_engine(wish.engine)):
+        option = "--cpu-moe" if wish.gpu_layers is None else "--gpu-layers"
+        raise AskError(
+            say("{first} and {second} cannot be combined", first=option, second=f"--engine {wish.engine}"),
+            hint=say("remove one of them"),
+        )
     count = len(arch.trunk.layers)
     layers = 0 if wish.gpu_layers is None else min(max(count + 1 - wish.gpu_layers, 0), count)
     routed = [bool(layer.ffn is not None and layer.ffn.experts) for layer in arch.trunk.layers]
     experts = sum(routed[layers : wish.cpu_moe or 0])
     if wish.cpu_moe and not any(routed):
-        raise AskError(
-            say("{model} has no experts: {option} does not apply", model=arch.name, option="--cpu-moe"),
-            hint=say("use --gpu-layers to set how many layers stay on the GPU"),
-        )
+        raise _no_experts(arch)
     return Offload(layers=layers, experts=experts)
+
+
+def _no_experts(arch: Arch) -> AskError:
+    return AskError(
+        say("{model} has no experts: {option} does not apply", model=arch.name, option="--cpu-moe"),
+        hint=say("use --gpu-layers to set how many layers stay on the GPU"),
+    )
 
 
 @cache
@@ -162,4 +172,6 @@ def cpu_moe(arch: Arch, offload: Offload) -> int | None:
         return None
     routed = [layer.ffn is not None and layer.ffn.experts > 0 for layer in arch.trunk.layers]
     places = [place for place, has in enumerate(routed) if has and place >= offload.layers]
+    if offload.experts > len(places):  # of a plan's file that somebody wrote
+        raise _no_experts(arch)
     return places[offload.experts - 1] + 1

@@ -12,8 +12,10 @@ from typing import Any
 
 from rigright.arch.count import params
 from rigright.arch.record import Arch
+from rigright.base.errors import AskError
 from rigright.base.record import dataclass, replace
 from rigright.base.units import GIGA
+from rigright.base.words import say
 from rigright.cost.training_setup import mixed_of
 from rigright.cost.training_towers import trunk_of
 from rigright.demand import Layout, PlanWish, Training, TrainingWish
@@ -127,8 +129,32 @@ def able_of(chip: Chip) -> Able:
     return Able(home=chip.segment in HOME, fp8=chip.fp8_flops_per_s is not None, bf16=bf16, fp16=fp16)
 
 
+def check_trainer(wish: TrainingWish) -> None:
+    """Refuse a program for a method that it does not train by, or a cut that it does not make."""
+    if wish.trainer is None:
+        return
+    trainer = find_trainer(wish.trainer)
+    if wish.method is not None and not trainer.trains(wish.method):
+        raise AskError(
+            say(
+                "{engine} does not train {asked}",
+                engine=trainer.label,
+                asked=say("adapters ({method})", method=wish.method),
+            ),
+            hint=say("use --trainer hf, or --method full"),
+        )
+    for name in trainer.uncut:
+        if (getattr(wish, name) or 1) > 1:
+            cut = f"--{name} {getattr(wish, name)}"
+            raise AskError(
+                say("{first} and {second} cannot be combined", first=f"--trainer {wish.trainer}", second=cut),
+                hint=say("remove one of them"),
+            )
+
+
 def spaces_of(arch: Arch, wish: TrainingWish, *, work: str, able: Able, usual: bool) -> tuple[Space, ...]:
     """Every way to try on such a chip, the usual ones first; `usual`: none but those."""
+    check_trainer(wish)
     if not arch.vocab:
         trainer = find_trainer(wish.trainer or "pytorch")
         found: Iterator[Space] = (
@@ -192,7 +218,7 @@ def _every(arch: Arch) -> dict[str, tuple[int, ...]]:
 def _tuning(arch: Arch, wish: TrainingWish, *, able: Able, usual: bool) -> Iterator[Space]:
     """Whole replicas, or divided ones; where none fits, states in 8 bit or on the host."""
     trainer = find_trainer(wish.trainer or ("megatron" if _cuts(wish) else "hf"))
-    for method in (wish.method,) if wish.method else TRIED:
+    for method in (wish.method,) if wish.method else filter(trainer.trains, TRIED):
         home = method != "full" and able.home
         for recompute in ("full",) if home else ("none", "full"):
             if trainer.id.startswith(CUTTERS):

@@ -15,7 +15,7 @@ from rigright.cost.memory_kv import generates, transcribes
 from rigright.demand import PlanWish, ServingWish, grown_users
 from rigright.facts.chips import Chip
 from rigright.facts.engines import NATIVE, Engine, engines, find_engine, how_runs
-from rigright.facts.formats import find_format, find_kv_format, mixes
+from rigright.facts.formats import Format, find_format, find_kv_format, mixes
 
 GGUF = "gguf:"
 HOME = "home"  # a place of engines.toml: one person, or a few
@@ -26,6 +26,8 @@ USUAL_LOSS = 7  # formats that lose more are taken only where nothing else fits,
 ANY_LOSS = 99
 OWN_LOSS = 1  # of 16 bit
 NO_LOSS = 4  # up to here nobody tells the difference
+FULL_KV_BITS = 16
+KV_LOSS = 0.5  # of a rank, where the cache is kept in less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,9 +239,19 @@ def most_loss(wish: PlanWish) -> int:
     return USUAL_LOSS if wish.quality is None else find_format(wish.quality).loss_rank
 
 
-def quality_class(loss_rank: int) -> int:
+def loss_of(arch: Arch, weights: str, *, kv: str = "16bit") -> float:
+    """The rank of what weights and cache lose of a model: as it is published it loses nothing of itself."""
+    form, stored = find_format(weights), arch.stored
+    packed = stored is not None and find_format(stored).loss_rank >= PACKED_LOSS
+    own = packed and form.id in {stored, f"{GGUF}{(stored or '').upper()}"}
+    after = form.after_rank if isinstance(form, Format) else None
+    rank = min(form.loss_rank, OWN_LOSS) if own else after or form.loss_rank
+    return rank + (KV_LOSS if find_kv_format(kv).bits < FULL_KV_BITS else 0.0)
+
+
+def quality_class(loss_rank: float) -> int:
     """Ranks that nobody tells apart count as one: a step down in class is a step that can be measured."""
-    return max(loss_rank - NO_LOSS, 0)
+    return max(int(loss_rank) - NO_LOSS, 0)
 
 
 def caches_in(

@@ -51,6 +51,7 @@ def advise(
     """The finding of that name ("subject.finding"), filled with what was seen."""
     row = _row(*name.split("."))
     values |= seen or {}
+    values = {key: say("unknown") if value == "?" else value for key, value in values.items()}
     if device is not None:
         values = {"gpu": number(device), "vendor": device.vendor, **values}
         about = about or label(device)

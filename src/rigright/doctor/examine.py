@@ -7,7 +7,7 @@ import importlib
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -51,6 +51,12 @@ _SURE = ("sure", "likely", "maybe")
 _OTHER, PLUGINS = "other", "plugins"
 MOST_SAID = 1000  # by one check of a plugin
 _NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
+
+
+def exit_of(severities: Iterable[str]) -> int:
+    """The exit code of every verb that finds something wrong: by the worst; a note counts for nothing."""
+    found = set(severities)
+    return EXIT_FAULT if "fault" in found else EXIT_WARNING if "warning" in found else 0
 
 
 V = TypeVar("V", Finding, Fine, NotSeen)
@@ -118,9 +124,8 @@ class Examined:
     @derived
     def exit_code(self) -> int:
         """By the worst finding; a note counts for nothing, cards that no driver lists as a warning."""
-        severities = {finding.severity for _, finding in self.findings}
-        doubtful = "warning" in severities or self.hides_cards
-        return EXIT_FAULT if "fault" in severities else EXIT_WARNING if doubtful else 0
+        code = exit_of(finding.severity for _, finding in self.findings)
+        return code or (EXIT_WARNING if self.hides_cards else 0)
 
     @property
     def hides_cards(self) -> bool:

@@ -78,18 +78,18 @@ def reset(device: Device) -> Step:
     return advised_step("reset", device=device)
 
 
-def reset_at(case: CheckInput, pci: str | None) -> Step:
-    """A step that resets the NVIDIA card at an address; a card that is there no more needs a reboot.
+def reset_at(case: CheckInput, pci: str | None, *, vendor: str = "nvidia") -> Step:
+    """A step that resets the card at an address; a card that is there no more needs a reboot.
 
     A log alone lists no cards: what is not listed there is not gone.
     """
     device = device_at(case, pci)
     if device is not None:
         return reboot() if device.state == "lost" else reset(device)
-    listed = [one for one in case.machine.devices if one.vendor == "nvidia"]
+    listed = [one for one in case.machine.devices if one.vendor == vendor]
     if pci is not None and listed and all(one.pci for one in listed):
         return reboot()
-    return advised_step("reset", vendor="nvidia", gpu=pci) if pci else advised_step("reset_all")
+    return advised_step("reset", vendor=vendor, gpu=pci) if pci else advised_step("reset_all")
 
 
 def device_at(case: CheckInput, pci: str | None) -> Device | None:

@@ -9,9 +9,12 @@ from datetime import UTC, datetime
 from rigright.base.units import KILO
 from rigright.base.words import Sentence, say
 from rigright.doctor.record import CheckInput, Severity, Step
+from rigright.machine.opened.named_text import NAMES
+from rigright.machine.running.messages import MESSAGE, UNKNOWN
 from rigright.machine.system import Event
 
 OLD_S = 7 * 86400  # what happened longer ago and not again is told more quietly
+_OF_TEXT = frozenset({MESSAGE, UNKNOWN})  # kinds of what programs and tools said
 _ANEW = re.compile(r"systemctl reboot|--gpu-?reset")
 _STARTED = Step(says=say("the machine has rebooted since: act only if it recurs"))
 _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "note": "note"}
@@ -19,9 +22,20 @@ _MILDER: dict[Severity, Severity] = {"fault": "warning", "warning": "note", "not
 
 def events(case: CheckInput, *kinds: str) -> list[Event] | None:
     """Events of these kinds, oldest first; None where the log could not be read."""
-    if case.machine.events is None:
+    if case.machine.events is None or not ((kinds and _OF_TEXT.issuperset(kinds)) or _holds_log(case)):
         return None
     return [event for event in case.machine.events if event.kind in kinds]
+
+
+def _holds_log(case: CheckInput) -> bool:
+    """Whether the kernel's log was there to be read: a text of programs and tools alone is none."""
+    machine = case.machine
+    texts = NAMES | {"messages", "text"}
+    return (
+        not texts.intersection(machine.read_as)
+        or "kernel log" in machine.read_as
+        or any(event.kind not in _OF_TEXT for event in machine.events or ())
+    )
 
 
 def age_s(case: CheckInput, event: Event) -> float | None:

@@ -215,7 +215,7 @@ def _others(result: Result, beside: _Beside) -> float | None:
         return None
     alike = beside.alike.get(_kind(result, beside), ())
     others = [one.value for one in alike if one.on != result.on]
-    return statistics.median(others) if others else None
+    return (statistics.median(others) or None) if others else None
 
 
 def _kind(result: Result, beside: _Beside) -> object:
@@ -244,7 +244,9 @@ def _notes(result: Result, case: CheckInput) -> tuple[Sentence, ...]:
 
 
 def _reached(result: Result, full: float) -> float:
-    return full / result.value if result.unit in SMALLER_IS_BETTER else result.value / full
+    if result.unit in SMALLER_IS_BETTER:
+        return full / result.value if result.value else 1.0
+    return result.value / full
 
 
 def _bound(result: Result, full: float, *, share: float) -> float:

@@ -16,7 +16,7 @@ LINE_CHARS = 160
 
 def unseen(case: CheckInput, words: str) -> NotSeen | None:
     """Where the log is closed to us: what would show it."""
-    if case.machine.events is not None:
+    if events(case) is not None:
         return None
     return NotSeen(why=say("no permission to read the kernel log"), see=f"sudo dmesg | grep -iE '{words}'")
 

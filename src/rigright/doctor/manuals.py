@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from itertools import zip_longest
 
 from rigright.base.tables import DATA, read_toml
 from rigright.base.words import CHINESE, Bilingual, Sentence, say, tell
@@ -15,10 +14,10 @@ def manual_of(entry: Check) -> tuple[Sentence, ...]:
     """The manual of a check, by paragraphs."""
     english = [" ".join(paragraph.split()) for paragraph in entry.manual.split("\n\n")]
     chinese = read_toml(DATA / "manuals.toml").get(entry.name) or list(findings(entry)) or english
-    return tuple(
-        say("{text}", text=Bilingual(first, second))
-        for first, second in zip_longest(english, chinese, fillvalue="")
-    )
+    both = min(len(english), len(chinese)) - 1  # what one language says in more paragraphs stands in its last
+    pairs = [*zip(english[:both], chinese[:both], strict=True)]
+    pairs.append((" ".join(english[both:]), "".join(chinese[both:])))
+    return tuple(say("{text}", text=Bilingual(first, second)) for first, second in pairs)
 
 
 def findings(entry: Check) -> tuple[str, ...]:

@@ -255,7 +255,7 @@ def memory_share(vendor: str, segment: str, *, mem_bytes: float) -> MemoryShare:
     )
 
 
-_MAKER = re.compile(r"\b(?:GeForce|Radeon|Apple|NVIDIA|AMD|Intel) (?=[A-Z0-9])")
+_MAKER = re.compile(r"\b(?:GeForce|Radeon|Apple|NVIDIA|AMD|Intel) (?=[A-Z0-9])(?!(?:Pro )?VII\b)")
 
 
 def short(name: str) -> str:

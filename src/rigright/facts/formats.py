@@ -24,6 +24,7 @@ class Format:
     label: str
     bits: float
     loss_rank: int  # order of measured quality loss, 0 is none
+    after_rank: int | None = None  # of files made so after training, where models are published so
     source: str
     spread: float = 0.004  # half the width of the 80 % band of sizes, relative
     rest_bits: float = 16

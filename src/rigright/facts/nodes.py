@@ -117,7 +117,11 @@ def find_node(text: str) -> Node:
 
 def host_card(host: Host) -> Card:
     """The processor with its memory, as a card that engines work on."""
-    chip = host_chip(host)
+    return chip_card(host_chip(host))
+
+
+def chip_card(chip: Chip) -> Card:
+    """A chip as a card by itself, with all of its memory."""
     return Card(chip=chip, index=0, total_bytes=chip.mem_usable_bytes)
 
 

@@ -92,7 +92,13 @@ class Trainer:
     compiled_logit: float = 8
     program: str = ""  # the row this is an earlier time of; itself where none
     until: str = ""
+    methods: tuple[str, ...] = ()  # that it trains by; every one where none is named
+    uncut: tuple[str, ...] = ()  # ways to cut a model that it does not have: "tp", "pp", "cp", "ep"
     aliases: tuple[str, ...] = ()
+
+    def trains(self, method: str) -> bool:
+        """Whether it trains by that method."""
+        return not self.methods or method in self.methods
 
     def at(self, month: str | None) -> Trainer:
         """The program as it was in a month (2023-10); as it is now where nobody says."""

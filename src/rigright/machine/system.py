@@ -156,7 +156,7 @@ class Software:
 class Event:
     """Something the kernel or a driver said happened."""
 
-    kind: str  # of data/kernel_lines.csv: "xid", "sxid", "driver", "aer", "iommu", "mce", "oom", "disk", ...
+    kind: str  # of data/messages.csv: "xid", "sxid", "driver", "aer", "iommu", "mce", "oom", "disk", ...
     text: str  # the line, without secrets
     at_s: float | None = None  # seconds since 1970
     up_s: float | None = None  # or since boot

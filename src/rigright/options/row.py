@@ -71,6 +71,7 @@ class Option:
     works: frozenset[str] = ALL  # what it says something about; elsewhere it is refused
     works_in: tuple[tuple[str, frozenset[str]], ...] = ()  # the same by verb, where it differs there
     aliases: tuple[str, ...] = ()
+    plain_in: tuple[str, ...] = ()  # verbs where its other names could mean something else
     needs: tuple[str, ...] = ()  # one of these is said too: "draft", "arrivals=gamma"
     bars: tuple[str, ...] = ()  # none of these is said too
     choices: Callable[[], tuple[str, ...]] | None = None  # all there are
@@ -110,11 +111,12 @@ class Option:
 
     def of(self, verb: str) -> Option:
         """The option as a verb has it."""
-        if not self.works_in:
+        if not self.works_in and verb not in self.plain_in:
             return self
         from dataclasses import replace
 
-        return replace(self, works=dict(self.works_in).get(verb, self.works))
+        aliases = () if verb in self.plain_in else self.aliases
+        return replace(self, works=dict(self.works_in).get(verb, self.works), aliases=aliases)
 
     def value(self, text: str) -> Any:
         """Read it, within its choices and bounds."""
@@ -233,7 +235,7 @@ def row(
     **more: Any,
 ) -> Option:
     """One row of a table; several names are written as one text."""
-    for listed in ("aliases", "needs", "bars"):
+    for listed in ("aliases", "plain_in", "needs", "bars"):
         more[listed] = tuple(more.get(listed, "").split())
     return Option(
         name=name,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from rigright.choice.drafts import head_bytes
 from rigright.choice.layout import is_staged, surely
 from rigright.cost.memory_serving import ServingMemory, pool_tok
 from rigright.cost.speed.eras import table_of
-from rigright.cost.speed.rates import SUBJECT, Rates
+from rigright.cost.speed.rates import SUBJECT
 from rigright.cost.speed.service import Limits
 from rigright.cost.speed.work import PassWork, pictured
 from rigright.demand import Layout, Numbers, Traffic
-from rigright.facts.chips import Chip
 from rigright.facts.corrections import corrections
-from rigright.predict.columns import at, blended, columns_of, unlike
+from rigright.predict.columns import at, columns_of, unlike
 from rigright.predict.deployment import Deployment, started_on
+from rigright.predict.reach import Reached, reached
 from rigright.predict.room import Asked
 from rigright.predict.served import (
     DEFAULT_SEQS,
@@ -40,9 +40,6 @@ from rigright.predict.told import STREAMS
 from rigright.terms.memory import weigh
 from rigright.terms.speed import work_of
 
-if TYPE_CHECKING:
-    from rigright.predict.streams import StreamGroup
-
 CUT = ("tp", "pp", "ep", "dp")
 LOADED = ("concurrency", "rate_per_s", "requests", "tpot_p99_s", "ttft_p99_s")  # None is a word of its own
 SENT = (*LOADED, "prompt_tok", "output_tok", "cached_tok", "drafted_tok", "accepted_tok")
@@ -50,22 +47,18 @@ ROOM = ("pool_tok", "slots", "seqs", "max_seqs", "budget_tok")  # of replicas
 MOST_SHARE = 0.97  # of the memory that an engine is given at most
 Figures = dict[str, np.ndarray]  # by name, an entry a case
 Tables = Mapping[str, Any]  # of terms
+_ALONE, _BESIDE = "alone", "beside"  # cases that no server stands around, or that used main memory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """What a machine reaches with a model."""
-
-    work: PassWork
-    rates: Rates  # one entry a kind of card
-    chips: tuple[Chip, ...]
-    shares: Numbers = None  # of a pass, that each card does which layers are dealt to; None: all do the same
-    takes_turns: bool = False  # all stages with one processor
+class Group(Protocol):
+    """Cases that one call of the laws takes."""
 
     @property
-    def whole(self) -> Rates:
-        """The same as one: each kind of card weighs by its part of a pass."""
-        return self.rates if self.shares is None else blended(self.rates, self.shares)
+    def places(self) -> tuple[int, ...]:
+        """Of its cases, among all."""
+
+    def figures(self, tables: Tables | None = None) -> Figures:
+        """What users see of each; `tables`: other terms than ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,38 +120,23 @@ def group_of(case: Case) -> CaseGroup:
     return _group([case], (0,))
 
 
-def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
-    """What the cards of a case reach; unlike ones that layers are dealt to with prompts cut so."""
-    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
-    if case.serving.offload is not None and case.host is not None:
-        from rigright.predict.beside import beside_cards
-
-        work, rates = beside_cards(case)
-        return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
-    weights = case.serving.weights
-    from rigright.predict.ranks import dealt_of
-
-    work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
-    if dealt is None:
-        return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
-    rates = server_rates(dealt.chips, case.engine, weights=weights)
-    even = dealt.evened(rates, work=work, chunk_tok=chunk_tok)
-    return Reached(work=work, rates=even, chips=dealt.chips, shares=dealt.shares)
-
-
-def prepared(cases: Sequence[Case]) -> tuple[CaseGroup | StreamGroup, ...]:
+def prepared(cases: Sequence[Case]) -> tuple[Group, ...]:
     """Cases by what they share, ready to be asked under one set of terms after another."""
     found: dict[object, list[int]] = {}
     for place, case in enumerate(cases):
-        key = True if case.is_alone else _shared(case) if is_plain(case) else (place,)
-        found.setdefault(key, []).append(place)
-    alone = found.pop(True, [])
-    groups = tuple(_group([cases[place] for place in places], places) for places in found.values())
-    if not alone:
-        return groups
-    from rigright.predict.streams import streams_of
+        apart = _BESIDE if case.beside is not None else _ALONE if case.is_alone else None
+        found.setdefault(apart or (_shared(case) if is_plain(case) else (place,)), []).append(place)
+    beside, alone = found.pop(_BESIDE, []), found.pop(_ALONE, [])
+    groups: list[Group] = [_group([cases[place] for place in places], places) for places in found.values()]
+    if alone:
+        from rigright.predict.streams import streams_of
 
-    return (*groups, *streams_of({place: cases[place] for place in alone}))
+        groups += streams_of({place: cases[place] for place in alone})
+    if beside:
+        from rigright.predict.beside import BesideGroup
+
+        groups += [BesideGroup(places=(place,), case=cases[place]) for place in beside]
+    return tuple(groups)
 
 
 def predict(cases: Sequence[Case]) -> Figures:
@@ -172,7 +150,7 @@ def limits_of(case: Case, traffic: Traffic) -> Limits:
     return Limits(**{one.name: float(np.min(getattr(limits, one.name))) for one in fields(Limits)})
 
 
-def figures(groups: Sequence[CaseGroup | StreamGroup], *, tables: Tables | None = None) -> Figures:
+def figures(groups: Sequence[Group], *, tables: Tables | None = None) -> Figures:
     """What users see of every case; `tables`: other terms than ours."""
     found: Figures = {}
     count = sum(len(group.places) for group in groups)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rigright.arch.record import Arch
 from rigright.base.record import dataclass, kept, replace
+from rigright.choice.case import Case, serving_case
 from rigright.choice.drafts import NONE, Drafts, head_bytes
 from rigright.choice.offload import in_ram
 from rigright.cost.memory_settings import EngineCard
@@ -22,7 +23,7 @@ from rigright.facts.engines import Engine
 from rigright.facts.hosts import Host, host_chip
 from rigright.facts.nodes import Card
 from rigright.predict.columns import at, each_chunk, stacked
-from rigright.predict.room import Asked, Room, mixed_rates, mixed_room, room_of
+from rigright.predict.room import Asked, Room, mixed_room, room_of
 from rigright.predict.served import DEFAULT_SEQS, Replicas, at_kinds, piped, served, server_rates
 from rigright.terms.memory import device_of
 from rigright.terms.speed import work_of
@@ -121,12 +122,17 @@ class Deployment:
             processors = [host_chip(host) for host in self.hosts]
             return beside_rates(machines, processors, engine=self.engine, weights=weights)
         if self.is_mixed:
-            serving, chunk_tok = replace(self.serving, batch=seqs), self.budget_tok(0, else_tok=prompt_tok)
-            return mixed_rates(
-                self.arch, serving, mix=self.machines[0], engine=self.engine, work=self.work,
-                chunk_tok=np.minimum(prompt_tok, chunk_tok),
-            )  # fmt: skip
+            from rigright.predict.reach import reached
+
+            chunk_tok = np.minimum(prompt_tok, self.budget_tok(0, else_tok=prompt_tok))
+            return reached(self.mixed_case(seqs=seqs), chunk_tok=chunk_tok).whole
         return server_rates(self.chips, self.engine, weights=weights)
+
+    def mixed_case(self, *, seqs: int = 1) -> Case:
+        """All unlike cards at work on so many sequences, one after another."""
+        (cards,) = self.machines
+        serving = replace(self.serving, batch=seqs)
+        return serving_case(self.arch, serving, layout=Layout(pp=len(cards)), cards=cards, engine=self.engine)
 
     def serves(self, replicas: Replicas, kind: Numbers) -> dict[str, Numbers]:
         """What users see of each, by the names of a service; and the sequences it is set up for."""

@@ -14,7 +14,7 @@ from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, longest_s, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers
-from rigright.predict.cases import reached
+from rigright.predict.reach import reached
 
 Law = Callable[[Pass], np.ndarray]  # arrays of passes -> seconds
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,17 +20,10 @@ from rigright.cost.memory_serving import (
 )
 from rigright.cost.memory_settings import EngineCard
 from rigright.cost.memory_stages import rank_stages
-from rigright.cost.speed.rates import Rates
-from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Serving
-from rigright.facts.engines import Engine, find_engine
+from rigright.facts.engines import find_engine
 from rigright.facts.nodes import Card
-from rigright.predict.columns import blended
-from rigright.predict.served import server_rates
 from rigright.terms.memory import device_of, started, weigh
-
-if TYPE_CHECKING:
-    from rigright.cost.speed.dealt import Dealt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,23 +167,6 @@ def _places(
     devices = [device_of(card, start.engine) for card in cards]
     bounds = dealt_bounds(arch, weights, start=start, layout=layout, devices=devices)
     return list(zip(devices, bounds, strict=True))
-
-
-def mix_dealt(arch: Arch, serving: Serving, *, mix: Sequence[Card], work: PassWork) -> Dealt:
-    """What part of a pass each of unlike cards does, that hold so many sequences."""
-    places = _places(arch, mix, serving=serving, layout=Layout(pp=len(mix)))
-    from rigright.cost.speed.dealt import deal
-
-    return deal([card.chip for card in mix], work, bounds=[bound for _, bound in places])
-
-
-def mixed_rates(
-    arch: Arch, serving: Serving, *, mix: Sequence[Card], engine: Engine, work: PassWork, chunk_tok: Numbers
-) -> Rates:
-    """Rates of unlike cards together: each kind of chip weighs by its part of a pass."""
-    dealt = mix_dealt(arch, serving, mix=mix, work=work)
-    rates = server_rates(dealt.chips, engine, weights=serving.weights)
-    return blended(dealt.evened(rates, work=work, chunk_tok=chunk_tok), dealt.shares)  # type: ignore[no-any-return]
 
 
 def mixed_room(arch: Arch, serving: Serving, *, mix: Sequence[Card], asked: Asked, width: int) -> Room:

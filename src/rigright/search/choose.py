@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from rigright.base.errors import AskError
-from rigright.base.record import dataclass
+from rigright.base.record import dataclass, replace
 from rigright.base.units import TERA
 from rigright.base.words import say
 from rigright.choice.layout import surely
@@ -40,12 +40,16 @@ OUTPUTS = ("output_tok_per_s", "images_per_s", "train_tok_per_s")
 REACH = 10.0  # times the first plan's cost, beyond which nothing is worth it
 UNPRICED_USD = TERA  # more than anything costs
 GAIN = 1.25  # faster by less is no reason to give up quality
-TRIES = 12  # unlike options looked at before an aim is given up
+DIGITS = 2  # of a doubt that tell plans apart
+TRIES = 24  # unlike options looked at before an aim is given up
 AIMS = {
     "cost": "usd_per_h", "speed": "output_tok_per_s", "latency": "tpot_s", "ttft": "ttft_s",
     "power": "power_w", "quality": "loss", "price": "usd", "days": "days",
 }  # fmt: skip
-WORTH = ("tpot_s", "latency_s", "output_tok_per_s", "power_w", "ttft_s", "images_per_s")
+WORTH = ("tpot_s", "latency_s", "output_tok_per_s", "ttft_s", "images_per_s")
+FRONT = frozenset(  # what a plan is held against others by: money, speed, quality; certainty is beside them
+    {name for name in LESS if name != "power_w"} | {*OUTPUTS}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +66,14 @@ class Field:
 
     costs: dict[str, Numbers]
     table: Numbers  # [option, aim]
+    slack: Numbers  # [aim]: times as much that counts as equal
     alike: Numbers  # a number for what a person would call the same
     main: str  # the cost that counts
     sure: Numbers  # the same, over the chance that the limits are kept (see `sure.py`); never unknown
     serves: Numbers  # output, as far as it is sure where layouts of one machine are compared
     told: bool  # the load is given: more output than that is worth nothing
     buys: bool = True  # False: on a machine that is there, whose price decides nothing
+    lost: Numbers | None = None  # what quality and speed are worth, as a logarithm of the price (`worth.py`)
 
 
 def field_of(
@@ -77,8 +83,12 @@ def field_of(
     told: bool,
     weight: Numbers | None = None,
     staged: Numbers = False,
+    doubt: Numbers | None = None,
 ) -> Field:
-    """The field of some options; `weight`: what doubts make of each cost; `staged`: which are pipelines."""
+    """The field of some options; `weight`: what doubts make of each cost; `staged`: which are pipelines.
+
+    `doubt`: one over the chance that the limits are kept.
+    """
     costs = {name: figures[name] for name in LESS if name in figures}
     costs |= {name: -figures[name] for name in MORE if name in figures}
     known = {name: np.where(np.isnan(column), np.inf, column) for name, column in costs.items()}
@@ -90,10 +100,15 @@ def field_of(
     sure = np.where(priced, known[main] * (1.0 if weight is None else weight), unpriced)
     output = next((known[name] for name in OUTPUTS if name in known), np.zeros(len(alike)))
     serves = surely(output, staged=staged)
-    aims = [surely(column, staged=staged) if name in OUTPUTS else column for name, column in known.items()]
-    aims += [] if weight is None else [sure]
+    names = [name for name in known if name in FRONT]
+    aims = [surely(known[name], staged=staged) if name in OUTPUTS else known[name] for name in names]
+    aims += [] if priced.all() else [np.where(priced, 0.0, unpriced)]
+    aims += [] if doubt is None else [np.round(doubt, DIGITS)]
+    slack = [NEAR if name.startswith("usd") else 1.0 for name in names]
+    slack += [1.0] * (len(aims) - len(names))
     return Field(
-        costs=known, table=np.stack(aims, axis=1), alike=alike, main=main, sure=sure, serves=serves, told=told
+        costs=known, table=np.stack(aims, axis=1), slack=np.array(slack), alike=alike, main=main, sure=sure,
+        serves=serves, told=told,
     )  # fmt: skip
 
 
@@ -109,6 +124,7 @@ def choose(field: Field, wish: PlanWish, *, ranks: Numbers | None = None) -> lis
 
     `ranks`: the order that decides the first where the best is wanted and not the cheapest (see `first.py`).
     """
+    field = _aimed(field, wish)
     picked: list[int] = [] if ranks is None else [int(np.argmin(ranks))]
     for merit, alike in _merits(field, wish, picked=picked):
         place = _unlike(field, merit, alike=alike, picked=picked)
@@ -116,7 +132,16 @@ def choose(field: Field, wish: PlanWish, *, ranks: Numbers | None = None) -> lis
             picked.append(place)
         if len(picked) >= wish.most_plans:
             break
-    return [Choice(place=place, best_at=_best_at(field, place)) for place in picked]
+    return [Choice(place=place, best_at=_best_at(field, place, picked=picked)) for place in picked]
+
+
+def _aimed(field: Field, wish: PlanWish) -> Field:
+    """The field with what was asked for, where no plan is held against others by it else."""
+    name = AIMS.get(wish.aim or "", "")
+    if name in FRONT or name not in field.costs:
+        return field
+    table = np.column_stack([field.table, field.costs[name]])
+    return replace(field, table=table, slack=np.append(field.slack, 1.0))
 
 
 def _merits(field: Field, wish: PlanWish, *, picked: list[int]) -> Iterator[tuple[Numbers, Numbers]]:
@@ -160,11 +185,17 @@ def _gains(column: Numbers, own: float) -> Numbers:
 
 
 def least(field: Field, wish: PlanWish) -> Numbers:
-    """The aim asked for, else cost with its doubts; near the least the least loss, then the most output."""
+    """The aim asked for, else cost with its doubts and what quality and speed are worth.
+
+    Near the least the least loss, then the most output.
+    """
     if wish.aim is not None and wish.aim not in AIMS:
         raise AskError(say('unknown aim "{aim}"; choose {known}', aim=wish.aim, known=", ".join(AIMS)))
     name = field.main if wish.aim in {None, "cost"} else AIMS[wish.aim or "cost"]
-    column = field.sure if wish.aim is None else field.costs[name if name in field.costs else field.main]
+    column = field.costs[name if name in field.costs else field.main]
+    if wish.aim is None:
+        priced = field.sure < UNPRICED_USD
+        column = field.sure if field.lost is None else field.sure * np.exp(np.where(priced, field.lost, 0.0))
     if name == "loss":
         return _ranked(column, field.sure, field.serves)
     if name.startswith("usd"):
@@ -207,23 +238,42 @@ def _unlike(field: Field, merit: Numbers, *, alike: Numbers, picked: list[int]) 
 
 
 def unbeaten(field: Field, place: int) -> int:
-    """The option itself, or one that is as good in all aims, better in some, and beaten by none."""
-    while True:
-        own = field.table[place]
-        beats = np.all(field.table <= own, axis=1) & np.any(field.table < own, axis=1)
-        if not beats.any():
-            return place
-        places = np.flatnonzero(beats)
-        place = int(places[np.argmin(field.sure[places])])
+    """The option itself, or one that is as good in all aims, better in some, and beaten by none.
+
+    Prices that are near each other count as equal: a little cheaper is no reason to be worse at all else.
+    """
+    for slack in (
+        field.slack,
+        np.ones(len(field.slack)),
+    ):  # near ones may form a ring
+        seen: set[int] = set()
+        while place not in seen:
+            seen.add(place)
+            places = np.flatnonzero(_beaten_by(field, place, slack=slack))
+            if len(places):
+                place = int(places[np.argmin(field.sure[places])])
+    return place
 
 
-def _best_at(field: Field, place: int) -> tuple[str, ...]:
-    """The aims at which it is the best; what costs nothing to buy is no bargain."""
-    return tuple(
-        name
-        for name, column in field.costs.items()
-        if np.isfinite(column[place])
-        and column[place] < column.max()
-        and column[place] <= column.min(where=(column > 0) | (name != "usd"), initial=np.inf)
-        and (name != "usd" or column[place] > 0)
-    )
+def _beaten_by(field: Field, place: int, *, slack: Numbers) -> Numbers:
+    """Which options beat one: no worse in any aim, better in some."""
+    own = field.table[place]
+    no_worse = np.all(field.table <= own * slack, axis=1)
+    return no_worse & np.any(field.table < own / slack, axis=1)
+
+
+def _best_at(field: Field, place: int, *, picked: list[int]) -> tuple[str, ...]:
+    """The columns in which it is the best of the plans that are shown; what costs nothing is no bargain."""
+    rented = not np.any(field.costs.get("usd", np.zeros(len(field.alike)))[picked] > 0)
+    shown = {"usd_per_h": rented, "usd_total": "days" in field.costs}
+    names = [name for name in field.costs if name in FRONT and shown.get(name, True)]
+    return tuple(name for name in names if _is_best(field.costs[name], place, picked=picked, name=name))
+
+
+def _is_best(column: Numbers, place: int, *, picked: list[int], name: str) -> bool:
+    own, shown = column[place], column[picked]
+    if name == "usd":
+        shown = shown[shown > 0]
+        if own <= 0:
+            return False
+    return bool(np.isfinite(own) and own < shown.max() and own <= shown.min())

@@ -10,9 +10,9 @@ import numpy as np
 
 from rigright.arch import count
 from rigright.base.record import dataclass
+from rigright.choice.ways import loss_of
 from rigright.cost.power import AT_REST, Busy, Draw, draw_w, machine_w, rented_w
 from rigright.demand import Numbers, PlanWish
-from rigright.facts.formats import find_format
 from rigright.money.tariff import (
     HOURS_PER_YEAR,
     power_usd_per_h,
@@ -60,7 +60,7 @@ def figures_of(question: Question, scored: Scored, *, found: Options) -> dict[st
     n_chips = points.n_chips[index]
     power = power_w(question, scored, found=found)
     per_h = usd_per_h(question, scored, found=found, power=power)
-    loss = np.array([find_format(way.weights).loss_rank for way in question.ways])
+    loss = np.array([loss_of(question.arch, way.weights, kv=way.kv) for way in question.ways])
     audio_s = question.usual.audio_s
     heard = {} if audio_s is None else audio_of(served["requests_per_s"], audio_s, usd_per_h=per_h)
     return {

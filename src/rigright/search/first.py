@@ -1,7 +1,8 @@
 """Which option comes first where not the cheapest is wanted but the best: on a machine, or for a budget.
 
-A machine that is paid for works as a whole, and gives up no quality while it can be had. A budget buys
-quality of weights, then speed until it is enough for the work, then room to grow; the rest is kept.
+A machine that is paid for gives up no quality while it can be had at half its speed, and its cards idle
+where more of them are slower. A budget buys quality of weights and speed until it is enough for the work, at
+the rate of `worth.py`; the rest is kept.
 """
 
 from __future__ import annotations
@@ -13,18 +14,16 @@ import numpy as np
 from rigright.choice.layout import surely
 from rigright.choice.ways import quality_class
 from rigright.demand import Numbers
-from rigright.facts.formats import find_format, find_kv_format
 from rigright.predict.columns import grouped
 from rigright.predict.kept import SAFE
 from rigright.search.figures import usual_limits
 from rigright.search.plans import Candidates
 from rigright.search.sure import Doubts, staged_at
+from rigright.search.worth import SLOWER, SPENT
 
 STEPS = 4  # of speed in each doubling: what is closer counts as equal
 NEAR = 1.03  # times that differ less count as equal
 HALF = 2.0  # of the most output: better weights that reach so much of it go before
-ROOM = 0.25  # of the memory left free is room enough to grow
-FULL_KV_BITS = 16
 DESK_CARDS = 4
 
 
@@ -37,16 +36,18 @@ def buys_best(table: Candidates) -> bool:
     return wish.aim is None and (named or wish.budget_usd is not None)
 
 
-def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Numbers) -> Numbers:
-    """The place of each option in that order, 0 the first; what may well miss a limit stands behind."""
+def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Numbers, lost: Numbers) -> Numbers:
+    """The place of each option in that order, 0 the first; what may well miss a limit stands behind.
+
+    `price` is sure, and `lost` what quality and speed take off it.
+    """
     question, options = table.question, table.options
     points, ways = table.scored.points, question.ways
     point = options.index[index]
     way = points.way[point]
     figures = {name: column[index] for name, column in table.figures.items()}
     loss = figures["loss"]
-    narrow = np.array([find_kv_format(one.kv).bits < FULL_KV_BITS for one in ways])[way]
-    quality = np.array([quality_class(find_format(one.weights).loss_rank) for one in ways])[way] + narrow / 2
+    quality = np.array([quality_class(one) for one in loss]) + (loss % 1)
     unusual = ~np.array([one.usual for one in ways])[way] | (points.prefill_dp[point] > 0)
     unsure = np.any(
         [one > 1 / SAFE for one in doubts.broken.values()] or [np.zeros(len(index), bool)], axis=0
@@ -61,19 +62,22 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
     slow = np.ceil(STEPS * np.log2(np.maximum(token_s * enough, 1.0)))
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
-        tight = np.ceil(np.maximum(ROOM - figures["headroom"], 0.0) * STEPS / ROOM)
         crawls = slow > STEPS  # not half as fast as is enough: better weights are no comfort then
-        return _order(crowd, unusual, unsure, late, crawls, quality, slow, loss, tight, price)
+        merit = SPENT * np.log(price) + lost + SLOWER * slow / STEPS
+        return _order(crowd, unusual, unsure, late, crawls, merit, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     staged = staged_at(table, point)
+    level = product_of(unusual, unsure, late, quality, slow)
     if not question.is_loaded:
         output = surely(figures["output_tok_per_s"], staged=staged)
-        poor = ~_near_most(output, loss=loss, level=product_of(unusual, unsure, quality, idle, slow))
-        return _order(unusual, unsure, late, quality, idle, slow, poor, loss, -output, price)
-    each = -np.round(np.log(surely(1 / token_s, staged=staged)) / np.log(NEAR))
-    cards = points.n_chips[point]
-    return _order(unusual, unsure, late, quality, idle, slow, loss, each, figures["ttft_s"], cards, price)
+        poor = ~_near_most(output, loss=loss, level=level)
+        return _order(unusual, unsure, late, quality, slow, poor, loss, -output, idle, price)
+    rate = surely(1 / token_s, staged=staged)
+    poor = ~_near_most(rate, loss=loss, level=level)
+    each = -np.round(np.log(rate) / np.log(NEAR))
+    cards, ttft = points.n_chips[point], figures["ttft_s"]
+    return _order(unusual, unsure, late, quality, slow, poor, loss, each, idle, ttft, cards, price)
 
 
 def _late(table: Candidates, index: Numbers) -> Numbers:

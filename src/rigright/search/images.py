@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from rigright.search.plans import Candidates
 from rigright.search.question import COUNTS, Question, kinds_of
 from rigright.search.record import Found
 from rigright.search.serving import licence_refused
-from rigright.search.supply import HOWS, RENT, options
+from rigright.search.supply import HOWS, RENT, Options, options
 from rigright.search.why import broken, excess_of, nothing_fits, rejections
 
 TRAINED = frozenset({"finetune", "pretrain"})
@@ -155,25 +156,33 @@ def tabled(question: Question, network: Network) -> Candidates:
 
 
 def _figures(table: Candidates, network: Network) -> dict[str, Numbers]:
-    question, scored, found = table.question, table.scored, table.options
-    wish, index, points = question.wish, found.index, scored.points
+    question, scored, index = table.question, table.scored, table.options.index
+    points = scored.points
     rate = points.rate[index]
+    figures = {"images_per_s": rate, "headroom": (1 - points.need_bytes / points.able_bytes)[index]}
+    if not question.ways[0].trains:
+        figures["latency_s"] = points.batch_s[index]
+    return figures | costs_of(question, scored, found=table.options, rate=rate, network=network)
+
+
+def costs_of(
+    question: Question, scored: Any, *, found: Options, rate: Numbers, network: Network
+) -> dict[str, Numbers]:
+    """What each option draws and costs at so many samples a second."""
+    wish = question.wish
     power = power_w(question, scored, found=found)
     hour = usd_per_h(question, scored, found=found, power=power)
     figures = {
-        "images_per_s": rate, "power_w": power, "usd": found.usd, "usd_per_h": hour,
-        "n_chips": points.n_chips[index].astype(float),
+        "power_w": power, "usd": found.usd, "usd_per_h": hour,
+        "n_chips": scored.points.n_chips[found.index].astype(float),
         "usd_per_image": hour / (rate * SECONDS_PER_H),
-        "headroom": (1 - points.need_bytes / points.able_bytes)[index],
     }  # fmt: skip
-    if not question.ways[0].trains:
-        figures["latency_s"] = points.batch_s[index]
     if network.does == READ:
         figures["usd_per_mtok"] = usd_per_mtok(hour, rate * network.tok)
     if wish.samples is None:
         return figures | {"usd_total": hour * worked_h(wish), "usd_needed": needed_usd(wish, found)}
     days = wish.samples * wish.epochs / rate / SECONDS_PER_DAY
-    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(index))), power=power)
+    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(found.index))), power=power)
     hours = np.maximum(days * HOURS_PER_DAY, np.where(found.how == RENT, LEAST_RENT_H, 0.0))
     whole = found.usd + running * hours
     return figures | {"days": days, "usd_total": whole, "usd_needed": whole}

@@ -67,6 +67,7 @@ def plan_of(table: Candidates, place: int, *, network: Network, best_at: Sequenc
         concurrency=None if way.trains else float(batch * n_chips),
         ranks=memory,
         room_bytes=room,
+        total_bytes=float(kind.card.total_bytes),
         figures=_told(table, place, kind=kind, supply=supply, network=network),
         supply=supply,
         bound=BOUNDS[max(BOUNDS, key=lambda part: float(getattr(points, part)[point]))],
@@ -108,11 +109,18 @@ def _told(
     rate = network_speed(
         network, kind.chip, value=figures["images_per_s"], trains=table.question.ways[0].trains
     )
+    return told_of(figures, rate=rate, power=power_of(table, place), supply=supply, network=network)
+
+
+def told_of(
+    figures: Mapping[str, float], *, rate: Estimate, power: Estimate, supply: Supply, network: Network
+) -> Mapping[str, Estimate]:
+    """The same of figures that are known: `rate` is their rate as it is told."""
     own = rate.value / figures["images_per_s"]  # runs of the user's own
     slow, fast = rate.low / rate.value, rate.high / rate.value
     least, most = supply.price_band
     bought = supply.how == "buy"
-    found = {"power_w": power_of(table, place), "images_per_s": rate}
+    found = {"power_w": power, "images_per_s": rate}
     for name in (
         "latency_s",
         "days",

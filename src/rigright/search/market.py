@@ -9,6 +9,7 @@ from typing import Any
 
 from rigright.base.money import from_currency
 from rigright.base.record import dataclass
+from rigright.demand import PlanWish
 from rigright.facts.chips import Chip, by_id, chips
 from rigright.facts.clouds import Offer, offers
 from rigright.facts.hosts import CPU
@@ -18,6 +19,17 @@ from rigright.facts.prices import OWN, OWN_RENT, Price
 from rigright.money.machine_price import Ordered
 from rigright.money.prices import GUESSED, Quote, quote_of
 from rigright.money.renting import BOX
+
+PRICED = (  # of a wish: what asks for a price, or sets a limit to it
+    "budget_usd", "usd_per_h", "usd_per_mtok", "power_w", "owned", "clouds", "buy", "spot", "used",
+    "tariff_usd_per_kwh", "place", "customer", "pue", "years", "duty", "prices_file",
+)  # fmt: skip
+_PLAIN = PlanWish()
+
+
+def is_priced(wish: PlanWish, *, fields: tuple[str, ...] = (*PRICED, "currency")) -> bool:
+    """Whether anything that was said asks what the machine costs or draws."""
+    return any(getattr(wish, name) != getattr(_PLAIN, name) for name in fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

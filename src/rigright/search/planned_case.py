@@ -8,7 +8,7 @@ from rigright.choice.drafts import paid_tok
 from rigright.choice.work import traffic_of as sent
 from rigright.demand import PlanWish, Serving, Traffic
 from rigright.facts.hosts import CPU
-from rigright.facts.nodes import Card, find_node
+from rigright.facts.nodes import Card, chip_card, find_node
 from rigright.search.record import Plan
 
 
@@ -24,7 +24,7 @@ def case_of(arch: Arch, plan: Plan) -> Case:
     mixed = " + " in plan.chip.name
     cards: tuple[Card, ...]
     if plan.chip.vendor == CPU:
-        cards = (Card(chip=plan.chip, index=0, total_bytes=plan.chip.mem_usable_bytes),)
+        cards = (chip_card(plan.chip),)
     else:
         cards = find_node(plan.chip.name).cards if mixed else find_node(plan.chip.id).cards[:1] * plan.n_chips
     return serving_case(arch, work, layout=plan.layout, cards=cards, drafts=plan.drafts, host=plan.host)

@@ -85,6 +85,7 @@ def plan_of(
         ranks=memory,
         rank_bytes=rank_bytes_of(memory[0], wider=widened(away(way.engine, kind.chip.id))),
         room_bytes=float(device_of(kind.card, way.engine).free_bytes),
+        total_bytes=float(device_of(kind.card, way.engine).total_bytes),
         figures=figures,
         held=_held(table, point),
         certainty=_certainty(limits, figures=figures),
@@ -262,7 +263,7 @@ def _figures(
         "headroom": Estimate(value=free, low=free, high=free, mark="physics"),
         "power_w": power_of(table, place),
     }
-    found |= _money(told, speed=found, supply=supply)
+    found |= money_of(told, speed=found, supply=supply)
     audio_s = table.question.usual.audio_s
     return {
         name: one for name, one in (found | ({} if audio_s is None else _audio(found, audio_s))).items()
@@ -291,7 +292,9 @@ def power_of(table: Candidates, place: int) -> Estimate:
     return Estimate(value=float(drawn.value[0]), low=float(drawn.low[0]), high=float(drawn.high[0]))
 
 
-def _money(told: dict[str, float], *, speed: dict[str, Estimate], supply: Supply) -> dict[str, Estimate]:
+def money_of(
+    told: Mapping[str, float], *, speed: Mapping[str, Estimate], supply: Supply
+) -> dict[str, Estimate]:
     """Money with the band of its prices; a token's also with that of the speed."""
     least, most = supply.price_band
     found = {

@@ -23,7 +23,7 @@ from rigright.facts.chips import Chip, chips
 from rigright.facts.engines import Engine, find_engine
 from rigright.facts.formats import find_format
 from rigright.facts.hosts import CPU, Host
-from rigright.facts.nodes import Card, Node, device_of, find_node
+from rigright.facts.nodes import Card, Node, chip_card, device_of, find_node
 from rigright.facts.units import box_of, devices_of, fills_boxes, sold_count, units_of
 from rigright.search.counts import counts_of
 from rigright.search.market import Market
@@ -315,7 +315,7 @@ def _catalogue(chip: Chip, wish: PlanWish, *, counts: tuple[int, ...], market: M
     usual = counts[-1] if named else MOST_OF.get(chip.segment, counts[-1])
     most = 1 if alone else wish.most_chips or usual
     return Kind(
-        card=Card(chip=one, index=0, total_bytes=one.mem_usable_bytes),
+        card=chip_card(one),
         counts=counts_of(
             chip, wish, market=market, asked=[one for one in counts if one <= most], most=wish.most_chips
         ),

@@ -63,6 +63,7 @@ class Plan:
     # "usd" "usd_per_h" "usd_per_mtok" "headroom" "days" "usd_total" "train_tok_per_s" "mfu" "images_per_s"
     supply: Supply  # where the cards come from, and what they cost
     bound: str  # what limits it: "memory", "compute", "links", "fixed", "cache", "prompts"
+    total_bytes: Inner[float] = 0.0  # of a card
     reasons: tuple[Sentence, ...] = ()  # why it is among the plans: best at what
     notes: tuple[Sentence, ...] = ()  # what to know of it
     prefill: Layout | None = None  # workers that take prompts alone; `layout` then makes next tokens alone

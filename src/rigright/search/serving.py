@@ -14,17 +14,19 @@ from rigright.choice.offload import asked_offload
 from rigright.choice.work import USUAL_TOK_PER_S, assumed, settled
 from rigright.demand import Numbers, PlanWish
 from rigright.facts.nodes import find_node
-from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of, least
+from rigright.search.choose import NEAR, Choice, Field, choose, cost_of, field_of
 from rigright.search.figures import Limit, figures_of, limits_of, usual_limits
 from rigright.search.first import buys_best, ranks_of
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, plan_of
 from rigright.search.question import KindWay, Question, ask, offloaded, ways_of
+from rigright.search.reasons import with_reasons
 from rigright.search.record import Found, Plan, Rejection, is_named
 from rigright.search.score import score
 from rigright.search.supply import HOWS, OWN, options
 from rigright.search.sure import Doubts, doubted, doubts_of, staged_at
 from rigright.search.why import broken, excess_of, nearest_to, nothing_fits, rejections
+from rigright.search.worth import quality_cost, speed_worth
 
 ONE_MACHINE = 8  # cards of it at most
 OF_TEXT = frozenset({"ttft_s", "tpot_s", "usd_per_mtok"})  # no aims where nobody reads along
@@ -209,9 +211,13 @@ def _picked(
     unwanted = OF_TEXT if table.question.usual.audio_s and wish.aim is None else frozenset()
     figures = {name: column[keeps] for name, column in table.figures.items() if name not in unwanted}
     staged = staged_at(table, table.options.index[keeps])
-    field = field_of(figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight, staged=staged)
-    field = replace(field, buys=wish.on is None)
-    ranks = ranks_of(table, doubts, index=keeps, price=field.sure) if buys_best(table) else None
+    field = field_of(
+        figures, alike=_alike(table)[keeps], told=told, weight=doubts.weight, staged=staged,
+        doubt=doubts.unsure,
+    )  # fmt: skip
+    lost = quality_cost(figures["loss"]) - speed_worth(-field.serves, told=told)
+    field = replace(field, buys=wish.on is None, lost=lost)
+    ranks = ranks_of(table, doubts, index=keeps, price=field.sure, lost=lost) if buys_best(table) else None
     chosen = choose(field, wish, ranks=ranks)
     return [(int(keeps[one.place]), one) for one in chosen], field, doubts
 
@@ -222,16 +228,13 @@ def _chosen(table: Candidates, limits: Sequence[Limit], *, beyond: Numbers) -> F
     picked, field, doubts = _picked(table, limits, beyond=beyond)
     chosen = [one for _, one in picked]
     plans = [plan_of(table, place, best_at=one.best_at, limits=limits) for place, one in picked]
-    if wish.aim is None and wish.on is None:
-        best = int(np.argmin(least(field, wish)))
+    if wish.aim is None and wish.on is None and any(plan.supply.how != HOWS[OWN] for plan in plans):
         cost = field.costs[field.main] * NEAR
         for nth, (plan, one) in enumerate(zip(plans, chosen, strict=True)):
-            if plan.supply.how == HOWS[OWN]:
-                continue
-            if one.place == best:
-                plans[nth] = replace(plan, reasons=(say("cheapest that meets every limit"),))
-            elif cost[one.place] < field.costs[field.main][best]:
-                plans[nth] = doubted(plan, doubts, limits=limits, place=one.place, first=best)
+            if cost[one.place] < field.costs[field.main][chosen[0].place]:
+                plans[nth] = doubted(plan, doubts, limits=limits, place=one.place, first=chosen[0].place)
+        losses = [field.costs["loss"][one.place] for one in chosen]
+        plans = list(with_reasons(plans, losses, loaded=field.told))
     return Found(
         plans=tuple(plans),
         rejections=rejections(table, limits, first=picked[0][0], cost=field.main),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import TYPE_CHECKING
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError
@@ -30,8 +31,11 @@ from rigright.search.record import Safe
 from rigright.search.score import CUTS
 from rigright.search.serving import best, wider
 
+if TYPE_CHECKING:
+    from rigright.search.priced import Priced
+
 SAMPLE_TOK = 512  # of a text that is read as a whole
-NO_DAY = date(1970, 1, 1)  # of a market without prices: nothing is bought
+NOTHING_SOLD = Market(today=date(1970, 1, 1), cards={}, offers={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +45,17 @@ class Single:
     case: Case
     wish: PlanWish
     notes: tuple[Sentence, ...] = ()
+    priced: Priced | None = None  # where a market was given, and the search found it
     safe: Safe | None = None  # the highest load whose limits hold in nine cases of ten, where none was told
 
 
-def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None) -> Single:
-    """The case of a model on a machine; `work`: the load and its limits, where somebody told them."""
+def single(
+    arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None = None, market: Market | None = None
+) -> Single:
+    """The case of a model on a machine; `work`: the load and its limits, where somebody told them.
+
+    `market`: where prices are asked for; without one nothing costs anything.
+    """
     check_wish(wish)
     typed, wish = wish, over_attention(wish, cards=node.n_cards)
     offload = asked_offload(arch, wish)
@@ -54,8 +64,9 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         node = replace(node, host=host, notes=(*node.notes, *host.notes))
     told = _asked(wish, work or PlanWish(), node=node)
     chips = tuple({card.chip.id: card.chip for card in node.cards}.values())
-    full = settled(arch, told, chips=chips) if generates(arch) else told
-    found = _searched(arch, node, wish=wish, said=told, work=full)
+    full = settled(arch, told, chips=chips, more=told.on is None) if generates(arch) else told
+    sold = replace(NOTHING_SOLD if market is None else market, there=node)
+    found = _searched(arch, wish=wish, said=told, work=full, market=sold)
     if found is None:
         node = node if wish.engine or is_sliced(wish) else _together(arch, node, work=full)
         if not generates(arch):
@@ -63,7 +74,11 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         else:  # a context that people settle for, so that what has to change is not the length alone
             full = replace(full, context_tok=contexts(told, full)[:2][-1])
         case = fixed(arch, node, wish=wish, work=full)
+        if takes_samples(arch) and not told.owned:
+            case = replace(case, notes=(*case.notes, *_idle(node, cards=len(case.cards))))
         case = replace(case, traffic=sent(full, full.users or case.serving.batch))
+        if full.users is None and full.rate_per_s is None and generates(arch):
+            full = replace(full, users=float(case.serving.batch))  # nothing was searched: that load is told
     else:
         full = found[0].question.wish
         case = case_at(*found, node=node, cut=wish)
@@ -91,7 +106,15 @@ def single(arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish | None =
         ),
     )
     safe = None if found is None else safe_at(found[0], int(found[0].options.index[found[1]]))
-    return Single(case=case, wish=full, notes=notes, safe=safe)
+    return Single(case=case, wish=full, notes=notes, safe=safe, priced=_priced(found, market))
+
+
+def _priced(found: tuple[Candidates, int] | None, market: Market | None) -> Priced | None:
+    if found is None or market is None:
+        return None
+    from rigright.search.priced import priced_option
+
+    return priced_option(*found)
 
 
 def _together(arch: Arch, node: Node, *, work: PlanWish) -> Node:
@@ -111,7 +134,8 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
         users = float(wish.batch)
     return replace(
         work,
-        on=node.shown,
+        on=None if work.owned is not None else node.shown,
+        owned=None if work.owned is None else node.shown,
         engines=() if wish.engine is None else (wish.engine,),
         weights=() if wish.weights is None else (wish.weights,),
         kv=() if wish.kv is None else (wish.kv,),
@@ -129,13 +153,13 @@ def _asked(wish: ServingWish, work: PlanWish, *, node: Node) -> PlanWish:
 
 
 def _searched(
-    arch: Arch, node: Node, *, wish: ServingWish, said: PlanWish, work: PlanWish
+    arch: Arch, *, wish: ServingWish, said: PlanWish, work: PlanWish, market: Market
 ) -> tuple[Candidates, int] | None:
     """What the search puts first; None where nothing fits, or the cut is one that it does not know."""
     if not generates(arch) or takes_samples(arch) or (wish.cp or 1) > 1:
         return None
-    market = Market(today=NO_DAY, cards={}, offers={}, there=node)
-    question = replace(ask(arch, work, market=market, cut=wish, said=said), apart=False)
+    own = work.owned is not None
+    question = replace(ask(arch, work, market=market, cut=wish, said=said, own=own), apart=False)
     if question.ways or wider(question).ways or offloaded(question).ways:
         told = any(getattr(wish, name) is not None for name in CUTS)
         return best(question) or (best(replace(question, by_hand=True)) if told else None)
@@ -171,7 +195,10 @@ def case_at(table: Candidates, place: int, *, node: Node, cut: ServingWish) -> C
         host=node.host,
         traffic=traffic_of(question, float(points.load[point]), way=way),
         drafts=way.drafts,
-        notes=(*drafting_notes(question.arch, way, layout=layout), *_idle(node, cards=len(cards))),
+        notes=(
+            *drafting_notes(question.arch, way, layout=layout),
+            *(() if question.wish.owned else _idle(node, cards=len(cards))),  # those cost nothing more
+        ),
     )
 
 
@@ -192,7 +219,7 @@ def _idle(node: Node, *, cards: int) -> tuple[Sentence, ...]:
     return (
         ()
         if idle <= 0
-        else (say("{idle} of {cards} cards stay idle", idle=idle, cards=node.n_cards).of(DECIDES),)
+        else (say("{idle} of {paid} GPUs stay idle", idle=idle, paid=node.n_cards).of(DECIDES),)
     )
 
 

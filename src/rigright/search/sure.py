@@ -45,7 +45,12 @@ class Doubts:
     @property
     def weight(self) -> Numbers:
         """All of them together."""
-        found = self.unproven * self.many * self.slow * self.spread * self.staged
+        return self.unsure * self.many * self.slow * self.spread * self.staged
+
+    @property
+    def unsure(self) -> Numbers:
+        """One over the chance that all limits are kept, more where no run is known."""
+        found = self.unproven
         for one in self.broken.values():
             found = found * one
         return found
@@ -108,6 +113,8 @@ def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, 
     others = {"many": doubts.many, "slow": doubts.slow, "unproven": doubts.unproven}
     ratios |= {name: float(one[place] / one[first]) for name, one in others.items()}
     worst = max(ratios, key=lambda name: ratios[name])
+    if ratios[worst] <= 1:
+        return plan
     plain = {
         "many": say("cheaper, but {count} GPUs", count=plan.n_chips),
         "slow": say("cheaper, but slower for each user"),
@@ -115,11 +122,14 @@ def doubted(plan: Plan, doubts: Doubts, *, limits: Sequence[Limit], place: int, 
     }
     bounds = {limit.name: limit.bound for limit in limits}
     reason = plain[worst] if worst in plain else _may(plan, worst, bound=bounds[worst])
-    return replace(plan, reasons=(reason.of(DOUBT), *plan.reasons))
+    return plan if reason is None else replace(plan, reasons=(reason.of(DOUBT), *plan.reasons))
 
 
-def _may(plan: Plan, name: str, *, bound: float) -> Sentence:
+def _may(plan: Plan, name: str, *, bound: float) -> Sentence | None:
+    """What may become of a limit in one case of ten; None where it is kept even then."""
     told = plan.figures[name]
+    if (told.low >= bound) if name in RATES else (told.high <= bound):
+        return None
     edge = show_figure(name, told.low if name in RATES else told.high, digits=2)
     shown = {"edge": edge, "bound": show_figure(name, bound)}
     what = {

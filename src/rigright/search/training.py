@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +22,14 @@ from rigright.money.tariff import usd_per_mtok
 from rigright.predict.trained import TrainingCase
 from rigright.predict.trained_memory import least, shown
 from rigright.predict.trained_notes import batch_notes, too_long, training_notes
-from rigright.predict.trained_step import step_use
+from rigright.predict.trained_step import StepUse, step_use
 from rigright.search.choose import choose, field_of
 from rigright.search.figures import Limit, limits_of, power_w, usd_per_h
 from rigright.search.market import Market
 from rigright.search.plans import Candidates, notes_of, power_of, reasons_of
 from rigright.search.question import Question, kinds_of
 from rigright.search.record import Found, Plan, Supply
-from rigright.search.supply import HOWS, nodes_of, options, supply_of
+from rigright.search.supply import HOWS, Options, nodes_of, options, supply_of
 from rigright.search.training_explore import explored, preferred, whole
 from rigright.search.training_score import TrainingScored
 from rigright.search.training_space import PRETRAINED_COUNTS, TUNED_COUNTS, said_of
@@ -99,29 +100,35 @@ def tabled(question: Question) -> Candidates:
 
 
 def _figures(table: Candidates, scored: TrainingScored) -> dict[str, Numbers]:
-    question, found = table.question, table.options
-    wish, index, points = question.wish, found.index, scored.points
-    n_chips = points.n_chips[index]
-    rate = scored.timed["tok_per_s_per_chip"][index] * n_chips
-    power = power_w(question, scored, found=found)
-    hour = usd_per_h(question, scored, found=found, power=power)
+    question, index, points = table.question, table.options.index, scored.points
+    rate = scored.timed["tok_per_s_per_chip"][index] * points.n_chips[index]
     room = np.array([kind.card.room_bytes for kind in question.kinds])[points.kind]
     loss = np.array([METHODS.index(way.training.method) for way in question.ways])
     figures = {
         "train_tok_per_s": rate,
         "mfu": scored.timed["mfu"][index],
+        "headroom": (1 - points.rank_bytes / room)[index],
+        "loss": loss[points.way[index]].astype(float),
+    }
+    return figures | costs_of(question, scored, found=table.options, rate=rate)
+
+
+def costs_of(question: Question, scored: Any, *, found: Options, rate: Numbers) -> dict[str, Numbers]:
+    """What each option draws and costs at so many tokens a second."""
+    wish = question.wish
+    power = power_w(question, scored, found=found)
+    hour = usd_per_h(question, scored, found=found, power=power)
+    figures = {
         "power_w": power,
-        "n_chips": n_chips.astype(float),
+        "n_chips": scored.points.n_chips[found.index].astype(float),
         "usd": found.usd,
         "usd_per_h": hour,
         "usd_per_mtok": usd_per_mtok(hour, rate),
-        "headroom": (1 - points.rank_bytes / room)[index],
-        "loss": loss[points.way[index]].astype(float),
     }
     if wish.train_tok is None:
         return figures | {"usd_needed": found.usd}
     days = wish.train_tok / rate / SECONDS_PER_DAY
-    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(index))), power=power)
+    running = usd_per_h(question, scored, found=replace(found, usd=np.zeros(len(found.index))), power=power)
     total = found.usd + running * days * HOURS_PER_DAY
     return figures | {"days": days, "usd_total": total, "usd_needed": total}
 
@@ -186,6 +193,7 @@ def plan_of(table: Candidates, place: int, *, best_at: Sequence[str] = ()) -> Pl
         least_bytes=least(question.arch, training, layout=layout),
         parts=parts,
         room_bytes=room,
+        total_bytes=float(kind.card.total_bytes),
         figures=_figures_told(table, place, case=case, supply=supply),
         supply=supply,
         bound=_bound(table.scored, point),
@@ -204,7 +212,14 @@ def _figures_told(
     table: Candidates, place: int, *, case: TrainingCase, supply: Supply
 ) -> dict[str, Estimate]:
     """Figures with the band of the speed, and of the prices."""
-    step = step_use(case)
+    figures = {name: float(column[place]) for name, column in table.figures.items()}
+    return told_of(figures, step=step_use(case), power=power_of(table, place), supply=supply)
+
+
+def told_of(
+    figures: Mapping[str, float], *, step: StepUse | None, power: Estimate, supply: Supply
+) -> dict[str, Estimate]:
+    """The same of figures that are known."""
     speed = Estimate(value=1.0, low=1.0, high=1.0) if step is None else step.tok_per_s_per_chip
     slow, fast = speed.low / speed.value, speed.high / speed.value
     cheap, dear = supply.price_band
@@ -219,10 +234,9 @@ def _figures_told(
     grade, own = speed.mark, 1.0 if step is None else step.moved  # by runs of the user's own
     moved = {"train_tok_per_s": own, "mfu": own, "days": 1 / own, "usd_per_mtok": 1 / own}
     moved |= {} if bought else {"usd_total": 1 / own}
-    found = {"power_w": power_of(table, place)}
+    found = {"power_w": power}
     for name, (low, high) in bands.items():
-        value = float(table.figures[name][place]) if name in table.figures else np.nan
-        value *= float(moved.get(name, 1.0))
+        value = figures.get(name, np.nan) * float(moved.get(name, 1.0))
         if np.isfinite(value) and not (name == "usd" and supply.how != "buy"):
             dated = supply.as_of if name.startswith("usd") else None
             found[name] = Estimate(value=value, low=value * low, high=value * high, mark=grade, as_of=dated)

@@ -8,6 +8,7 @@ from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
 from rigright.doctor.binding.judgement import JudgedCause, Judgement
 from rigright.doctor.binding.record import Bound, Diagnosis
+from rigright.doctor.examine import exit_of
 from rigright.doctor.record import CheckFinding, Evidence, Step
 from rigright.machine.bench.record import Result
 from rigright.machine.host import NodePower
@@ -117,6 +118,11 @@ class BottleneckReport:
     drifts: tuple[Drift, ...] = ()
     names: Inner[tuple[tuple[int, str], ...]] = ()  # device -> its name
     cut: tuple[str, ...] = ()  # of the file: what was read only in part
+
+    @property
+    def exit_code(self) -> int:
+        """As of the doctor: by the worst that is to be mended first."""
+        return exit_of(one.finding.severity for one in self.judgement.bad)
 
     @derived
     def lasted_s(self) -> float:

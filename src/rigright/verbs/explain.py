@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rigright.arch.count import params
 from rigright.arch.record import Arch
@@ -17,16 +17,22 @@ from rigright.cost.memory_kv import generates, takes_samples
 from rigright.demand import PlanWish, ServingWish
 from rigright.facts.engines import backend_label
 from rigright.facts.nodes import Node, find_node
+from rigright.options.row import IMAGE
 from rigright.predict.ranks import deal_notes, worst
 from rigright.predict.served import started_for
 from rigright.predict.speed import speed, traffic_of
 from rigright.search.single import single
 from rigright.search.why import missed
+from rigright.verbs.paid import asked_market
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.serving.cards import card_uses, limits, ram_use
 from rigright.verbs.serving.explained import Explained, Reason, Remedy
 from rigright.verbs.serving.unsaid import LENGTHS, crowded, deciding
+
+if TYPE_CHECKING:
+    from rigright.search.market import Market
+    from rigright.search.priced import Priced
 
 
 def explain(
@@ -42,15 +48,24 @@ def explain(
 
     `work`: its kind and its limits, where somebody said them.
     """
-    node = the_node(on)
     wish, work = wish or ServingWish(), work or PlanWish()
+    node = the_node(work.owned if on is None else on)
     arch = open_model(model)
     check_single(arch, wish, work=work)
     if wish.image_size is not None:
         from rigright.verbs.serving.pictures import resized
 
         arch = resized(arch, wish.image_size)
-    found = single(arch, node, wish=wish, work=work)
+    with asked_market(work) as market:
+        told = _explained(arch, node, wish=wish, work=work, market=market, why=why)
+    return replace(told, asked=asked)
+
+
+def _explained(
+    arch: Arch, node: Node, *, wish: ServingWish, work: PlanWish, market: Market | None, why: bool
+) -> Explained:
+    """The same on a market; None: no price is asked for."""
+    found = single(arch, node, wish=wish, work=work, market=market)
     told = explain_case(found.case, machine=node.shown, why=why)
     if told.speed is not None:
         open_ones = tuple(name for name in LENGTHS if getattr(wish, name) is None)
@@ -60,25 +75,56 @@ def explain(
     if told.remedies:
         from rigright.verbs.serving.remedies import as_asked
 
-        asks = partial(_again, arch, node, wish=wish, work=work)
+        asks = partial(_again, arch, node, wish=wish, work=work, market=market)
         told = replace(told, remedies=tuple(as_asked(told.remedies, asks)))
-    return replace(_judged(told, found.wish), asked=asked, safe=found.safe)
+    priced = None
+    if market is not None and told.fits:
+        priced = found.priced or _priced(told, found.case, node=node, wish=found.wish, market=market)
+    if priced is not None and market is not None:
+        from rigright.verbs.paid import money_notes
+
+        more = money_notes(priced, found.wish, market=market, chip=found.case.cards[0].chip.id)
+        told = replace(told, supply=priced.supply, figures=priced.figures, notes=(*told.notes, *more))
+    return replace(_judged(told, found.wish, priced=priced), safe=found.safe)
+
+
+def _priced(told: Explained, case: Case, *, node: Node, wish: PlanWish, market: Market) -> Priced | None:
+    """What a case costs that no search looked at."""
+    from rigright.search.priced import Stand, place_of, priced_samples, priced_serving, sought
+
+    layout = case.layout
+    replica = 1 if told.samples is not None else max(layout.tp * layout.pp * layout.cp, 1)
+    wish = wish if told.samples is None else replace(wish, work=IMAGE)
+    question = sought(case.arch, node, wish=wish, market=market)
+    place = place_of(question, case.cards)
+    stand = Stand(question=question, place=place, n_chips=len(case.cards), replica=replica)
+    if told.samples is not None:
+        return priced_samples(stand, told.samples)
+    return None if told.speed is None else priced_serving(stand, told.speed.output_tok_per_s)
 
 
 def _again(
-    arch: Arch, node: Node, *, changes: Mapping[str, Any], wish: ServingWish, work: PlanWish
+    arch: Arch,
+    node: Node,
+    *,
+    changes: Mapping[str, Any],
+    wish: ServingWish,
+    work: PlanWish,
+    market: Market | None = None,
 ) -> Case | None:
     """What the same command answers with a change; None where it is refused."""
     said = dict(changes)
+    work = replace(work, owned=None) if "on" in said else work  # another machine is not there yet
     machine = find_node(said.pop("on")) if "on" in said else node
     freed: dict[str, Any] = {"users": None, "rate_per_s": None} if "batch" in said else {}
     try:
-        return single(arch, machine, wish=replace(wish, **freed, **said), work=replace(work, **freed)).case
+        asked = replace(wish, **freed, **said)
+        return single(arch, machine, wish=asked, work=replace(work, **freed), market=market).case
     except AskError:
         return None
 
 
-def _judged(told: Explained, wish: PlanWish) -> Explained:
+def _judged(told: Explained, wish: PlanWish, *, priced: Priced | None) -> Explained:
     """The same held against the limits of a wish."""
     figures: dict[str, Estimate] = {}
     days, speed, samples = None, told.speed, told.samples
@@ -90,6 +136,7 @@ def _judged(told: Explained, wish: PlanWish) -> Explained:
         figures = {f"{samples.unit}_per_s": samples.rate, "latency_s": samples.batch_s}
         figures |= {} if days is None else {"days": days}
     reached = {name: one.value for name, one in figures.items()}
+    reached |= {} if priced is None else priced.reached
     return replace(told, wish=wish, days=days, broken=missed(wish, reached, label=told.machine))
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rigright.arch.count import params
 from rigright.arch.sources.open import open_model
+from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate, days_of
 from rigright.cost.training_adapters import halves, is_target
 from rigright.demand import PlanWish, TrainingWish
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse, slowest
 from rigright.search.why import missed
+from rigright.verbs.paid import asked_market
 from rigright.verbs.planning.checks import check_single
 from rigright.verbs.seen.here import the_node
 from rigright.verbs.training.case import TrainingOnCards, build_case
@@ -20,6 +25,12 @@ from rigright.verbs.training.reasons import reasons, time_reasons
 from rigright.verbs.training.remedies import quicker, remedies
 from rigright.verbs.training.samples import learning_speed
 from rigright.verbs.training.trained import Trained
+
+if TYPE_CHECKING:
+    from rigright.search.market import Market
+    from rigright.search.priced import Priced
+
+TRAINED = frozenset({"finetune", "pretrain"})
 
 
 def explain_training(
@@ -35,8 +46,8 @@ def explain_training(
 
     `work`: how much is learnt from, and by when, where somebody said so.
     """
-    node = the_node(on)
     arch, wish, work = open_model(model), wish or TrainingWish(), work or PlanWish()
+    node = the_node(work.owned if on is None else on)
     check_single(arch, wish, work=work)
     if wish.image_size is not None:
         from rigright.verbs.serving.pictures import resized
@@ -49,6 +60,8 @@ def explain_training(
     days = _days(work, step=step, samples=samples, seq_tok=case.training.seq_tok)
     fits, far = worst.spare_bytes >= 0, reach(case)
     reached = {} if days is None else {"days": days.value}
+    priced, more = _priced(case, work, step=step, samples=samples) if fits else (None, ())
+    reached |= {} if priced is None else priced.reached
     return Trained(
         model=case.arch.name,
         params=params(case.arch),
@@ -69,10 +82,13 @@ def explain_training(
         samples=samples,
         days=days,
         by_days=work.days,
+        supply=None if priced is None else priced.supply,
+        figures={} if priced is None else priced.figures,
+        wish=work,
         broken=missed(work, reached, label=node.shown),
         remedies=() if fits else remedies(case),
         why=(*reasons(case, worst), *(time_reasons(case, step) if step else ())) if why else (),
-        notes=(*case.notes, *case.arch.warnings),
+        notes=(*case.notes, *case.arch.warnings, *more),
         asked=asked,
     )
 
@@ -86,6 +102,42 @@ def _days(
         return None if samples is None or many is None else days_of(many, samples.rate)
     tokens = many * seq_tok if work.train_tok is None and many is not None else work.train_tok
     return None if tokens is None else days_of(tokens / step.ranks, step.tok_per_s_per_chip)
+
+
+def _priced(
+    case: TrainingOnCards, work: PlanWish, *, step: StepUse | None, samples: SampleSpeed | None
+) -> tuple[Priced | None, tuple[Sentence, ...]]:
+    """What the machine costs while it trains, and what was assumed of it; None where nobody asks."""
+    with asked_market(work) as market:
+        if market is None:
+            return None, ()
+        from rigright.verbs.paid import money_notes
+
+        found = _on_market(case, work, step=step, samples=samples, market=market)
+        chip = case.node.cards[0].chip.id
+        return found, tuple(money_notes(found, work, market=market, chip=chip))
+
+
+def _on_market(
+    case: TrainingOnCards,
+    work: PlanWish,
+    *,
+    step: StepUse | None,
+    samples: SampleSpeed | None,
+    market: Market,
+) -> Priced:
+    from rigright.search.priced import Stand, place_of, priced_samples, priced_training, sought
+
+    layout, node = case.layout, case.node
+    n_chips = int(layout.tp * layout.pp * layout.dp * layout.cp)
+    tokens = None if work.samples is None else work.samples * work.epochs * case.training.seq_tok
+    wish = replace(work, work=work.work if work.work in TRAINED else case.wish.work or "finetune")
+    wish = replace(wish, train_tok=work.train_tok if work.train_tok is not None else tokens)
+    question = sought(case.arch, node, wish=wish, market=market)
+    ranks = None if samples is not None else int(layout.tp)
+    place = place_of(question, node.cards)
+    stand = Stand(question=question, place=place, n_chips=n_chips, replica=n_chips, ranks=ranks)
+    return priced_training(stand, step) if samples is None else priced_samples(stand, samples)
 
 
 def learnt_params(case: TrainingOnCards) -> int:

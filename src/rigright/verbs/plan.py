@@ -66,20 +66,22 @@ def _answered(model: str, wish: PlanWish, *, alone: bool, asked: str = "") -> tu
         planned,
         notes=(
             *_named(wish, market.there),
-            *_rate(wish),
+            *rate_notes(wish),
             *_tariff(wish, found),
             *_own(found, market),
             *_unneeded(wish, found),
             *found.notes,
             *arch.warnings,
         ),
-        seen_cards=0 if market.there is None or wish.on is None else market.there.n_cards,
+        seen_cards=0 if market.there is None else market.there.n_cards,
         asked=asked,
     )
     if filled.work in SERVED or filled.work in TRAINED:
-        planned = replace(planned, notes=(*_open(arch, wish, planned=planned), *planned.notes))
-    if filled.work in TRAINED:
-        planned = replace(planned, open_length=_open_length(arch, wish, first=planned.first))
+        planned = replace(
+            planned,
+            notes=(*_open(arch, wish, planned=planned), *planned.notes),
+            open_length=_open_length(arch, wish, first=planned.first),
+        )
     return arch, market, planned
 
 
@@ -137,16 +139,18 @@ def _open(arch: Arch, wish: PlanWish, *, planned: Planned) -> Iterator[Sentence]
         load = traffic_of(first, planned.wish, arch=arch)
         unsaid = tuple(name for name in LENGTHS if getattr(wish, name) is None)
         case = case_of(arch, first)
-        if wish.context_tok is not None and wish.prompt_tok is None:
+        if _open_length(arch, wish, first=first):
             yield from crowded(case, users=wish.users)
         yield from deciding(case, unsaid=unsaid, traffic=load)
 
 
 def _open_length(arch: Arch, wish: PlanWish, *, first: Plan | None) -> bool:
     """Whether the length stays unsaid in what is typed next: what hangs on it is then told there too."""
-    return (
-        wish.seq_tok is None and first is not None and isinstance(first.work, Training) and bool(arch.vocab)
-    )
+    if first is None or not arch.vocab:
+        return False
+    if isinstance(first.work, Training):
+        return wish.seq_tok is None
+    return wish.context_tok is not None and wish.prompt_tok is None  # requests may fill their context
 
 
 def arch_of(model: str, wish: PlanWish) -> Arch:
@@ -212,7 +216,7 @@ def understood(arch: Arch, wish: PlanWish, *, found: Found) -> PlanWish:
     return wish
 
 
-def _rate(wish: PlanWish) -> tuple[Sentence, ...]:
+def rate_notes(wish: PlanWish) -> tuple[Sentence, ...]:
     """The rate of the currency that amounts are read and shown in, and its date."""
     if wish.currency == USD:
         return ()

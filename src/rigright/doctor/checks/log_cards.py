@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rigright.base.units import GIGA
@@ -24,7 +24,14 @@ OF_DRIVERS = {
     ("rminitadapter failed", "rm_init_adapter failed"): "log_cards.not_started",
     ("i/o region",): "log_cards.no_room",
     ("use of the nvidia open", "open nvidia.ko"): "log_cards.wrong_kind",
-    ("uncorrectable hardware errors",): "log_cards.uncorrected",
+    (
+        "uncorrectable hardware error",
+        "ras poison",
+        "ras fatal",
+        "poison con",
+        "poison cre",
+    ): "log_cards.uncorrected",
+    ("bad register read", "risc-v to halt", "not responding"): "log_cards.no_answer",
     ("fatal error during gpu init",): "log_cards.init_failed",
     ("rejects atomics",): "log_cards.no_atomics",
     ("direct firmware load",): "log_cards.no_firmware",
@@ -35,9 +42,10 @@ OF_DRIVERS = {
     ("assert",): "log_cards.asserted",
     ("gsp", "heartbeat", "gfw"): "log_cards.gsp",
     ("page fault", "vm fault"): "log_cards.page_fault",
-    ("reset",): "log_cards.was_reset",
+    ("mes ", "legacy queue"): "log_cards.mes",
     ("hang",): "log_cards.hung",
     ("timeout",): "log_cards.timed_out",
+    ("reset",): "log_cards.was_reset",
     ("fail",): "log_cards.failed",
     ("fault", "killed", "error"): "log_cards.program_ended",
 }
@@ -56,6 +64,15 @@ OF_NICS = {
     ("cqe",): "log_cards.nic_transfers",
     ("",): "log_cards.nic_firmware",
 }
+# of these the first leads to the others: a queue that hangs is reset, and what the reset fails at follows
+OF_HANG = (
+    "log_cards.mes",
+    "log_cards.hung",
+    "log_cards.timed_out",
+    "log_cards.was_reset",
+    "log_cards.failed",
+)
+VENDORS = {"amdgpu": "amd", "i915": "intel", "xe ": "intel"}  # by what drivers call themselves
 FEW_TRANSFERS = 10  # failed ones; fewer are a note
 LOST_XID = 79
 FIRMWARE_XIDS, NEAR_S = {119, 120, 154}, 120.0  # told of a GSP that is silent; how near they stand
@@ -78,6 +95,21 @@ def sorted_by(meanings: dict[tuple[str, ...], str], told: list[Event]) -> Iterat
     yield from ((name, same) for name, mine in found.items() for same in by_place(mine).values())
 
 
+def one_hang(found: Iterable[tuple[str, list[Event]]]) -> Iterator[tuple[str, list[Event]]]:
+    """The same, where a hang of a device and the resets that follow it are one finding."""
+    first: dict[str | None, tuple[str, list[Event]]] = {}
+    rest: list[tuple[str, list[Event]]] = []
+    for name, same in found:
+        if name not in OF_HANG or same[0].pci is None:
+            rest.append((name, same))
+        elif same[0].pci in first:
+            first[same[0].pci][1].extend(same)
+        else:
+            first[same[0].pci] = (name, [*same])
+    yield from rest
+    yield from first.values()
+
+
 @check(say("GPU driver messages in the kernel log"))
 def log_driver(case: CheckInput) -> Iterator[Verdict]:
     """GPU driver failures in the kernel log that have no XID.
@@ -88,15 +120,17 @@ def log_driver(case: CheckInput) -> Iterator[Verdict]:
 
     Fault where a GPU did not initialize or a module was refused; warning for resets; note for program errors
     and assertions. A lost GPU that XID 79 reports is not reported again. Events older than a week, or from
-    before the last boot, count one level lower. Source: data/kernel_lines.csv.
+    before the last boot, count one level lower. Source: data/messages.csv.
     """
     if case.machine.devices:
         verdicts = unseen(case, "nvrm|amdgpu|nouveau"), none_told(case, "driver")
         yield from (one for one in verdicts if one is not None)
     lost = {pci_key(one.pci) for one in events(case, "xid") or [] if one.code == LOST_XID}
     told = [_placed(case, one) for one in events(case, "driver") or [] if not _is_known(one, lost)]
-    for name, same in sorted_by(OF_DRIVERS, told):
-        yield logged(case, advise(name, reset=reset_at(case, same[0].pci)), of=same)
+    for name, same in one_hang(sorted_by(OF_DRIVERS, told)):
+        driver = next((one for one in VENDORS if one in same[0].text), "")
+        reset = reset_at(case, same[0].pci, vendor=VENDORS.get(driver, "nvidia"))
+        yield logged(case, advise(name, reset=reset), of=same)
 
 
 def _placed(case: CheckInput, event: Event) -> Event:

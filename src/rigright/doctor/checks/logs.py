@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rigright.base.units import GIGA
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.doctor.advice import advise
 from rigright.doctor.gpus import device_at
 from rigright.doctor.happened import events, is_before_boot
@@ -46,9 +46,15 @@ UNCORRECTED = (
     "machine check exception",
     "machine check: processor context corrupt",
 )
+MODULES = (  # as firmware places it, else as the board labels it, else as EDAC counts
+    re.compile(r"DIMM location: ?([^;\n]{1,40})"),
+    re.compile(r"fru_text: ?([^;\n]{1,60})"),
+    re.compile(r"(?:on|at|label) \"?(\S{0,40}DIMM\S{0,40})"),
+)
 MANY_CORRECTED = 10
 JOBS_LIMIT = ("memory cgroup", "constraint_memcg")  # of a control group: Slurm, a container, a service
 OFTEN = 3
+STARTED_S = 180  # after boot: links go down and up while drivers load
 MANY_OF_BUS = 100
 BAD_OF_BUS = ("uncorrect", "recoverable", "recover (", "recovery failed")
 FAST_BYTES_PER_S = 10 * GIGA / 8
@@ -66,7 +72,7 @@ def log_disks(case: CheckInput) -> Iterator[Verdict]:
 
     I/O errors, media errors, damaged file systems, a controller that is down: fault. Resets and timeouts:
     warning. Events older than a week, or from before the last boot, count one level lower. Source:
-    data/kernel_lines.csv.
+    data/messages.csv.
     """
     closed, fine = unseen(case, "nvme|I/O error|ata[0-9]"), none_told(case, "disk")
     if (verdict := closed or fine) is not None:
@@ -119,7 +125,9 @@ def log_memory(case: CheckInput) -> Iterator[Verdict]:
         if BANK.search(line) or any(word in line for word in UNCORRECTED)
     ]
     if bad:
-        yield logged(case, advise("logs.memory_uncorrected"), of=bad)
+        found = logged(case, advise("logs.memory_uncorrected"), of=bad)
+        modules = dict.fromkeys(module for event in bad if (module := _module(event)) is not None)
+        yield replace(found, about=", ".join(modules) or found.about)
     elif errors:
         severity: Severity = "warning" if len(errors) >= MANY_CORRECTED else "note"
         yield logged(case, advise("logs.memory_corrected", severity=severity), of=errors)
@@ -128,7 +136,16 @@ def log_memory(case: CheckInput) -> Iterator[Verdict]:
     for name, same in (("logs.killed_at_limit", limited), ("logs.killed", rest)):
         if same:
             programs = sorted({one.program for one in same if one.program})
-            yield logged(case, advise(name, names=", ".join(programs) or "?"), of=same)
+            names: Sentence | str = ", ".join(programs) or say("a program")
+            yield logged(case, advise(name, names=names), of=same)
+
+
+def _module(event: Event) -> str | None:
+    """The memory module that an event names."""
+    for form in MODULES:
+        if (match := form.search(event.text)) is not None:
+            return match[1].strip(" ,;")
+    return None
 
 
 @check(say("network link flaps"))
@@ -139,26 +156,39 @@ def log_links(case: CheckInput) -> Iterator[Verdict]:
     job at its timeout. Usual causes: cable, transceiver, switch port.
 
     Three or more since boot: warning on a machine with fast ports. One or two are somebody plugging a cable.
-    Source: Azure node health checks (link flaps in 24 hours); NCCL troubleshooting.
+    A text that lists no ports: warning where the last line of a link says that it went down. Source: Azure
+    node health checks (link flaps in 24 hours); NCCL troubleshooting.
     """
     rates = [port.max_bytes_per_s or port.bytes_per_s or 0 for port in case.machine.ports or ()]
-    if max(rates, default=0) < FAST_BYTES_PER_S:
+    of_text = case.machine.is_capture and not rates  # which ports it has is not known
+    if max(rates, default=0) < FAST_BYTES_PER_S and not of_text:
         return
     closed = unseen(case, "link is down|lost carrier|link down")
     if closed is not None:
         yield closed
         return
     groups: dict[str, list[Event]] = {}
-    for event in events(case, "link") or []:
+    for event in events(case, "link", "link_up") or []:
         if not is_before_boot(case, event):
             match = LINK.search(event.text)
-            groups.setdefault(match[1] if match else "?", []).append(event)
-    often = {name: same for name, same in groups.items() if len(same) >= OFTEN}
-    if not often:
+            groups.setdefault(match[1] if match else event.pci or "", []).append(event)
+    down = {name: [one for one in same if one.kind == "link"] for name, same in groups.items()}
+    often = {name: same for name, same in down.items() if len(same) >= OFTEN}
+    lost = {name: down[name] for name, same in groups.items() if name not in often and _is_lost(same)}
+    if not often and not of_text:
         yield Fine(says=say("no flapping link in the kernel log"))
     for name, same in often.items():
         told = logged(case, advise("logs.link_flaps", count=len(same), name=name), of=same)
-        yield replace(told, about=told.about if name == "?" else name)
+        yield replace(told, about=name or told.about)
+    for name, same in lost.items() if of_text else ():
+        told = logged(case, advise("logs.link_lost"), of=same)
+        yield replace(told, about=name or told.about)
+
+
+def _is_lost(same: list[Event]) -> bool:
+    """Whether the last that is told of a link is that it went down, and not while the machine started."""
+    last = same[-1]
+    return last.kind == "link" and (last.up_s is None or last.up_s > STARTED_S)
 
 
 @check(say("PCIe errors in the kernel log"))
@@ -180,7 +210,12 @@ def log_bus(case: CheckInput) -> Iterator[Verdict]:
         yield from (one for one in told if one is not None)
     for same in by_place(events(case, "aer") or []).values():
         lines = [(event, event.text.lower()) for event in same]
-        fatal = [event for event, line in lines if "fatal" in line and "non-fatal" not in line]
+        fatal = [
+            event
+            for event, line in lines
+            if ("fatal" in line and "non-fatal" not in line and "nonfatal" not in line)
+            or "dpc: containment" in line
+        ]
         bad = [event for event, line in lines if any(word in line for word in BAD_OF_BUS)]
         errors = [event for event in same if "severity" in event.text] or same  # two lines tell of one error
         if fatal:

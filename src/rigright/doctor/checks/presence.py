@@ -20,6 +20,7 @@ from rigright.machine.nvml.codes import why as told
 from rigright.machine.nvml.full import trouble_of
 
 DEADLY = told(DIED)
+BLOCKED = "blocked by the operating system"  # by Windows, of what runs in WSL
 LEAST = 3  # cards, for one to be missing
 BOX_CHIPS = 16  # a rack's domain tells nothing of one box
 LEAST_SHARE = 0.97  # of the multiprocessors
@@ -44,7 +45,9 @@ def gpu_answers(case: CheckInput) -> Iterator[Verdict]:
     for device in case.machine.devices:
         place = device.pci or places.get(device.index)
         if device.state == "lost":
-            yield advise("presence.lost", device=device, pci=place or "?", at=place)
+            on_windows = (case.machine.system.os_id or "").startswith("windows")
+            name = "presence.no_handle" if on_windows else "presence.lost"
+            yield advise(name, device=device, pci=place or label(device), at=place)
         elif device.state == "hung":
             # the question about this card that ended the process that asked it
             own = f"devices.{device.index}."
@@ -141,6 +144,8 @@ def gpu_driver(case: CheckInput) -> Iterator[Verdict]:
         yield NotSeen(why=say("no permission to query the driver"), see=see_denied(case.machine))
     elif error == trouble(0, missing=True):
         yield NotSeen(why=say("{text}", text=as_sentence(error)), see="python -m pip install nvidia-ml-py")
+    elif BLOCKED in error.lower():
+        yield advise("messages.blocked_by_system")
     elif not refuses_mismatch(software) or software.kernel_driver is None:
         hangs = error == trouble(HUNG)
         names = {"presence.driver_missing": has_no_driver(software), "presence.driver_hangs": hangs}

@@ -21,6 +21,7 @@ from rigright.machine.system import Diagnosed, Event
 HOUR_S = 3600.0
 CODES = {13, 31, 32, 43}  # that mostly are a program's fault
 LEAST_PROGRAMS = repeated().times
+ASKS_RESET = re.compile(r"reset (?:the )?gpu to activate", re.IGNORECASE)
 UNIT = re.compile(r"GPC\s*(\d{1,18})\s*,\s*TPC\s*(\d{1,18})", re.IGNORECASE)
 SEE_XIDS = "journalctl -k --no-pager | grep -i 'NVRM: Xid'"
 SETTINGS = ("persistence", "environment", "graphics process", "permission")  # what old versions call them
@@ -36,7 +37,8 @@ def xid_events(case: CheckInput) -> Iterator[Verdict]:
     memory or links, many only an application bug (note; from three on the same GPU, warning). XID 45
     follows other errors and is reported only on its own; 154 carries the recovery action after an error,
     and overrides the catalog where it asks for more; 171 and 172 give details of 48. XID 63 (row
-    remapping recorded) needs nothing right away: rows_remapped shows whether a reset is pending. For 144
+    remapping recorded) needs nothing right away, unless its line asks for a reset (warning): rows_remapped
+    shows whether one is pending. For 144
     to 150 (NVLink5) each line states whether it is fatal: those that are not are notes.
 
     Events older than a week, or from before the last boot, count one level lower. The log may start late
@@ -66,6 +68,8 @@ def _of_code(case: CheckInput, code: int, *, same: list[Event], after: Event | N
     action = action_of(xid, same, after=after) if xid else ""
     times = most_within(same, repeated().within_h * HOUR_S)
     severity = xid.severity(action, times=times) if xid else "warning"
+    if severity == "note" and ASKS_RESET.search(last.text):
+        severity = "warning"  # what it recorded works only after a reset
     kinds = {
         "reported.xid_unknown": xid is None,
         "reported.xid_hardware": xid and xid.hardware == "y",

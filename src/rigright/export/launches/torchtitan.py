@@ -7,6 +7,7 @@ from rigright.base.words import say
 from rigright.export.launch import Launch
 from rigright.export.launches import torchrun
 from rigright.export.text import Words, given, script
+from rigright.facts.training import find_trainer
 
 NAME = "torchtitan"
 _SHARDED = {"fsdp", "hsdp", "zero3"}
@@ -63,7 +64,7 @@ def _config(launch: Launch) -> tuple[str, str]:
     """Its module and configuration of the model; what it does not train is refused."""
     trained, known = launch.training, launch.program.configs
     refused = {
-        trained.method: trained.is_adapter,
+        trained.method: not find_trainer(NAME).trains(trained.method),
         f"precision {trained.mixed}": trained.mixed not in _PRECISIONS,
         f"tp {launch.tp} and ep {launch.ep}": 1 < launch.ep < launch.tp,  # its experts are cut over ep alone
         trained.offload: trained.offload not in {"none", "all-cpu"},

@@ -23,7 +23,7 @@ _BURN = re.compile(
     r"^\s{0,4}(\d{1,3}(?:\.\d{1,2})?)%\s+proc'd: (.{1,4000}?)\s+errors: (.{1,2000}?)\s+temps:", re.MULTILINE
 )
 _RATE = re.compile(r"\((\d{1,9}) Gflop/s\)")
-_ERRORS = re.compile(r"(\d{1,12})")
+_ERRORS = re.compile(r"(-?\d{1,12})(?:\s+\((DIED!)\))?")
 _JUDGED = re.compile(r"^\s{0,8}GPU (\d{1,3}): (OK|FAULTY)\s*$", re.MULTILINE)
 _DOUBLES, _TENSOR = re.compile(r"using DOUBLES"), re.compile(r"using Tensor Cores", re.IGNORECASE)
 _COPY = re.compile(r"^((?:cpu|gpu)\w{0,12}_(?:to|and)_(?:cpu|gpu)\w{0,60}) ([\d.]{1,12})$", re.MULTILINE)
@@ -40,8 +40,9 @@ def gpu_burn(text: str) -> list[Result]:
     for match in _BURN.finditer(lines):
         for card, rate in enumerate(_RATE.findall(match[2])):
             rates.setdefault(card, []).append(float(rate) * GIGA)
-        for card, errors in enumerate(_ERRORS.findall(match[3])):
-            wrong[card] = max(wrong.get(card, 0), int(errors))
+        for card, (errors, died) in enumerate(_ERRORS.findall(match[3])):
+            if not died:  # of a process that died no count is one
+                wrong[card] = max(wrong.get(card, 0), int(errors))
     for card, said in _JUDGED.findall(lines):
         if said == "FAULTY":
             wrong[int(card)] = max(wrong.get(int(card), 0), 1)

@@ -19,7 +19,7 @@ _COMMAND = re.compile(
 )
 _WINDOWS = re.compile(  # its driver models, which no other system has
     r"^\|\s+\d{1,3}\s.{0,80}\s(?:WDDM|TCC|MCDM)(?:/\S+)?\s*\||:\s(?:WDDM|TCC|MCDM)\s*$|<current_dm>[WTM]"
-    r"|,\s?(?:WDDM|TCC|MCDM)(?:,|$)",
+    r"|,\s?(?:WDDM|TCC|MCDM)(?:,|$)|^(?:PS )?[A-Z]:\\[^\n>]{0,100}>",
     re.MULTILINE,
 )
 _RULE = re.compile(r"^#{8,}.*$|^# \S.* :: .*$", re.MULTILINE)

@@ -16,11 +16,17 @@ _RANK = re.compile(
     re.MULTILINE,
 )
 _DEVICE = re.compile(r"^Device (\d{1,3}): (\S.{0,80}?) \(([0-9a-fA-F:.]{7,16})\)\s*$", re.MULTILINE)
+_NAMED = re.compile(  # of bandwidthTest, GPU STREAM
+    r"^ ?Device (\d{1,3}): \"?([A-Z][\w .()-]{2,80}?)\"?(?:\s{2,}\d+ SMs.*)?\s*$", re.MULTILINE
+)
 _DRIVER = re.compile(r"^Driver Version: (\d{3}\.[\d.]{1,12})", re.MULTILINE)
 _MARKS = re.compile(
     r"^nvbandwidth Version|^# nThread |^#\s+size\s+count\s+type"
     r"|^(?:cpu|gpu)\w{0,12}_to_(?:cpu|gpu)\w{0,60} [\d.]+\s*$"
     r"|^GPU \d+: .*\bGflop/s|^\d+(?:\.\d+)?%\s+proc'd:|^\s*READ: bw=|^\s*WRITE: bw=|^fio-\d"
+    r"|^bandwidthTest-[HD]2[HD]|^\[CUDA Bandwidth Test\]|_Bandwidth_(?:un)?pinned\s+\S+\s+GB/sec"
+    r"|^STREAM_(?:COPY|TRIAD)_\w+_gpu_|^[ \t]{0,40}(?:RDMA_\w+|Send) (?:Bidirectional )?BW Test"
+    r"|^#bytes\s+#iterations|^\s*Running \w+_memcpy_\w+\.\s*$"
     r'|^\{"node": ?"|"out_of_place"|"fio version"|^\s*"nvbandwidth"',
     re.MULTILINE,
 )
@@ -39,6 +45,8 @@ def read_benchmark(text: str) -> Read:
     for match in [*_RANK.finditer(text)][:_MOST_CARDS]:
         found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[3]), name=match[3]))
     for match in [*_DEVICE.finditer(text)][:_MOST_CARDS]:
+        found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[2]), name=match[2]))
+    for match in [*_NAMED.finditer(text)][:_MOST_CARDS]:
         found.setdefault(int(match[1]), Device(index=int(match[1]), vendor=_vendor(match[2]), name=match[2]))
     driver = _DRIVER.search(text)
     devices = tuple(found[index] for index in sorted(found))

@@ -26,6 +26,8 @@ from rigright.machine.opened import (
     host_text,
     journal,
     lshw_text,
+    message_lines,
+    named_text,
     sensors_text,
 )
 from rigright.machine.opened.sections import Section
@@ -59,6 +61,7 @@ class PastedForm:
     matches: Callable[[Section], object]
     read: Callable[[Section], Read]
     together: str | None = None  # all its sections are one text, this command above those without one
+    rest: bool = False  # of what no other form reads, logs aside
 
 
 def _marked(name: str, is_one: Callable[[str], object], *, read: Callable[[str], Read]) -> PastedForm:
@@ -159,9 +162,21 @@ FORMS: tuple[PastedForm, ...] = (
     _marked("tegrastats", jetson_text.is_tegrastats, read=jetson_text.read_tegrastats),
     _marked("jetson_release", jetson_text.is_release, read=jetson_text.read_release),
     _marked("benchmark log", bench_text.is_benchmark, read=bench_text.read_benchmark),
+    PastedForm(name="messages", matches=message_lines.holds_messages, read=message_lines.read_messages),
+    _marked("env", named_text.is_environment, read=named_text.read_environment),
+    _marked("uname", named_text.is_release, read=named_text.read_release),
+    *(
+        replace(_marked(name, named_text.is_named(name), read=named_text.read_nothing), rest=True)
+        for name in named_text.NAMED
+    ),
+    PastedForm(name="text", matches=message_lines.holds_fields, read=message_lines.read_fields, rest=True),
 )
+_LOGS = frozenset({"kernel log", "messages"})
 
 
 def forms_of(section: Section) -> Iterator[PastedForm]:
     """Every form that a section holds some of."""
-    return (form for form in FORMS if form.matches(section))
+    found = [form for form in FORMS if not form.rest and form.matches(section)]
+    rest = all(form.name in _LOGS for form in found)
+    yield from found
+    yield from (form for form in FORMS if form.rest and rest and form.matches(section))

@@ -20,6 +20,7 @@ _BEGINNINGS: tuple[tuple[re.Pattern[str], str], ...] = (  # a file by what it ho
     (re.compile(r"\s*MemTotal:\s+\d+ kB\n"), "/proc/meminfo"),
     (re.compile(r"\s*NVRM version: "), "/proc/driver/nvidia/version"),
     (re.compile(r"\s*Module\s+Size\s+Used by\s*\n"), "/proc/modules"),
+    (re.compile(r"\s*(?:[a-z]\w{1,60} +\d{3,18} +\d{1,9}(?: \S*)?\n?){1,2000}\Z"), "/proc/modules"),
     (re.compile(r"\s*BOOT_IMAGE=\S+ .{0,4000}\s*\Z"), "/proc/cmdline"),
 )
 _ANSWERS: tuple[
@@ -39,6 +40,11 @@ _SPOKEN: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (  # a command by
     (re.compile(r"\s*nvcc: NVIDIA \(R\) Cuda compiler"), ("nvcc", "--version")),
     (re.compile(r"\s*SecureBoot (?:enabled|disabled)"), ("mokutil", "--sb-state")),
     (re.compile(r"\s*Reference ID +: "), ("chronyc", "-n", "tracking")),
+    (re.compile(r"(?:[^|\n]{1,40}\|[^|\n]{1,40}\| *(?:ok|ns|cr|nc|nr)\s*(?:\n|$)){2}"), ("ipmitool", "sdr")),
+    (
+        re.compile(r"[^|\n]{1,40}\|[^|\n]{1,40}\|[^|\n]{1,20}\|[^|\n]{1,20}(?:\|[^|\n]{1,20}){6}\s*(?:\n|$)"),
+        ("ipmitool", "sensor"),
+    ),
     (re.compile(r"\s*Local time: "), ("timedatectl", "show", "-p", "NTPSynchronized", "--value")),
 )
 _SYNCED = re.compile(r"(?:System clock synchronized|NTP synchronized|NTPSynchronized)[:=] *(yes|no)")
@@ -70,7 +76,7 @@ def answered(section: Section) -> tuple[str, str] | tuple[tuple[str, ...], str] 
 
 def _loaded(text: str) -> str:
     """Loaded modules as /proc/modules has them; lsmod leaves out what is the same of all."""
-    if not re.match(r"\s*Module\s+Size", text):
+    if " 0x" in text:
         return text
     rows = _MODULE_ROW.findall(text)
     return "".join(f"{name} {size} {count} {users or '-'} Live 0x0\n" for name, size, count, users in rows)

@@ -53,8 +53,9 @@ _STEP = re.compile(r"\[(?:\s*\+\d+\.\d+|\w{3}[ \d]\d \d\d:\d\d)\]\s?(.*)")  # dm
 _ISO = re.compile(rf"(?:\w{{3}} )?({_DATE})(?: [A-Z]{{2,5}})? {_KERNEL}(.*)")
 _ISO_BARE = re.compile(rf"(?:[^\s\[]+: )*\[?({_DATE})\]?:? (?:\[\s*[TC]\d+\] )?(.*)")
 _SYSLOG = re.compile(rf"({_DAY})(?:\.\d+)? {_KERNEL}(.*)")
+_OPENS = "\uff1a\uff0c\u3002\u300c\u300e\u3010\u201c\u2018\uff08\u300a"  # of Chinese
 _LABEL = re.compile(  # whatever stands before: a date of no system's log, a host, a level, a key
-    rf"(.{{0,{MOST_OF_LABEL}}}?)(?:^|(?<=[\s|>\[\]\)\"'`:=,;\uff1a]))"
+    rf"(.{{0,{MOST_OF_LABEL}}}?)(?:^|(?<=[\s|>\[\]\)\"'`:=,;({{*\u2022{_OPENS}])|(?<=\d-))"
     rf"((?:kernel: ?)?(?:\[\s*\d+\.\d+\] ?)?{BEGINS}.*)"
 )
 _OF_A_PROGRAM = re.compile(  # which any user may write, and which may repeat what the kernel wrote

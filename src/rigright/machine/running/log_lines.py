@@ -6,22 +6,16 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from operator import itemgetter
 
-from rigright.base.tables import DATA, read_rows, text
 from rigright.machine.running.kernel_log import Line
 from rigright.machine.running.log_records import begins_boot, is_of_earlier_boot, joined
+from rigright.machine.running.messages import GOOD, KERNEL, message_patterns
 from rigright.machine.system import Event
 
 MOST_CHARS = 300
 MOST_LOOKED_AT = 500  # of a line: patterns cost more than its length
 MOST_OF_A_KIND = 400  # the last ones are kept
-_PLACES = {  # what a pattern of the table may name
-    "<pci>": r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
-    "<slot>": r"(?P<pci>(?:[0-9a-fA-F]{4}:)?(?:0x)?[0-9a-fA-F]{2}:(?:0x)?[0-9a-fA-F]{2}\.[0-7])",
-    "<process>": r"[Pp]rocess (?P<pid>\d{1,18}) \((?P<program>[^)]*)\)",
-}
 _WORTH_A_LOOK = (  # words without which no pattern of the table fits: most lines have none
     *("NVRM", "SXid", "amdgpu", "kfd kfd", "nvidia", "nouveau", "i915", "xe ", "GPU HANG", "knvlink"),
     *(
@@ -41,6 +35,7 @@ _WORTH_A_LOOK = (  # words without which no pattern of the table fits: most line
     *(f"ata{digit}" for digit in range(10)),
     *("md/raid", "EXT4-fs", "XFS", "BTRFS", "read-only", "ink down", "ink Down", "ink DOWN", "ink is down"),
     *("cqe", "CQE", "PCIe bandwidth", "ost carrier", "arrier lost", "bnxt_en", "ice ", "ionic", "nfp "),
+    *("ink is Up", "ink is up", "ink up", "ink UP", "ained carrier", "arrier acquired", "Link Up"),
     *("ink is Down", "link status", "NETDEV", "_core", "thermal", "ockdown", "unsigned", "Loading of"),
     *("segfault at", "general protection", "traps: ", "file-max"),
     *("Linux version", "-- Boot", "-- Reboot"),  # and those that begin a boot
@@ -51,15 +46,18 @@ _WHO = re.compile(r"pid=(?P<pid>\d{1,18})(?:, name=(?P<program>[^,]+))?")
 _UNKNOWN = "<unknown>"
 
 
-def event_of(line: str) -> Event | None:
-    """The event a line's text tells of, without its time; None where it tells of no fault."""
+def event_of(line: str, scope: str = KERNEL) -> Event | None:
+    """The event a line's text tells of, without its time; None where it tells of no fault.
+
+    `scope`: or of no good news, such as a link that came up.
+    """
     line = line[:MOST_LOOKED_AT]
     if not is_worth_a_look(line) or (
         len(line) > SHORT and (sum(map(line.count, _WORTH_A_LOOK)) > MOST_NAMED)
     ):
         return None
-    for kind, pattern in _kinds():
-        match = pattern.search(line)
+    for row in message_patterns(scope):
+        match = row.pattern.search(line)
         if match is not None:
             told = match.groupdict()
             who = _WHO.search(line)
@@ -67,9 +65,9 @@ def event_of(line: str) -> Event | None:
             program = told.get("program") or (who["program"] if who else None)
             code = told.get("code")
             return Event(
-                kind=kind,
+                kind=row.kind,
                 text=line.strip()[:MOST_CHARS],
-                pci=_address(told.get("pci")),
+                pci=address(told.get("pci")),
                 code=int(code[:9]) if code else None,
                 pid=int(pid[:9]) if pid else None,
                 program=None if program in {None, _UNKNOWN} else str(program).strip(),
@@ -82,21 +80,7 @@ def is_worth_a_look(line: str) -> bool:
     return any(map(line.__contains__, _WORTH_A_LOOK))
 
 
-@cache
-def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Kinds of fault and the pattern of each, in the order of the table: the first that fits is right."""
-    columns = ("kind", "pattern")
-    rows = read_rows(DATA / "kernel_lines.csv", dict.fromkeys(columns, text), required=columns)
-    return tuple((row["kind"], re.compile(_filled(row["pattern"]))) for row in rows)
-
-
-def _filled(pattern: str) -> str:
-    for name, place in _PLACES.items():
-        pattern = pattern.replace(name, place)
-    return pattern
-
-
-def _address(said: str | None) -> str | None:
+def address(said: str | None) -> str | None:
     """A PCI address as sysfs writes it: a domain of four digits at least, and a function."""
     if said is None:
         return None
@@ -114,10 +98,12 @@ def events_of(lines: Iterable[Line]) -> tuple[Event, ...]:
             continue
         if begins_boot(line[2]):
             boots = place
-        event = event_of(line[2])
+        event = event_of(line[2]) or event_of(line[2], GOOD)
         if event is not None:
             found.setdefault(event.kind, deque(maxlen=MOST_OF_A_KIND)).append((place, line, event))
             place += 1
+    if "link" not in found:  # links that come up matter where they went down
+        found.pop("link_up", None)
     order = sorted((one for events in found.values() for one in events), key=itemgetter(0))
     return tuple(
         replace(event, at_s=at_s, up_s=up_s, earlier=(place < boots or is_of_earlier_boot(text)) or None)

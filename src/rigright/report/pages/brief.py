@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rigright.base.money import USD, currency_of, show_money
 from rigright.base.page import Bar, Bars, Line, Piece, Shown
-from rigright.base.units import KIB, KILO, show_seconds, show_short, to_gib
+from rigright.base.units import KIB, KILO, show_bytes, show_seconds, show_short, to_gib
 from rigright.base.words import ASSUMED, DECIDES, Sentence, assuming, say, with_commas
 from rigright.choice.work import USUAL_TOK_PER_S, works
 from rigright.cost.estimate import SECONDS_PER_DAY, Estimate
@@ -16,10 +16,11 @@ from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
 from rigright.predict.kept import SAFE
-from rigright.search.record import Rejection, Safe
+from rigright.search.record import Rejection, Safe, Supply
 
 MOST_NOTES = 3
 LONG_DAYS = 366  # nobody trains for so long
+LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
 SERVED = {
     "weights": say("weights"),
@@ -97,6 +98,38 @@ def months_between(low: float, high: float) -> str:
     """A band of months: "9-14"."""
     first, last = months_shown(low), months_shown(high)
     return first if first == last else f"{first}-{last}"
+
+
+def money_said(figures: Mapping[str, Estimate], supply: Supply, *, currency: str) -> Shown:
+    """What it costs and when that was so, in a verdict."""
+    if supply.how == "own":
+        return say("your own")
+    if supply.how == "buy":
+        known = figures.get("usd")
+        told: Shown = "" if known is None else show_money(known.value, currency)
+        if told and supply.used:
+            told = say("{usd} with used cards", usd=told)
+    elif "days" in figures and "usd_total" in figures:
+        told = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
+    else:
+        known = figures.get("usd_per_h")
+        told = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
+    if not told:
+        return say("no price known")
+    return told if supply.as_of is None else say("{usd} ({date})", usd=told, date=supply.as_of[:7])
+
+
+def idle_cards(supply: Supply | None, *, used: int) -> Iterator[Sentence]:
+    """Cards that are paid for and have nothing to do."""
+    paid = None if supply is None else supply.n_chips
+    if paid is not None and paid > used:
+        yield say("{idle} of {paid} GPUs stay idle", idle=paid - used, paid=paid)
+
+
+def little_spare(spare_bytes: float, *, total_bytes: float, fills: bool) -> Iterator[Sentence]:
+    """That a card is nearly full; `fills`: by its engine, or what has no room lies elsewhere."""
+    if not fills and spare_bytes < LEAST_SPARE * total_bytes:
+        yield say("only {spare} to spare", spare=show_bytes(spare_bytes))
 
 
 def memory_bar(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 from rigright.base import telling
 from rigright.base.money import show_money
@@ -13,6 +14,8 @@ from rigright.build.machine import SAFE_SHARE
 from rigright.build.proposals.order import called
 from rigright.build.proposals.record import CHEAPEST, GROWING, RECOMMENDED, Item, Proposal
 from rigright.cost.estimate import Estimate
+from rigright.facts.chips import by_id
+from rigright.money.tariff import host_usd
 from rigright.report.pages.build_check import ruling_line
 from rigright.verbs.assembled import Assembled
 
@@ -229,6 +232,12 @@ def _refusals(result: Assembled) -> Iterator[Shown]:
     by_rule = {one.rule: one for one in reversed(result.proposed.refusals)}
     for one in by_rule.values():
         yield say("{name}: {why}", name=one.part, why=one.reason)
+    if len(result.wanted.cards) == 1:
+        chip, count = result.wanted.cards[0]
+        around = host_usd(
+            by_id()[chip], count * by_id()[chip].devices, today=date.fromisoformat(result.today)
+        )
+        yield say("plan and cost estimate the rest of such a machine at {usd}", usd=_range(around, result))
 
 
 def listed(one: Proposal) -> Iterator[str]:

@@ -16,7 +16,9 @@ from rigright.doctor.examine import Examined, checks, group_of
 from rigright.doctor.manuals import manual_of
 from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
+from rigright.machine.opened.named_text import NAMES
 from rigright.machine.record import Machine
+from rigright.machine.running.messages import UNKNOWN
 from rigright.report.findings import Blind, FindingGroup, blind, fine, groups
 from rigright.report.named import machine_name, understood
 from rigright.report.typed import of_host, typed
@@ -30,6 +32,7 @@ _SURE = {
     "likely": say("likely, not certain"),
     "maybe": say("possible: it may have another cause"),
 }
+_LOGS = NAMES | {"kernel log", "messages", "text"}  # forms that tell of faults alone
 _BLANK = (Column(head=""), Column(head="", flexible=True))
 
 
@@ -132,6 +135,10 @@ def _answer(result: Examined, first: FindingGroup | None) -> Line:
 def _sound(result: Examined) -> Line:
     """That nothing to act on was found, and in how much."""
     machine, passed = result.case.machine, result.count(Fine)
+    if any(event.kind == UNKNOWN for event in machine.events or ()):
+        return Line(said=say("no known fault found, but some lines look like errors"))
+    if machine.is_capture and _LOGS.issuperset(machine.read_as):  # what it leaves out may be bad
+        return Line(said=say("no known fault in this text; the machine itself was not looked at"))
     if not (passed or result.findings):
         add = say("nothing here could be checked; add {command}", command=_more(machine))
         return Line(said=add if machine.is_capture else say("nothing here could be checked"))

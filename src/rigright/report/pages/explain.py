@@ -15,15 +15,19 @@ from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
 from rigright.report.pages.brief import (
+    LEAST_SPARE,
     NAMES,
     again,
     deciding,
     done_in,
     expected,
+    idle_cards,
+    little_spare,
     memory_bar,
     memory_name,
     misses,
     model_name,
+    money_said,
     note_lines,
     overloaded,
     short_format,
@@ -37,7 +41,6 @@ from rigright.verbs.serving.explained import CardUse, Explained, RamUse, Remedy,
 
 MOST_REMEDIES = 3
 NEAR = 2  # times the context: so near a limit on it is worth a word on line 1
-LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 
 Group = tuple[int, CardUse]  # so many cards alike
 
@@ -67,14 +70,23 @@ def _brief(result: Explained) -> Iterator[Part]:
         if result.remedies:
             yield _remedies(sorted(result.remedies, key=lambda one: not one.fits)[:MOST_REMEDIES])
         return
+    money = tuple(_paid(result))
     if result.speed is not None:
-        yield figures_table(result.speed, more=tuple(_reach(result)))
+        yield figures_table(result.speed, more=(*money, *_reach(result)))
         alone = result.fullest.chip.startswith(CPU_ID)
         yield limited_by(result.speed, hosted=result.ram is not None or alone)
     elif result.samples is not None:
         from rigright.report.pages.samples import samples_table
 
-        yield samples_table(result.samples)
+        yield samples_table(result.samples, more=money)
+
+
+def _paid(result: Explained) -> Iterator[tuple[Shown, ...]]:
+    """What the machine costs and draws, where that was asked."""
+    if result.figures:
+        from rigright.report.pages.plan_table import money_rows
+
+        yield from money_rows(result.figures, wish=result.wish)
 
 
 def ram_bar(ram: RamUse) -> Bar:
@@ -140,9 +152,9 @@ def _verdict(result: Explained) -> Line:
     doubts: list[Sentence] = []
     fills = result.limits is not None and result.limits.pool_tok is not None
     fills = fills or result.ram is not None  # what has no room lies in main memory
-    if not fills and _is_full(card):
-        doubts.append(say("only {spare} to spare", spare=show_bytes(card.spare_bytes)))
+    doubts += little_spare(card.spare_bytes, total_bytes=card.total_bytes, fills=fills)
     doubts += deciding(result.notes)
+    doubts += idle_cards(result.supply, used=len(result.cards))
     speed, strains = result.speed, list[Sentence]()
     if speed is not None and speed.rate_per_s is not None and not math.isfinite(speed.ttft_s.value):
         return Line(said=_overloaded(result, speed, rate=speed.rate_per_s), tone="bad")
@@ -159,14 +171,17 @@ def _verdict(result: Explained) -> Line:
         machine=short(result.machine),
         model=model_name(result.model),
         format=short_format(result.serving.weights),
-        figures=_figures(result, waits=bool(strains)) or "",
+        figures=with_commas([_figures(result, waits=bool(strains)), _money(result)]) or "",
     )
     doubts += strains
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
 
 
-def _is_full(card: CardUse) -> bool:
-    return card.spare_bytes < LEAST_SPARE * card.total_bytes
+def _money(result: Explained) -> Shown | None:
+    if result.supply is None:
+        return None
+    figures = result.figures if result.days is None else {**result.figures, "days": result.days}
+    return money_said(figures, result.supply, currency=result.wish.currency)
 
 
 def _overloaded(result: Explained, speed: Speed, *, rate: float) -> Sentence:
@@ -200,7 +215,7 @@ def _figures(result: Explained, *, waits: bool) -> Sentence | None:
             cache = say("KV cache for {tokens} tokens", tokens=f"{limits.pool_tok:,}")
         elif (
             limits is not None
-            and not _is_full(result.fullest)
+            and result.fullest.spare_bytes >= LEAST_SPARE * result.fullest.total_bytes
             and (limits.context_tok or math.inf) < NEAR * result.serving.context_tok
         ):
             cache = say("at most {tokens} context", tokens=show_tokens(limits.context_tok or 0))

@@ -11,12 +11,14 @@ from rigright.base.units import show_bytes, show_short, to_gib
 from rigright.base.words import OF_PRICE, OLD_PRICE, Sentence, say, with_commas, with_semicolons
 from rigright.demand import Serving
 from rigright.facts.chips import short
+from rigright.money.machine_price import BILL
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import (
     LONG_DAYS,
     NAMES,
     TRAINED,
     deciding,
+    idle_cards,
     is_cpu,
     memory_bar,
     memory_name,
@@ -90,17 +92,24 @@ def _brief(result: Planned) -> Iterator[Part]:
     if stale:
         dates = ", ".join(sorted({str(plan.supply.as_of) for plan in stale}))
         yield Line(said=say("prices as of {date}; verify before buying", date=dates), tone="warn")
+    yield from _host(result, first)
+    if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
+        yield Line(said=words.USED_CARDS, tone="warn")
+
+
+def _host(result: Planned, first: Plan) -> Iterator[Part]:
+    """What stands around the cards, in the price of the plan."""
     host = first.supply.host_usd
     if host is not None and host.value:
         low, mid, high = (show_money(usd, result.wish.currency) for usd in (host.low, host.value, host.high))
-        whole = is_cpu(first.chip.id)
-        said = say("price of the whole machine: {low}-{high}", low=low, high=high) if whole else say(
-            "price includes {usd} ({low}-{high}) for the rest of the machine",
-            usd=mid, low=low, high=high,
-        )  # fmt: skip
+        told = {"usd": mid, "low": low, "high": high}
+        said = say("price includes {usd} ({low}-{high}) for the rest of the machine", **told)
+        if is_cpu(first.chip.id):
+            said = say("price of the whole machine: {low}-{high}", low=low, high=high)
+        elif host.why != BILL:
+            cards = f"{first.supply.n_chips or first.n_chips}x {short(first.chip.name)}"
+            said = say("{said}, estimated: no known machine holds {cards}", said=said, cards=cards)
         yield Line(said=said, tone="dim")
-    if any(plan.supply.used for plan in result.shown[:MOST_PLANS]):
-        yield Line(said=words.USED_CARDS, tone="warn")
 
 
 def steps_table(result: Planned) -> Table:
@@ -166,9 +175,8 @@ def verdict(result: Planned) -> Line:
 def _doubts(result: Planned, first: Plan) -> Iterator[Shown]:
     """What keeps a plan from a plain tick: limits that may not hold, cards that idle, an overload."""
     yield from unsure(first.certainty, safe=first.safe, limits=time_limits(result.wish))
-    paid = first.supply.n_chips
-    if paid is not None and paid > first.n_chips:
-        yield say("{idle} of {paid} GPUs stay idle", idle=paid - first.n_chips, paid=paid)
+    yield from idle_cards(first.supply, used=first.n_chips)
+    yield from words.little_left(first)
     if first.least_bytes is not None and first.is_tight:
         yield say("memory is tight, up to {high}", high=show_bytes(first.least_bytes.high))
     days, wish = first.figures.get("days"), result.wish

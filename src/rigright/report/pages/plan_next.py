@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, cast
 
 from rigright.choice.work import AUTO, is_home, spoken, usual_work
@@ -20,6 +21,13 @@ from rigright.verbs.planning.planned import Addition, Planned
 
 LENGTHS = frozenset({"prompt_tok", "output_tok", "context_tok"})  # fixed where windows of sound are heard
 CUTS = ("tp", "pp", "dp", "ep", "cp")
+FULL_LOAD = frozenset({"cost", "price", "quality", "speed"})  # aims that take all the load the limits leave
+LIMITED = ("budget_usd", "usd_per_h", "usd_per_mtok", "power_w")
+PRICES = (
+    "clouds", "spot", "used", "tariff_usd_per_kwh", "place", "customer", "pue", "years", "duty",
+    "prices_file", "currency",
+)  # fmt: skip
+BESIDE = {"buy": ("clouds", "spot"), "rent": ("used",), "own": ("clouds", "spot", "used", "buy")}
 DECIDED = frozenset({"offload"})  # of a server: by the memory of its machine, which the command names
 
 
@@ -57,14 +65,21 @@ def on_step(result: Planned, step: Addition) -> str:
 
 
 def _there(result: Planned, plan: Plan, *, verb: str = "explain") -> list[str]:
-    """The flags of the plan; one of a whole machine that was looked at stays on it, with its free memory."""
-    flags = explain_flags(plan, wish=result.wish, open_length=result.open_length, verb=verb)
-    paid = plan.n_chips if plan.supply.n_chips is None else plan.supply.n_chips
-    if result.wish.on is None or paid != plan.n_chips:
-        return flags
-    if plan.n_chips != (result.seen_cards or find_node(result.wish.on).n_cards):
-        return flags
-    return ["--on", result.wish.on, *flags[2:]]
+    """The flags of the plan; one of a whole machine that was named stays on it, with its free memory."""
+    owns = plan.supply.how == "own"
+    machine = result.wish.owned if owns else result.wish.on
+    flags = partial(explain_flags, plan, wish=result.wish, open_length=result.open_length, verb=verb)
+    if machine is None:
+        return flags()
+    cards = result.seen_cards or find_node(machine).n_cards
+    paid = cards if owns else _paid(plan)
+    keeps = paid == plan.n_chips or (verb == "explain" and isinstance(plan.work, Serving))
+    return flags(machine=machine, cards=cards) if paid == cards and keeps else flags()
+
+
+def _paid(plan: Plan) -> int:
+    """Cards that are paid for."""
+    return plan.n_chips if plan.supply.n_chips is None else plan.supply.n_chips
 
 
 def _picture(result: Planned, plan: Plan) -> list[str]:
@@ -105,19 +120,50 @@ def _simulate_flags(result: Planned, plan: Plan) -> list[str]:
 
 
 def explain_flags(
-    plan: Plan, *, wish: PlanWish | None = None, open_length: bool = False, verb: str = "explain"
+    plan: Plan,
+    *,
+    wish: PlanWish | None = None,
+    open_length: bool = False,
+    verb: str = "explain",
+    machine: str | None = None,
+    cards: int | None = None,
 ) -> list[str]:
     """The plan as `explain` is asked for it, under the load and the limits that it was planned for.
 
     `verb`: another that is asked so. A load that nobody told is as high as the limits leave it again.
+    `machine`: that was named, with its cards; else it is that of the plan, idle cards that are paid included.
     """
     asked = wish or PlanWish(users=plan.concurrency)
-    said = _served(plan, asked) if isinstance(plan.work, Serving) else _trained(plan, asked)
-    others = (asked.aim, asked.usd_per_h, asked.usd_per_mtok, asked.budget_usd, asked.power_w)
-    is_open = verb == "explain" and all(one is None for one in (asked.users, asked.rate_per_s, *others))
+    serves = isinstance(plan.work, Serving)
+    said = _served(plan, asked) if serves else _trained(plan, asked)
+    paid = verb == "explain" and any(getattr(asked, name) is not None for name in LIMITED)
+    aim = None if asked.aim in FULL_LOAD else asked.aim
+    fixed = (asked.users, asked.rate_per_s, aim, None if asked.on or not paid else paid)
+    is_open = verb == "explain" and all(one is None for one in fixed)
     said |= {"users": None} if is_open and plan.concurrency is not None else {}
-    said |= {"seq_tok": None} if open_length else {}
-    return ["--on", named.machine_flag(plan), *typed(verb, _whole(plan, said), kinds=_kinds(plan))]
+    length = "prompt_tok" if serves else "seq_tok"
+    said |= {length: None} if verb == "explain" and open_length else {}
+    whole = plan
+    if machine is None and verb == "explain" and serves and " + " not in plan.supply.label:
+        cards = _paid(plan)
+        whole = replace(plan, n_chips=cards)
+    if verb == "explain" and (cards or 0) > plan.n_chips:  # else those that idle would work as well
+        alone = words.takes_samples(plan)
+        said |= {name: getattr(plan.layout, name) for name in (("dp",) if alone else ("tp", "pp", "dp"))}
+    flag = "--own" if paid and plan.supply.how == "own" else "--on"
+    money = _money(plan, asked) if paid else {}
+    named_so = named.machine_flag(whole) if machine is None else machine
+    return [flag, named_so, *typed(verb, _whole(plan, said) | money, kinds=_kinds(plan))]
+
+
+def _money(plan: Plan, wish: PlanWish) -> dict[str, Any]:
+    """Limits of money and power, and what prices hang on; bought or rented as the plan is."""
+    usual, how = PlanWish(), plan.supply.how
+    said = {name: getattr(wish, name) for name in (*LIMITED, *PRICES)}
+    said = {name: value for name, value in said.items() if value != getattr(usual, name)}
+    said |= {"budget_usd": wish.budget_said} if wish.budget_said else {}
+    said |= {"buy": how == "buy"} if how != "own" else {}
+    return {name: None if name in BESIDE.get(how, ()) else value for name, value in said.items()}
 
 
 def unsaid(plan: Plan, verb: str = "explain") -> tuple[str, ...]:

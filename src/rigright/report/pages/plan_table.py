@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rigright.base.page import Column, Shown, Table
 from rigright.base.record import dataclass
 from rigright.base.units import KILO, show_short
 from rigright.base.words import Sentence, say
+from rigright.cost.estimate import Estimate
 from rigright.demand import PlanWish
 from rigright.report.pages import plan_words as words
 from rigright.report.pages.brief import amount, symbol
@@ -92,6 +93,9 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
         power = compared or alone or wish.power_w is not None or wish.aim == "power"
         if any(cells) and not said and (power or head.name != "power_w"):
             columns.append((Column(head=head.head, right=True), cells))
+        certain: list[Shown] = [words.certain(plan) for plan in plans] if head.name == "tpot_s" else []
+        if len(set(certain)) > 1:
+            columns.append((Column(head=say("certain"), right=True), certain))
         surely = [words.safe(plan) for plan in plans] if head.name == "output_tok_per_s" else []
         if any(surely) and (not alone or compared):
             columns.append((Column(head=say("safe"), right=True), surely))
@@ -100,3 +104,20 @@ def plans_table(plans: Sequence[Plan], *, wish: PlanWish, compared: bool = False
         columns.append((Column(head=say("why"), flexible=True), why))
     rows = tuple(zip(*(cells for _, cells in columns), strict=True))
     return Table(columns=tuple(column for column, _ in columns), rows=rows)
+
+
+def money_rows(figures: Mapping[str, Estimate], *, wish: PlanWish) -> Iterator[tuple[Shown, ...]]:
+    """Price and power with their bands, headed as the columns of a plan."""
+    for head in heads(wish):
+        found = figures.get(head.name)
+        if found is None or not (head.is_money or head.name == "power_w"):
+            continue
+        cells = [
+            amount(value * head.scale, wish.currency) if head.is_money else show_short(value * head.scale)
+            for value in (found.value, found.low, found.high)
+        ]
+        yield (
+            head.head if head.name != "usd_per_h" else say("{sign}/hour", sign=symbol(wish.currency)),
+            cells[0],
+            "-".join(cells[1:]),
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from rigright.base.money import show_money
@@ -13,6 +13,7 @@ from rigright.cost.estimate import Estimate
 from rigright.cost.memory_serving import ServingMemory
 from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.clouds import cloud_shown
+from rigright.facts.engines import find_engine
 from rigright.facts.hosts import CPU
 from rigright.report.pages.brief import (
     amount,
@@ -20,6 +21,8 @@ from rigright.report.pages.brief import (
     expected,
     images_rate,
     limit_time,
+    little_spare,
+    money_said,
     safe_load,
     show_tokens,
     symbol,
@@ -199,6 +202,13 @@ def safe(plan: Plan) -> Shown:
     return safe_load(plan.safe)
 
 
+def certain(plan: Plan) -> str:
+    """The chance that it keeps the limits of time; of an open load the safe one stands for it."""
+    if plan.safe is not None or not plan.certainty:
+        return ""
+    return f"{min(plan.certainty.values()):.0%}"
+
+
 def load(plan: Plan) -> Shown:
     """Requests in flight, in a verdict."""
     return say("concurrency {users}", users=f"{plan.concurrency:,.0f}") if plan.concurrency else ""
@@ -215,22 +225,7 @@ def context(plan: Plan, wish: PlanWish) -> Shown:
 
 def money_of(plan: Plan, wish: PlanWish) -> Shown:
     """What it costs and when that was so, in a verdict."""
-    figures, supply, currency = plan.figures, plan.supply, wish.currency
-    if supply.how == "own":
-        return say("your own")
-    if supply.how == "buy":
-        known = figures.get("usd")
-        told: Shown = "" if known is None else show_money(known.value, currency)
-        if told and supply.used:
-            told = say("{usd} with used cards", usd=told)
-    elif "days" in figures and "usd_total" in figures:
-        told = say("{usd} in total", usd=show_money(figures["usd_total"].value, currency))
-    else:
-        known = figures.get("usd_per_h")
-        told = "" if known is None else say("{usd}/hour", usd=show_money(known.value, currency))
-    if not told:
-        return say("no price known")
-    return told if supply.as_of is None else say("{usd} ({date})", usd=told, date=supply.as_of[:7])
+    return money_said(plan.figures, plan.supply, currency=wish.currency)
 
 
 def at_percentile(name: str, head: Sentence, *, wish: PlanWish) -> Sentence:
@@ -281,7 +276,7 @@ def why(plan: Plan) -> Shown:
     if not plan.reasons:
         return ""
     first = plan.reasons[0]
-    doubtful = isinstance(first, Sentence) and first.kind == DOUBT
+    doubtful = first.kind == DOUBT and plan.certainty
     return say("cheaper, less certain") if doubtful else first
 
 
@@ -363,6 +358,15 @@ def limits(wish: PlanWish) -> list[Sentence]:
     if wish.tok_per_s is not None:
         found.append(say("at least {rate} tok/s", rate=show_short(wish.tok_per_s)))
     return found
+
+
+def little_left(plan: Plan) -> Iterator[Sentence]:
+    """That its fullest card is nearly full, where no engine fills it on purpose."""
+    if not isinstance(plan.work, Serving) or not plan.ranks:
+        return
+    rank, pooled = plan.ranks[0], find_engine(plan.work.engine).pool == "share"
+    fills = plan.in_ram is not None or (pooled and not takes_samples(plan) and float(rank.unit_bytes) > 0)
+    yield from little_spare(float(rank.spare_bytes), total_bytes=plan.total_bytes, fills=fills)
 
 
 def memory_parts(memory: ServingMemory) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rigright.base.page import Column, Table
+from rigright.base.page import Column, Shown, Table
 from rigright.base.units import KILO, show_bytes, show_short
 from rigright.base.words import Sentence, say
 from rigright.predict.timed import SampleSpeed
@@ -22,8 +22,8 @@ def sample_rate(speed: SampleSpeed) -> Sentence:
     return images_rate(rate, compiled=speed.is_compiled)
 
 
-def samples_table(speed: SampleSpeed) -> Table:
-    """What a person wants of it, with its band."""
+def samples_table(speed: SampleSpeed, *, more: tuple[tuple[Shown, ...], ...] = ()) -> Table:
+    """What a person wants of it, with its band; then what is paid for it."""
     head = say("texts/s") if speed.length_tok is not None else say("images/s")
     known = [(head, speed.rate), (say("batch, s"), speed.batch_s)]
     if speed.compiled is not None and not speed.is_compiled:
@@ -39,6 +39,7 @@ def samples_table(speed: SampleSpeed) -> Table:
         ),
         rows=(
             *rows,
+            *more,
             (say("batch size"), f"{speed.batch_per_card:,}", ""),
             (say("limited by"), _name(speed.bound), ""),
         ),

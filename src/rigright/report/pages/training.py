@@ -29,9 +29,11 @@ from rigright.report.pages.brief import (
     again,
     deciding,
     done_in,
+    idle_cards,
     memory_bar,
     misses,
     model_name,
+    money_said,
     note_lines,
 )
 from rigright.report.pages.samples import learning_lines, sample_table
@@ -92,6 +94,10 @@ def _brief(result: Trained) -> Iterator[Part]:
         rows += step_rows(result.time)
     if result.samples is not None:
         rows.append((say("images/s"), show_short(result.samples.rate.value), ""))
+    if result.figures:
+        from rigright.report.pages.plan_table import money_rows
+
+        rows += money_rows(result.figures, wish=result.wish)
     rows.append((say("max micro-batch"), f"{result.limits.micro_batch:,}", ""))
     if result.limits.seq_tok is not None:
         rows.append((say("max sequence, tokens"), f"{result.limits.seq_tok:,}", ""))
@@ -137,23 +143,32 @@ def _verdict(result: Trained) -> Line:
         return Line(said=said, tone="bad")
     if result.broken:
         return Line(said=misses(short(result.machine), result.broken, held={}), tone="bad")
-    figures = [say("peak {size} of {total}", size=size, total=total)]
+    figures: list[Shown] = [say("peak {size} of {total}", size=size, total=total)]
     if result.time is not None:
         figures.insert(0, say("{rate} tok/s", rate=show_short(result.time.tok_per_s)))
     elif result.samples is not None:
         figures.insert(0, say("{rate} images/s", rate=show_short(result.samples.rate.value)))
     if result.days is not None:
         figures.insert(0, done_in(result.days))
+    if result.supply is not None:
+        known = result.figures if result.days is None else {**result.figures, "days": result.days}
+        figures.append(money_said(known, result.supply, currency=result.wish.currency))
     said = say("{machine} trains {model} ({format}): {figures}", machine=short(result.machine),
                model=model_name(result.model), format=result.training.method,
                figures=with_commas(figures) or "")  # fmt: skip
-    doubts: list[Sentence] = []
-    if worst.least_high_bytes > worst.total_bytes:
-        doubts.append(say("memory is tight, up to {high}", high=show_bytes(worst.least_high_bytes)))
-    if result.days is not None and result.days.value > LONG_DAYS and result.by_days is None:
-        doubts.append(say("slow: over a year"))
-    doubts += deciding(result.notes)
+    doubts = [*_doubts(result)]
     return Line(said=with_semicolons([said, *doubts]) or said, tone="warn" if doubts else "good")
+
+
+def _doubts(result: Trained) -> Iterator[Sentence]:
+    """What keeps a training from a plain tick."""
+    worst, layout = result.worst, result.layout
+    if worst.least_high_bytes > worst.total_bytes:
+        yield say("memory is tight, up to {high}", high=show_bytes(worst.least_high_bytes))
+    if result.days is not None and result.days.value > LONG_DAYS and result.by_days is None:
+        yield say("slow: over a year")
+    yield from deciding(result.notes)
+    yield from idle_cards(result.supply, used=int(layout.tp * layout.pp * layout.dp * layout.cp))
 
 
 def _bars(result: Trained) -> Bars:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rigright.base.record import Inner, derived
 from rigright.base.words import Sentence
+from rigright.doctor.examine import exit_of
 from rigright.doctor.held import BaselineFigure
 from rigright.machine.bench.record import Skipped
 from rigright.machine.record import Machine
@@ -37,6 +38,12 @@ class BenchRun:
     def wrong(self) -> int:
         """How many gave wrong values."""
         return len(self.wrong_results)
+
+    @property
+    def exit_code(self) -> int:
+        """As of the doctor: wrong values are a fault, a slow figure is a warning."""
+        severities = {"wrong": "fault", "slow": "warning"}
+        return exit_of(severities.get(one.verdict, "note") for one in self.results)
 
     @property
     def slow_results(self) -> tuple[BaselineFigure, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +12,15 @@ from rigright.base.bounded import bounded_json
 from rigright.base.errors import DataError, RigError
 from rigright.base.files import read_bounded, save_text
 from rigright.base.units import MIB
-from rigright.base.words import say
+from rigright.base.words import Sentence, say
 from rigright.machine.bench.burn_logs import gpu_burn, superbench
+from rigright.machine.bench.copy_logs import copies, perftest
 from rigright.machine.bench.logs import nccl_tests, nvbandwidth
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.opened import read_machine
 from rigright.machine.possible import possible
 from rigright.machine.record import Machine
+from rigright.machine.running.messages import MOST_CHARS, TEXT, messages_in
 from rigright.machine.stored import plain, restored
 from rigright.verbs.bench.benched import BenchRun
 
@@ -95,11 +98,19 @@ def _logged(text: str, file: str) -> tuple[Result, ...]:
         raise DataError(
             say(
                 "cannot read {file} as a benchmark: expected `bench --save` output, or a log of "
-                "nccl-tests, nvbandwidth, gpu-burn or SuperBench",
+                "nccl-tests, nvbandwidth, gpu-burn, bandwidthTest, hipBusBandwidth, perftest or SuperBench",
                 file=file,
-            )
+            ),
+            hint=_hint(text, file),
         )
     return tuple(found)
+
+
+def _hint(text: str, file: str) -> Sentence | None:
+    """What else the text tells, where it has no figure: a message that the doctor knows."""
+    if next(messages_in(text[:MOST_CHARS], TEXT), None) is None:
+        return None
+    return say("it contains an error: `rigright doctor --from {file}`", file=shlex.quote(file))
 
 
 _READERS: tuple[tuple[str, Callable[[str, str], list[Result]]], ...] = (
@@ -107,4 +118,6 @@ _READERS: tuple[tuple[str, Callable[[str, str], list[Result]]], ...] = (
     ("nccl_tests", lambda text, name: nccl_tests(text, file=name)),
     ("gpu_burn", lambda text, _: gpu_burn(text)),
     ("superbench", lambda text, _: superbench(text)),
+    ("transfer", lambda text, _: copies(text)),
+    ("perftest", lambda text, _: perftest(text)),
 )

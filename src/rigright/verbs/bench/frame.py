@@ -15,8 +15,8 @@ from rigright.base.words import Sentence, say
 from rigright.doctor.baseline import Baseline, load
 from rigright.doctor.examine import Examined, case_of, examine
 from rigright.doctor.held import BaselineFigure, held_all
+from rigright.machine.bench import burn_logs, copy_logs
 from rigright.machine.bench.ask import SentLoad
-from rigright.machine.bench.burn_logs import TITLES
 from rigright.machine.bench.record import Result, Skipped
 from rigright.machine.bench.session import GROUPS, BenchWish, group_of, known, measured, pick
 from rigright.machine.bench.speaking import base_of
@@ -147,7 +147,7 @@ def bench_from(file: str) -> BenchRun:
     told = read_results(file)
     machine = told.machine if told.machine is not None else probe(here())
     names = tuple(dict.fromkeys(one.part for one in told.results))
-    titles = known() | TITLES
+    titles = known() | burn_logs.TITLES | copy_logs.TITLES
     return BenchRun(
         machine=machine,
         results=held_all(told.results, case_of(machine)),

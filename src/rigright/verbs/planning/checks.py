@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rigright.arch.record import Arch
@@ -202,6 +203,12 @@ def _wrong(arch: Arch, wish: PlanWish) -> Iterator[AskError]:
     yield from _names(wish)
 
 
+def check_clouds(wish: PlanWish) -> None:
+    """Refuse clouds that have no prices."""
+    for wrong in _names(wish):
+        raise wrong
+
+
 def _names(wish: PlanWish) -> Iterator[AskError]:
     known = sorted({chip.vendor for chip in chips()})
     rented = sorted({offer.provider for offer in offers()} | own_clouds())
@@ -210,3 +217,21 @@ def _names(wish: PlanWish) -> Iterator[AskError]:
             is_there = name.casefold() in {one.casefold() for one in there}
             if not is_there and not (kind == "cloud" and providers_of(name)):
                 yield no_prices(name) or unknown(say("{text}", text=kind), name, known=there)
+    yield from _unrented(wish)
+
+
+def _unrented(wish: PlanWish) -> Iterator[AskError]:
+    """A machine that was named with clouds none of which rents such cards."""
+    if wish.on is None or not wish.clouds or is_place(wish.on):
+        return
+    asked = {one.casefold() for name in wish.clouds for one in (name, *providers_of(name))}
+    if asked & {one.casefold() for one in own_clouds()}:
+        return  # at prices of the user's own
+    there = {card.chip.id for card in find_node(wish.on).cards}
+    rented = {offer.chip for offer in offers() if offer.provider.casefold() in asked}
+    if there and there.isdisjoint(rented):
+        first, second = f"--on {shlex.quote(wish.on)}", f"--cloud {','.join(wish.clouds)}"
+        yield AskError(
+            say("{first} and {second} cannot be combined", first=first, second=second),
+            hint=say("remove one of them"),
+        )

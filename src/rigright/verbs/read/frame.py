@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rigright.base.cells import is_rule, tables_of
@@ -48,14 +47,6 @@ def read(file: str) -> ReadGuide:
     if any(sign.isspace() for sign in file.strip()) and not is_file(file):
         return read_text(file, name=file.strip()[:SHOWN])
     return read_text(read_bounded(file, MOST_BYTES), name=Path(file).name, list_file=file)
-
-
-def explained_errors(file: str | None) -> ReadGuide | None:
-    """A file that tells of no machine but holds an error that is known; None where it holds none."""
-    if file is None or not is_file(file):
-        return None
-    found = read(file)
-    return replace(found, not_understood=()) if found.errors else None
 
 
 def is_file(text: str) -> bool:

@@ -9,9 +9,10 @@ from functools import cache
 from rigright.base.loader import rows
 from rigright.base.patterns import pattern
 from rigright.base.words import Sentence, say
+from rigright.doctor.advice import advise
 from rigright.facts.faults import xids
-from rigright.facts.messages import message_in
 from rigright.facts.myths import Myth, find_myth
+from rigright.machine.running.messages import FIELD, MOST_CHARS, TEXT, messages_in, values_of
 from rigright.verbs.look_up.kinds.myths import right
 from rigright.verbs.read.passages import Passage
 from rigright.verbs.read.record import DATED, WRONG, ExplainedError, GuideClaim
@@ -49,14 +50,17 @@ def stands(word: str, plain: str) -> bool:
 
 def errors_in(passage: Passage) -> Iterator[ExplainedError]:
     """Messages of errors that a passage repeats."""
-    message = message_in(passage.text)
-    if message is not None:
+    told = next(messages_in(passage.text[:MOST_CHARS], TEXT, FIELD), None)
+    if told is not None:
+        row, match = told
+        finding = advise(row.finding, values_of(match))
+        step = finding.fix[0]
         yield ExplainedError(
             line=passage.line,
             says=passage.around(0),
-            means=message.means,
-            do=message.do,
-            command=message.command,
+            means=finding.why,
+            do=step.says,
+            command=step.command or "rigright doctor",
         )
     for found in _XID.finditer(passage.text):
         xid = xids().get(int(found[1]))

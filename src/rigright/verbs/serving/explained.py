@@ -11,7 +11,7 @@ from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
 from rigright.demand import Layout, Numbers, PlanWish, Serving
 from rigright.predict.timed import SampleSpeed, Speed
-from rigright.search.record import Rejection, Safe
+from rigright.search.record import Rejection, Safe, Supply
 
 UNUSED = "unused"  # of a pool: more than was asked for
 BESIDE_TENSORS = frozenset({"libraries", "graphs", "collectives", "context", "slack"})
@@ -124,6 +124,8 @@ class Explained:
     held: Mapping[str, float] = field(default_factory=dict)  # by limit: share of requests that keep it
     certainty: Mapping[str, float] = field(default_factory=dict)  # by limit: chance that its figure keeps it
     safe: Safe | None = None  # the highest load whose limits hold in nine cases of ten, where none was told
+    supply: Supply | None = None  # where the machine comes from, where its price or power was asked for
+    figures: Mapping[str, Estimate] = field(default_factory=dict)  # what it then costs and draws, by name
     broken: tuple[Rejection, ...] = ()  # limits that are missed, the farthest first
     days: Estimate | None = None  # until all samples are done, where somebody said how many
     speed: Speed | None = None  # null where nothing is generated, or it does not fit

@@ -16,9 +16,10 @@ from rigright.cost.speed.service import Limits
 from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_kv_format
-from rigright.predict.cases import limits_of, reached
+from rigright.predict.cases import limits_of
 from rigright.predict.passes import pass_law
 from rigright.predict.ranks import worst
+from rigright.predict.reach import reached
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.load import Load
 from rigright.sim.pace import pace_of

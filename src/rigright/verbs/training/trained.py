@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
+
 from rigright.base.record import Inner, Pairs, dataclass, derived
 from rigright.base.words import Sentence
 from rigright.cost.estimate import Estimate
-from rigright.demand import Layout, Training
+from rigright.demand import Layout, PlanWish, Training
 from rigright.predict.timed import SampleSpeed
 from rigright.predict.trained_step import StepUse
-from rigright.search.record import Rejection
+from rigright.search.record import Rejection, Supply
 from rigright.verbs.serving.explained import Reason, Remedy
 
 
@@ -72,6 +75,9 @@ class Trained:
     days: Estimate | None = None  # until all is learnt, where somebody said how much
     by_days: Inner[float | None] = None  # the deadline, where one was said
     broken: tuple[Rejection, ...] = ()  # limits that are missed, the farthest first
+    supply: Supply | None = None  # where the machine comes from, where its price or power was asked for
+    figures: Mapping[str, Estimate] = field(default_factory=dict)  # what it then costs and draws, by name
+    wish: Inner[PlanWish] = PlanWish()  # the limits that were said
     notes: tuple[Sentence, ...] = ()  # what was assumed, and what to know
     asked: Inner[str] = ""
 

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from rigright.arch.record import Arch
 from rigright.base.record import dataclass, replace
 from rigright.base.words import Sentence
-from rigright.choice.case import Case, serving_case
+from rigright.choice.case import Case
 from rigright.choice.layout import open_layouts
 from rigright.cost.unsaid import Prior
-from rigright.demand import Layout, Serving, Traffic
+from rigright.demand import Traffic
 from rigright.facts.chips import Chip
-from rigright.facts.engines import Engine
+from rigright.facts.hosts import Host
 from rigright.facts.nodes import Card, find_node
-from rigright.predict.cases import CaseGroup, figures, prepared, serves_most
-from rigright.predict.streams import StreamGroup
+from rigright.predict.cases import Group, figures, prepared, serves_most
 from rigright.predict.told import figure_in
 
 
@@ -27,38 +25,35 @@ from rigright.predict.told import figure_in
 class RunAsk:
     """One row: what it says, what stands in for what it leaves open, and what that may be instead."""
 
-    arch: Arch
-    engine: Engine
-    card: Card
-    chips: int
-    serving: Serving
-    traffic: Traffic
-    layout: Layout | None  # None: not told, the best there is
-    prefill: Layout | None = None  # where prompts have workers of their own; `layout` is then of the others
+    case: Case  # of rows that tell no layout, each replica on one card
     metric: str
     unsaid: tuple[Prior, ...] = ()  # that decides the figure
     assumed: tuple[Sentence, ...] = ()
-    is_alone: bool = False  # a stream or a static batch, with no server around it
-    is_cut: bool = True  # the row tells how experts and attention share the chips
-    ran: bool = False  # it is of a run that somebody made
-    manner: str = ""  # how such runs are tuned
-    samples: float = 0.0  # that the tower for pictures works on, for a request
+    is_laid_out: bool = True  # the row tells a layout; else it was the best there is
+    is_cut: bool = True  # and how experts and attention share the chips
     median: bool = False  # its TPOT is that of the middle pass, not the mean
-    kernel: str = ""  # that reads the weights, where a row tells it
-    file_gib: float | None = None  # of the very file
-    seen_tok: float = 0.0  # in the cache before the prompt
-    prompt_left_out: bool = False  # of the time that was measured
     on_device: bool = False  # the memory is as the driver shows it, not the framework
 
     @property
     def chip(self) -> Chip:
         """The accelerator."""
-        return self.card.chip
+        return self.case.cards[0].chip
 
     @property
-    def told_layout(self) -> Layout:
-        """The layout told; of rows that tell none, one card."""
-        return self.layout or Layout()
+    def traffic(self) -> Traffic:
+        """What is sent, of a row of speed."""
+        assert self.case.traffic is not None  # noqa: S101 - those of memory alone have none
+        return self.case.traffic
+
+    @property
+    def host(self) -> Host:
+        """The machine around the cards, of a row that tells of main memory."""
+        assert self.case.host is not None  # noqa: S101 - others tell of none
+        return self.case.host
+
+    def sent(self, **changes: Any) -> RunAsk:
+        """The same with something else sent."""
+        return replace(self, case=replace(self.case, traffic=replace(self.traffic, **changes)))
 
     @property
     def figure(self) -> str:
@@ -68,28 +63,10 @@ class RunAsk:
     @property
     def cases(self) -> tuple[Case, ...]:
         """What ran, or may have: one for each layout where nobody tells it."""
-        sent, seen = self.traffic, self.seen_tok
-        if self.is_alone:
-            sent = replace(sent, prompt_tok=seen + sent.prompt_tok, cached_tok=seen)
-        case = serving_case(
-            self.arch,
-            replace(self.serving, batch=None),
-            layout=self.told_layout,
-            cards=(self.card,) * self.chips,
-            engine=self.engine,
-            traffic=sent,
-            prefill=self.prefill,
-            manner=self.manner,
-            samples=self.samples,
-            kernel=self.kernel,
-            file_gib=self.file_gib,
-            ran=self.ran and self.layout is not None,
-            is_alone=self.is_alone,
-            prompt_left_out=self.prompt_left_out,
-        )
-        if self.layout is not None and self.is_cut:
+        case, told = self.case, self.is_laid_out
+        if told and self.is_cut:
             return (case,)
-        cuts = open_layouts(self.arch, self.engine, cards=self.chips, told=self.layout)
+        cuts = open_layouts(case.arch, case.engine, cards=len(case.cards), told=case.layout if told else None)
         return tuple(replace(case, layout=cut) for cut in cuts)
 
 
@@ -107,7 +84,7 @@ class RunSet:
     run_of: np.ndarray  # of each row, its run: one run tells of itself in several rows
     owner: np.ndarray  # of each case, its run
     cases: tuple[Case, ...]
-    groups: tuple[CaseGroup | StreamGroup, ...]
+    groups: tuple[Group, ...]
 
     def figures(self, tables: Mapping[str, Any] | None = None) -> np.ndarray:
         """What each row measures, in its unit: of the layout that is told, or of that which serves most."""
@@ -126,12 +103,13 @@ class RunSet:
 
 def runs_of(asks: Sequence[RunAsk]) -> RunSet:
     """Such rows, each run once."""
-    runs: dict[RunAsk, int] = {}
-    run_of = [
-        runs.setdefault(replace(ask, metric="", median=False, assumed=(), unsaid=()), len(runs))
-        for ask in asks
-    ]
-    each = [run.cases for run in runs]
+    runs: dict[object, int] = {}
+    each: list[tuple[Case, ...]] = []
+    run_of = []
+    for ask in asks:
+        run_of.append(runs.setdefault((ask.case, ask.is_laid_out, ask.is_cut), len(runs)))
+        if len(runs) > len(each):
+            each.append(ask.cases)
     cases = tuple(case for some in each for case in some)
     return RunSet(
         asks=tuple(asks),

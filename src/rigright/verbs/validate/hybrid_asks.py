@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from rigright.arch.record import Arch
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
 from rigright.base.units import MIB, from_gib
-from rigright.base.words import Sentence, say
+from rigright.base.words import say
+from rigright.choice.case import Beside, Case, serving_case
 from rigright.choice.offload import asked_offload, least_offload
 from rigright.choice.offload import in_ram as shares_of
-from rigright.cost.speed.work import Gemm, InRam, PassWork
-from rigright.demand import Serving, ServingWish
+from rigright.cost.speed.work import InRam, PassWork
+from rigright.demand import Layout, Serving, ServingWish, Traffic
 from rigright.facts.chips import Chip
-from rigright.facts.engines import Engine, find_engine
+from rigright.facts.engines import find_engine
 from rigright.facts.fabrics import Stated, cabled
 from rigright.facts.find import find_chip
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.host_words import find_host
 from rigright.facts.hosts import Host, host_chip
-from rigright.facts.nodes import Card, in_slots
-from rigright.predict.beside import BesideCase
+from rigright.facts.nodes import chip_card, in_slots
+from rigright.predict.streams import work_in
 from rigright.terms.memory import weights_bytes
-from rigright.terms.speed import stream_terms, work_of
+from rigright.terms.speed import stream_terms
+from rigright.verbs.validate.ask import RunAsk
 from rigright.verbs.validate.models import model_of
 
 SERVER_CORES = 17  # a processor that nobody names has at least so many only in a server
@@ -49,54 +51,52 @@ _REPACKED = re.compile(r"_R[48]$", re.IGNORECASE)
 _RANGE = re.compile(r"\((\d{1,18})\.\.(\d{1,18})\)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HybridAsk:
-    """What a row asks: the case, and the figure of it."""
-
-    metric: str
-    case: BesideCase
-    assumed: tuple[Sentence, ...]
-
-
-def read_hybrid(row: Row) -> HybridAsk:
+def read_hybrid(row: Row) -> RunAsk:
     """Read one row; what it leaves open is assumed and said."""
     arch, notes = model_of(row)
     engine = replace(find_engine(row.get("engine") or ""), version=row.get("engine_version") or "")
-    weights, elem_share = _weights(row, arch)
-    work = work_of(arch, weights=weights, kv=find_kv_format((row.get("kv") or "f16").split()[0]).id)
-    work = replace(work, gemms=tuple(_fitted(gemm, row, share=elem_share) for gemm in work.gemms))
-    offload, host = row.get("offload") or "", _host(row)
+    weights, offload, host = _weights(row, arch), row.get("offload") or "", _host(row)
+    threads, ubatch = row.get("threads"), _UBATCH.search(offload)
     chips = _in_slots(_chips(row), host)
     if chips and "bus" not in stream_terms(engine, chip=host_chip(host), weights=weights):
         raise AskError(say("{engine} does not keep part of a model in main memory", engine=engine.label))
+    seen_tok = float(row.get("context_depth") or 0)
+    case = serving_case(
+        arch,
+        Serving(
+            engine=engine.id,
+            weights=weights,
+            kv=find_kv_format((row.get("kv") or "f16").split()[0]).id,
+            budget_tok=None if ubatch is None else float(ubatch[1]),
+        ),
+        layout=Layout(pp=max(len(chips), 1)),
+        cards=tuple(map(chip_card, chips)) or (chip_card(host_chip(host, threads=threads)),),
+        engine=engine,
+        traffic=Traffic(
+            prompt_tok=seen_tok + _tok(row, "prompt_tok"), output_tok=_tok(row, "output_tok"),
+            cached_tok=seen_tok, concurrency=int(row.get("batch") or 1),
+        ),
+        host=host,
+        file_gib=row.get("model_gib"),
+        is_alone=row.get("mode") in {"single", "batch"},
+    )  # fmt: skip
+    work = work_in(case)
     ram = in_ram(row, work, arch=arch)
     if chips and ram == InRam():
-        ram = _filled(row, arch, weights=weights, engine=engine, chips=chips, host=host)
-    repacked = bool(_REPACKED.search(weights_said(row))) or "-rtr" in offload
-    ubatch = _UBATCH.search(offload)
-    assumed = [*notes]
-    for column, value in USUAL_TOK.items():
-        if row.get(column) is None:
-            assumed.append(say("{column} not stated: assuming {value}", column=column, value=value))
-    case = BesideCase(
-        engine=engine,
-        arch=arch,
-        work=work,
-        weights=weights,
-        cards=chips,
-        host=host,
-        disk_share=_beyond(row, work, ram=ram),
-        threads=row.get("threads"),
+        ram = _filled(row, case)
+    beside = Beside(
         ram=ram,
-        computes=repacked,
-        ubatch_tok=None if ubatch is None else float(ubatch[1]),
-        prompt_tok=_tok(row, "prompt_tok"),
-        output_tok=_tok(row, "output_tok"),
-        seen_tok=float(row.get("context_depth") or 0),
-        seqs=int(row.get("batch") or 1),
-        alone=row.get("mode") in {"single", "batch"},
+        disk_share=_beyond(row, work, ram=ram),
+        threads=threads,
+        repacked=bool(_REPACKED.search(weights_said(row))) or "-rtr" in offload,
+        active_experts=row.get("active_experts"),
     )
-    return HybridAsk(metric=row["metric"], case=case, assumed=tuple(assumed))
+    assumed = [
+        say("{column} not stated: assuming {value}", column=column, value=value)
+        for column, value in USUAL_TOK.items()
+        if row.get(column) is None
+    ]
+    return RunAsk(case=replace(case, beside=beside), metric=row["metric"], assumed=(*notes, *assumed))
 
 
 def _tok(row: Row, column: str) -> float:
@@ -111,19 +111,15 @@ def weights_said(row: Row) -> str:
     return found[1] if found else said
 
 
-def _weights(row: Row, arch: Arch) -> tuple[str, float]:
-    """The format nearest to what is told, and how much larger the file is than that format makes it."""
+def _weights(row: Row, arch: Arch) -> str:
+    """The format nearest to what is told."""
     said = weights_said(row)
     try:
-        form = find_format(f"gguf:{_REPACKED.sub('', said)}").id
+        return find_format(f"gguf:{_REPACKED.sub('', said)}").id
     except RigError:
         plain = {"bf16": "bf16", "int4": "int4", "int8": "gguf:Q8_0"}
         form = next((own for word, own in plain.items() if said.lower().startswith(word)), "")
-        form = form or _held(row, arch)
-    told = row.get("model_gib")
-    if told is None:
-        return form, 1.0
-    return form, min(max(from_gib(told) / weights_bytes(arch, form), 0.5), 2.0)
+        return form or _held(row, arch)
 
 
 def _held(row: Row, arch: Arch) -> str:
@@ -132,14 +128,6 @@ def _held(row: Row, arch: Arch) -> str:
     room = from_gib(row["ram_gb"]) * RAM_SHARE + vram if row.get("ram_gb") else None
     forms = (USUAL_FORMAT, "gguf:Q3_K_M", "gguf:Q2_K", "gguf:IQ1_M")
     return next((form for form in forms if room is None or weights_bytes(arch, form) <= room), forms[-1])
-
-
-def _fitted(gemm: Gemm, row: Row, *, share: float) -> Gemm:
-    """A gemm of the very file, and of as many experts as were at work."""
-    active, per_tok = row.get("active_experts"), gemm.per_tok
-    if active is not None and gemm.experts:
-        per_tok = min(active, gemm.per_tok)
-    return replace(gemm, size_bytes=gemm.size_bytes * share, per_tok=per_tok)
 
 
 def _chips(row: Row) -> tuple[Chip, ...]:
@@ -175,15 +163,15 @@ def _host(row: Row) -> Host:
     return host
 
 
-def _filled(
-    row: Row, arch: Arch, *, weights: str, engine: Engine, chips: tuple[Chip, ...], host: Host
-) -> InRam:
+def _filled(row: Row, case: Case) -> InRam:
     """Where a row does not say what lies where: cards are filled, and the rest is in main memory."""
-    cards = tuple(Card(chip=chip, index=0, total_bytes=chip.mem_usable_bytes) for chip in chips)
+    arch, host = case.arch, case.host
+    assert host is not None  # noqa: S101 - every row has a machine
     roomy = replace(host, ram_bytes=max(host.ram_bytes, from_gib(LARGEST_GIB)))
     context = int(float(row.get("context_depth") or 0) + _tok(row, "prompt_tok") + _tok(row, "output_tok"))
-    serving = Serving(engine=engine.id, weights=weights, context_tok=max(context, USUAL_CONTEXT))
-    found = least_offload(arch, serving, cards=cards, host=roomy)
+    weights = case.serving.weights
+    serving = Serving(engine=case.engine.id, weights=weights, context_tok=max(context, USUAL_CONTEXT))
+    found = least_offload(arch, serving, cards=case.cards, host=roomy)
     return InRam() if found is None else shares_of(arch, found)
 
 

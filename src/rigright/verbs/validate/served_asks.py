@@ -9,6 +9,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.choice.case import serving_case
 from rigright.choice.ways import as_published
 from rigright.choice.work import usual_context_tok
 from rigright.cost.unsaid import Prior
@@ -16,6 +17,7 @@ from rigright.demand import Layout, Serving, Traffic
 from rigright.facts.engines import Engine, at_date, find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.terms.fitted import priors
+from rigright.verbs.validate import foreign
 from rigright.verbs.validate.ask import RunAsk, first_card
 from rigright.verbs.validate.models import model_of
 from rigright.verbs.validate.served_drafts import drafts_of
@@ -24,9 +26,6 @@ from rigright.verbs.validate.served_loads import ServedLoad, load_of
 SERVE = "serve"  # the work that runs of many requests are
 LATE = "2025-10"  # TensorRT-LLM 1.0 is of 2025-09
 UNSURE = (0.6, 1.0, 1.7)  # of a length that was estimated from what runs came out at
-_WORKERS = re.compile(
-    r"(prefill|decode) (\d{1,18})x\(tp(\d{1,18}) pp(\d{1,18}) dp(\d{1,18}) ep(\d{1,18})\)"
-)  # "prefill 2x(tp8 pp1 dp1 ep1) decode ..."
 
 
 def read_served(row: Row) -> RunAsk:
@@ -62,28 +61,30 @@ def read_served(row: Row) -> RunAsk:
     drafted, accepted = drafts_of(row, arch, engine=engine.id)
     if drafted:
         assumed.append(say("these runs drafted {tok} tokens per pass", tok=f"{drafted:g}"))
+    serving = Serving(
+        engine=engine.asked,
+        weights=weights,
+        kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
+        context_tok=float(row.get("context_tok") or usual_context_tok(SERVE, arch, tok=prompt + output)),
+        batch=None,
+        budget_tok=row.get("max_num_batched_tokens"),
+        max_seqs=row.get("max_num_seqs"),
+        utilisation=row.get("gpu_memory_utilization"),
+    )
+    traffic = Traffic(
+        prompt_tok=prompt, output_tok=output, concurrency=load, rate_per_s=sent.rate_per_s,
+        requests=sent.requests, tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s,
+        drafted_tok=drafted, accepted_tok=accepted,
+    )  # fmt: skip
+    ran = row.get("value") or row.get("source") or row.get("measured")
     return RunAsk(
-        arch=arch, engine=engine, card=card, chips=chips, layout=layout, prefill=prefill,
-        serving=Serving(
-            engine=engine.asked,
-            weights=weights,
-            kv=_kv(row, weights=weights, engine=engine, assumed=assumed),
-            context_tok=float(
-                row.get("context_tok") or usual_context_tok(SERVE, arch, tok=prompt + output)
-            ),
-            budget_tok=row.get("max_num_batched_tokens"),
-            max_seqs=row.get("max_num_seqs"),
-            utilisation=row.get("gpu_memory_utilization"),
+        case=serving_case(
+            arch, serving, layout=layout or Layout(), cards=(card,) * chips, engine=engine, traffic=traffic,
+            prefill=prefill, manner=sent.manner, samples=sent.samples, ran=bool(ran) and layout is not None,
         ),
-        traffic=Traffic(
-            prompt_tok=prompt, output_tok=output, concurrency=load, rate_per_s=sent.rate_per_s,
-            requests=sent.requests, tpot_p99_s=sent.tpot_p99_s, ttft_p99_s=sent.ttft_p99_s,
-            drafted_tok=drafted, accepted_tok=accepted,
-        ),
+        metric=row["metric"], median=sent.median, is_laid_out=layout is not None,
         is_cut=bool(row.get("disagg")) or row.get("ep") is not None or row.get("mode") != "max",
-        ran=bool(row.get("value") or row.get("source") or row.get("measured")),
-        metric=row["metric"], median=sent.median,
-        manner=sent.manner, samples=sent.samples, unsaid=_unsaid(sent), assumed=tuple(assumed),
+        unsaid=_unsaid(sent), assumed=tuple(assumed),
     )  # fmt: skip
 
 
@@ -145,7 +146,8 @@ def _lengths(sent: ServedLoad, assumed: list[Sentence]) -> tuple[float, float]:
 def layouts_of(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Layout | None, Layout | None]:
     """Workers for prompts (or none) and for tokens (None: nobody says how they are cut)."""
     if row.get("disagg"):
-        found = {match[1]: _worker(match) for match in _WORKERS.finditer(row["disagg"])}
+        worded = re.finditer(foreign.table()["workers"]["pattern"], row["disagg"])
+        found = {match["does"]: _worker(match) for match in worded}
         if set(found) != {"prefill", "decode"}:
             raise AskError(
                 say('cannot read workers "{text}"; for example "prefill 1x(tp8 pp1 dp1 ep1) decode ..."',
@@ -175,5 +177,5 @@ def layouts_of(row: Row, *, chips: int, assumed: list[Sentence]) -> tuple[Layout
 
 
 def _worker(match: re.Match[str]) -> Layout:
-    workers, tp, pp, dp, ep = map(int, match.groups()[1:])
+    workers, tp, pp, dp, ep = (int(match[name]) for name in ("workers", "tp", "pp", "dp", "ep"))
     return Layout(tp=tp * dp, pp=pp, dp=workers, ep=ep, attention_dp=dp > 1)

@@ -10,6 +10,7 @@ from rigright.base.errors import AskError
 from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.words import Sentence, say
+from rigright.choice.case import serving_case
 from rigright.cost.speed.eras import is_dated
 from rigright.cost.speed.reach import KERNEL
 from rigright.cost.unsaid import Prior
@@ -48,32 +49,27 @@ def read_stream(row: Row) -> RunAsk:
         assumed.append(say("{column} not stated: assuming {value}", column="backend", value=usual))
     cards = int(row.get("n_chips") or row.get("tp") or 1)
     form, _, kernel = weights.partition(KERNEL)
-    return RunAsk(
-        metric=row["metric"],
-        engine=engine,
-        card=card,
-        arch=arch,
-        serving=Serving(
-            engine=engine.asked,
-            weights=form,
-            kv=find_kv_format(row.get("kv") or "16bit").id,
-            budget_tok=_ubatch_tok(row, engine, card=card),
-        ),
-        chips=cards,
+    kv, budget_tok = find_kv_format(row.get("kv") or "16bit").id, _ubatch_tok(row, engine, card=card)
+    seen_tok = float(row.get("context_depth") or 0.0)
+    case = serving_case(
+        arch,
+        Serving(engine=engine.asked, weights=form, kv=kv, batch=None, budget_tok=budget_tok),
         layout=_layout(row, engine, cards=cards),
+        cards=(card,) * cards,
+        engine=engine,
         traffic=Traffic(
-            prompt_tok=_tok(row, "prompt_tok", assumed=assumed),
+            prompt_tok=seen_tok + _tok(row, "prompt_tok", assumed=assumed),
             output_tok=_tok(row, "output_tok", assumed=assumed),
+            cached_tok=seen_tok,
             concurrency=int(row.get("load") or 1),
         ),
-        unsaid=_unsaid(row, engine, chip=chip),
-        is_alone=True,
         kernel=kernel,
         file_gib=row.get("file_gib"),
-        seen_tok=float(row.get("context_depth") or 0.0),
+        is_alone=True,
         prompt_left_out=bool(row.get("prompt_left_out")),
-        assumed=tuple(assumed),
     )
+    unsaid = _unsaid(row, engine, chip=chip)
+    return RunAsk(case=case, metric=row["metric"], unsaid=unsaid, assumed=tuple(assumed))
 
 
 def _unsaid(row: Row, engine: Engine, *, chip: Chip) -> tuple[Prior, ...]:

@@ -110,12 +110,7 @@ def targets_of(cell: str | None) -> str | None:
 
 def matmul_of(precision: str, framework: str) -> str:
     """The format of multiplications: of a round of submissions, where a cell tells of two."""
-    text = precision.lower()
-    round_of = re.search(r"fp4 in (v[\d.]+)", text)
-    if round_of:
-        return "nvfp4" if round_of.group(1) in framework.lower() else "fp8"
-    found = re.search(r"nvfp4|mxfp8|fp8|float8", text)
-    return found.group().replace("float8", "fp8") if found else "16bit"
+    return meant("matmul", f"{precision} @ {framework}") or "16bit"
 
 
 def reported(row: Row, arch: Arch, *, trainer: Trainer) -> Reported:

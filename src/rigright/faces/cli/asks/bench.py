@@ -43,7 +43,9 @@ def answer(options: argparse.Namespace) -> Answer:
     return Answer(
         page=lambda: pages.page(result, against=against),
         plain=lambda language: pages.plain_against(result, language, against=against),
-        exit_code=_EXIT_STOPPED if result.stopped else against.exit_code if against else 0,
+        exit_code=_EXIT_STOPPED
+        if result.stopped
+        else max(result.exit_code, against.exit_code if against else 0),
         record=result,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
 from rigright.base.words import say
 from rigright.faces.cli.answer import Answer
@@ -17,14 +18,16 @@ def answer(options: argparse.Namespace) -> Answer:
     from rigright.faces.cli.options import said_in
     from rigright.options.read import command, fill, kinds_said, values_of
     from rigright.options.row import TRAINS
+    from rigright.verbs.paid import in_dollars
 
     said = said_in(options, "explain")
     kinds = kinds_said(said)
-    values = values_of("explain", said, kinds=kinds)
+    values = values_of("explain", said, kinds=kinds, beside=[options.model], local=_currency(said))
+    work = fill(PlanWish, "explain", values=values | {"budget_said": said.get("budget")})
     told = {
         "why": options.why,
         "asked": command("explain", [options.model], said=said),
-        "work": fill(PlanWish, "explain", values=values),
+        "work": work if "currency" in said else in_dollars(work),
     }
     if kinds <= TRAINS:
         from rigright.report.pages import training
@@ -47,3 +50,12 @@ def answer(options: argparse.Namespace) -> Answer:
         plain=lambda language: pages.plain(result, language),
         record=result,
     )
+
+
+def _currency(said: Mapping[str, str]) -> str | None:
+    """What is paid with at the place that was named."""
+    if "place" not in said:
+        return None
+    from rigright.verbs.wished import local_of
+
+    return local_of(said)

@@ -11,6 +11,7 @@ from math import ceil
 import numpy as np
 
 from rigright.arch.denoisers import GUESSED, Denoiser, denoiser
+from rigright.arch.sources.find import is_known
 from rigright.arch.sources.open import open_model
 from rigright.base.errors import AskError, RigError
 from rigright.base.tables import Row
@@ -54,7 +55,7 @@ def read_diffusion(row: Row) -> DiffusionAsk:
         raise AskError(say("the row has no model"))
     if not row.get("chip"):
         raise AskError(say("the row has no chip"))
-    net = denoiser(row["model"])
+    net = _denoiser(row["model"])
     usual = {
         "height": net.height,
         "width": net.width_px,
@@ -91,6 +92,12 @@ def read_diffusion(row: Row) -> DiffusionAsk:
         unsaid=unsaid,
         assumed=tuple(assumed),
     )
+
+
+def _denoiser(model: str) -> Denoiser:
+    """By a word of the name as it is written, else of the one that every verb takes it for."""
+    net = denoiser(model)
+    return denoiser(open_model(model).name) if net.kind == GUESSED and is_known(model) else net
 
 
 def _open(model: str, net: Denoiser, *, run: Mapping[str, float]) -> Network | None:

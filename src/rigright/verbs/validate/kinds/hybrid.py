@@ -7,13 +7,14 @@ from functools import partial
 import numpy as np
 
 from rigright.base.errors import AskError
+from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.units import KILO
 from rigright.base.words import say, with_semicolons
 from rigright.cost.bands import figure_of
 from rigright.facts.hosts import host_chip
-from rigright.predict.beside import beside_told
-from rigright.predict.told import HYBRID, METRICS
+from rigright.predict.cases import predict as predict_cases
+from rigright.predict.told import HYBRID, METRICS, case_of, least_known, tell_known, unsaid
 from rigright.verbs.validate.hybrid_asks import read_hybrid
 from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 
@@ -21,8 +22,16 @@ from rigright.verbs.validate.record import Basis, Prediction, TableKind, each
 def predict(row: Row) -> tuple[Prediction, ...]:
     """The figure a row measures."""
     ask = read_hybrid(row)
-    case, metric = ask.case, ask.metric
-    found = beside_told(case, source=row.get("source") or "").get(METRICS.get(metric, ""))
+    case, metric, sent, host = ask.case, ask.metric, ask.traffic, ask.host
+    asked = case_of(sent, case.serving.weights, chips=len(case.cards))
+    asked = replace(asked, prompt_tok=float(sent.prompt_tok - sent.cached_tok))
+    figures = {name: float(one[0]) for name, one in predict_cases([case]).items()}
+    known = least_known(
+        HYBRID, arch=case.arch, engine=case.engine, chips=(host_chip(host),), case=asked,
+        source=row.get("source") or "",
+    )  # fmt: skip
+    told = tell_known(figures, HYBRID, known=unsaid(known, host=host), case=asked)
+    found = told.get(METRICS.get(metric, ""))
     if found is None or not np.isfinite(found.value) or found.value <= 0:
         raise AskError(say('"{metric}" is not a single-stream metric', metric=metric))
     return (
@@ -34,10 +43,10 @@ def predict(row: Row) -> tuple[Prediction, ...]:
             basis=Basis(
                 subject=HYBRID,
                 figure=figure_of(metric),
-                chip=host_chip(case.host).id,
+                chip=host_chip(host).id,
                 engine=case.engine.id,
                 model=case.arch.name,
-                case=case.asked,
+                case=asked,
             ),
         ),
     )

@@ -44,7 +44,7 @@ def read_speed(row: Row, *, is_served: bool) -> SpeedRow:
     """What a row asks; raises a RigError that says what is missing."""
     ask = read_served(row) if is_served else read_stream(row)
     if is_served:
-        asks = [replace(ask, traffic=replace(ask.traffic, **one)) for one in trials(ask.unsaid)]
+        asks = [ask.sent(**one) if one else ask for one in trials(ask.unsaid)]
         return SpeedRow(row=row, asks=tuple(asks))
     _check_room(ask)
     moved = [read_stream({**row, **one}) for one in trials(ask.unsaid)] if ask.unsaid else []
@@ -88,20 +88,27 @@ def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]
     if not np.isfinite(value) or value <= 0:
         raise AskError(_why_none(ask, value))
     case = RunCase(
-        weights=ask.serving.weights,
-        chips=ask.chips,
+        weights=ask.case.serving.weights,
+        chips=len(ask.case.cards),
         load=sent.concurrency or FULL,
-        prompt_tok=float(sent.prompt_tok),
+        prompt_tok=float(sent.prompt_tok - sent.cached_tok),
         output_tok=float(sent.output_tok),
-        apart=bool(row.get("disagg")) and not ask.is_alone,
-        staged=ask.layout is not None and bool(is_staged(ask.engine.split, ask.layout.pp)),
+        apart=bool(row.get("disagg")) and not ask.case.is_alone,
+        staged=ask.is_laid_out and bool(is_staged(ask.case.engine.split, ask.case.layout.pp)),
     )
-    subject = subject_of(ask.engine, ask.chip, alone=ask.is_alone)
-    what = ran(ask.arch, engine=ask.engine, source=row.get("source"), case=case)
-    alike = (subject, ask.chip.id, ask.engine, what.model, what.source, case if anchors() else case.staged)
+    subject = subject_of(ask.case.engine, ask.chip, alone=ask.case.is_alone)
+    what = ran(ask.case.arch, engine=ask.case.engine, source=row.get("source"), case=case)
+    alike = (
+        subject,
+        ask.chip.id,
+        ask.case.engine,
+        what.model,
+        what.source,
+        case if anchors() else case.staged,
+    )
     known = seen.get(alike) or seen.setdefault(alike, known_of_one(subject, ask.chip, what=what))
     said = told_metric(subject, metric, value=value, known=known, apart=case.apart)
-    if known.shift and not ask.is_alone:
+    if known.shift and not ask.case.is_alone:
         said = at(said, _together(ask, said.value, known=known))
     tried = values[-len(trials(ask.unsaid)) :]
     found = weighed(tried, ask.unsaid, band=(said.low / said.value, said.high / said.value))
@@ -114,7 +121,7 @@ def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]
             why=with_semicolons(ask.assumed),
             basis=Basis(
                 subject=subject, figure=figure, inverse=is_inverse, chip=ask.chip.id,
-                engine=ask.engine.id, model=ask.arch.name, case=case,
+                engine=ask.case.engine.id, model=ask.case.arch.name, case=case,
             ),
         ),
     )  # fmt: skip
@@ -122,7 +129,7 @@ def _told(asked: SpeedRow, values: Sequence[float], *, seen: dict[object, Known]
 
 def _why_none(ask: RunAsk, value: float) -> Sentence:
     """Why a row has no figure."""
-    if ask.is_alone:
+    if ask.case.is_alone:
         return say(
             'cannot predict "{metric}" on {chip}: its FLOP/s or bandwidth is unknown',
             metric=ask.metric, chip=ask.chip.name,
@@ -154,13 +161,13 @@ def _together(ask: RunAsk, value: float, *, known: Known) -> float:
 
 def _check_room(ask: RunAsk) -> None:
     """Refuse weights that no memory of these cards could hold."""
-    size = weights_bytes(ask.arch, ask.serving.weights)
-    room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0) * ask.chips
+    size = weights_bytes(ask.case.arch, ask.case.serving.weights)
+    room = max(ask.chip.mem_bytes, *ask.chip.mem_options_bytes, 0.0) * len(ask.case.cards)
     if size > room:
         raise AskError(
             say(
                 "weights take {size}; {cards}x {chip} has {room}",
-                size=show_bytes(size), cards=ask.chips, chip=ask.chip.name, room=show_bytes(room),
+                size=show_bytes(size), cards=len(ask.case.cards), chip=ask.chip.name, room=show_bytes(room),
             )
         )  # fmt: skip
 
@@ -185,10 +192,10 @@ def _is_served(row: Row) -> bool:
 def _spills(row: Row) -> bool:
     """Whether an engine that can would leave a part of the model in main memory: no card has room for all."""
     ask = None if is_encoding(row) else read_stream(row)
-    if ask is None or ask.engine.ram_tok is None or ask.chip.unified_memory:
+    if ask is None or ask.case.engine.ram_tok is None or ask.chip.unified_memory:
         return False
-    size = weights_bytes(ask.arch, ask.serving.weights)
-    return size + ask.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * ask.chips
+    size = weights_bytes(ask.case.arch, ask.case.serving.weights)
+    return size + ask.case.engine.margin_mib * MIB > ask.chip.mem_usable_bytes * len(ask.case.cards)
 
 
 KIND = TableKind(

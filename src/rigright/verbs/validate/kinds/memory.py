@@ -8,10 +8,10 @@ from rigright.base.record import replace
 from rigright.base.tables import Row
 from rigright.base.units import GIB
 from rigright.base.words import say, with_semicolons
-from rigright.choice.case import Case, serving_case
+from rigright.choice.case import serving_case
 from rigright.cost.memory_anchors import SERVING
 from rigright.cost.weights import has_experts
-from rigright.demand import Layout, Serving, Traffic
+from rigright.demand import Layout, Serving
 from rigright.facts.engines import find_engine
 from rigright.facts.formats import find_format, find_kv_format
 from rigright.facts.nodes import find_node
@@ -65,24 +65,20 @@ def read_memory(row: Row) -> RunAsk:
     # replicas of attention share the experts
     spread = tp * dp if dp > 1 and has_experts(arch) else 1
     dealt = Layout(pp=max(row.get("n_chips") or 1, tp * pp))
+    layout = dealt if engine.split == "layer" else Layout(tp=tp, pp=pp, dp=dp, ep=spread)
+    cards = (card,) * (layout.tp * layout.pp * layout.dp)
     return RunAsk(
-        arch=arch, engine=engine, card=card, serving=serving, chips=dealt.pp, metric=row.get("what") or "",
-        traffic=Traffic(prompt_tok=prompt, output_tok=output),
+        case=serving_case(arch, serving, layout=layout, cards=cards),
+        metric=row.get("what") or "",
         # how long sequences grew decides what an engine took that makes room as they do
         unsaid=(priors("memory")["context_tok"],) if engine.pool == "grow" and context is None else (),
-        layout=dealt if engine.split == "layer" else Layout(tp=tp, pp=pp, dp=dp, ep=spread),
-        on_device=bool(row.get("on_device")), assumed=notes,
-    )  # fmt: skip
+        on_device=bool(row.get("on_device")),
+        assumed=notes,
+    )
 
 
 def _figure(ask: RunAsk, measure: str, *, model: str) -> StartFigure:
-    return start_figure(_case(ask), measure, model=model, on_device=ask.on_device)
-
-
-def _case(ask: RunAsk) -> Case:
-    layout = ask.told_layout
-    cards = (ask.card,) * (layout.tp * layout.pp * layout.dp)
-    return serving_case(ask.arch, ask.serving, layout=layout, cards=cards)
+    return start_figure(ask.case, measure, model=model, on_device=ask.on_device)
 
 
 def memory_figure(row: Row) -> tuple[StartFigure, RunAsk]:
@@ -92,9 +88,9 @@ def memory_figure(row: Row) -> tuple[StartFigure, RunAsk]:
     if measure == WEIGHT_FILES:  # however it is started
         return _figure(ask, measure, model=model), replace(ask, assumed=model_of(row)[1])
     found = _figure(ask, measure, model=model)
-    if found.value_bytes <= 0 and measure.startswith("kv") and ask.engine.pool == "share":
+    if found.value_bytes <= 0 and measure.startswith("kv") and ask.case.engine.pool == "share":
         # it ran, so it was given more than the row says
-        most = replace(ask, serving=replace(ask.serving, utilisation=USUAL_MOST_SHARE))
+        most = replace(ask, case=ask.case.over(utilisation=USUAL_MOST_SHARE))
         found = _figure(most, measure, model=model)
         why = say(
             "no room for a KV cache at the stated memory share: assuming {share}", share=USUAL_MOST_SHARE
@@ -110,9 +106,10 @@ def memory_figure(row: Row) -> tuple[StartFigure, RunAsk]:
 def predict_memory(row: Row) -> tuple[Prediction, ...]:
     """The figure beside its row."""
     found, ask = memory_figure(row)
+    case = ask.case
     basis = Basis(
-        subject=SERVING, figure=found.own, chip=ask.card.chip.id, engine=ask.engine.id, model=ask.arch.name,
-        case=asked_of(_case(ask)), of=found.own_bytes / found.unit,
+        subject=SERVING, figure=found.own, chip=ask.chip.id, engine=case.engine.id, model=case.arch.name,
+        case=asked_of(case), of=found.own_bytes / found.unit,
     ) if found.own else None  # fmt: skip
     return (
         Prediction(

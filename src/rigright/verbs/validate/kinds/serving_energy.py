@@ -50,7 +50,7 @@ def _drawn(ask: RunAsk, watts: float, *, made: Prediction) -> tuple[Prediction, 
     edges = np.log(power_band(ask.chip))
     low, high = watts * np.exp(edges)
     most = float(min(high, max(ask.chip.tdp_w or high, watts)))
-    joules = watts * ask.chips / made.predicted
+    joules = watts * len(ask.case.cards) / made.predicted
     rates = np.log(np.array([made.predicted / made.high, made.predicted / made.low]))
     least, dearest = joules * np.exp(np.sign(edges) * np.hypot(edges, rates))
     return (

@@ -1,0 +1,78 @@
+"""Messages of frameworks, services and tools in a text that was handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from rigright.base.words import say
+from rigright.doctor.advice import advise, label
+from rigright.doctor.gpus import device_at
+from rigright.doctor.happened import events
+from rigright.doctor.record import CheckInput, Evidence, Verdict, check
+from rigright.machine.running.messages import FIELD, MESSAGE, TEXT, UNKNOWN, fit, possible, values_of
+from rigright.machine.system import Event
+
+LINE_CHARS = 300
+MOST_LINES = 3
+SHOWS = "nvidia-smi"  # the state of cards, where a finding names no command of its own
+LOGGED = "journalctl -p err --no-pager -n 100"
+
+
+@check(say("messages of programs and tools"))
+def messages(case: CheckInput) -> Iterator[Verdict]:
+    """Errors that frameworks, services, management controllers and tools print.
+
+    PyTorch, vLLM, SGLang, TensorFlow, JAX, llama.cpp and NCCL say what went wrong in words of their own: out
+    of memory, no driver, a build without kernels for this GPU, a lost peer. So do container engines,
+    systemd, IPMI and Redfish. The table of messages says what each means and what mends it.
+
+    Fault where a program could not go on or a part is broken; warning where it runs slower. Lines that look
+    like errors and are not known are counted and shown as a note. Source: data/messages.csv.
+    """
+    told = events(case, MESSAGE) or []
+    groups: dict[tuple[str, str | None], list[tuple[Event, Mapping[str, str]]]] = {}
+    for event in told:
+        found = fit(event.text, possible(event.text, TEXT, FIELD))
+        if found is not None:
+            row, match = found
+            place = _place(case, event, values=values_of(match))
+            groups.setdefault((row.finding, place), []).append((event, values_of(match)))
+    for (finding, about), same in groups.items():
+        event, values = same[-1]
+        lines = dict.fromkeys(one.text[:LINE_CHARS].strip() for one, _ in same)
+        shown = tuple(Evidence(shows=line) for line in list(lines)[:MOST_LINES])
+        one = advise(finding, values, about=about)
+        commands = (
+            one.evidence[0].command,
+            *(step.command for step in one.fix if not (step.disturbs or step.as_root)),
+        )
+        see = next(filter(None, commands), SHOWS)
+        yield replace(one, evidence=(replace(shown[0], command=see), *shown[1:]), verify=one.verify or see)
+
+
+def _place(case: CheckInput, event: Event, *, values: Mapping[str, str]) -> str | None:
+    """The part a message is about, as findings call it."""
+    if event.pci is not None:
+        device = device_at(case, event.pci)
+        return event.pci if device is None else label(device)
+    if "gpu" in values:
+        return f"gpu {values['gpu']}"
+    return values.get("name", "").strip() or None
+
+
+@check(say("lines that look like errors"))
+def unknown_lines(case: CheckInput) -> Iterator[Verdict]:
+    """Lines that look like errors and fit no row of the table of messages.
+
+    A text of a new driver, engine or tool may tell of a fault in words that nobody has put down yet. Whether
+    such lines are faults is not known: they are counted and shown, and the first line gives no tick.
+
+    Note. Source: lines that name an error, a failure or a time-out, less those that data/messages.csv knows.
+    """
+    found = events(case, UNKNOWN) or []
+    if found:
+        lines = dict.fromkeys(one.text[:LINE_CHARS] for one in found)
+        one = advise("messages.unknown", count=len(found))
+        shown = tuple(Evidence(shows=line, command=LOGGED) for line in list(lines)[:MOST_LINES])
+        yield replace(one, evidence=shown)

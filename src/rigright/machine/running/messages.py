@@ -1,0 +1,92 @@
+"""The one table of messages: what the kernel, drivers, frameworks, services and tools print of a fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, read_rows, text
+
+MOST_CHARS = 20_000  # of a text that is looked through
+KERNEL, TEXT, FIELD, GOOD = "kernel", "text", "field", "good"
+MESSAGE = "message"  # the kind of those whose finding the table names
+UNKNOWN = "unknown"  # the kind of a line that looks like an error and fits no row
+_PLACES = {  # what a pattern of the table may name
+    "<pci>": r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",
+    "<slot>": r"(?P<pci>(?:[0-9a-fA-F]{4}:)?(?:0x)?[0-9a-fA-F]{2}:(?:0x)?[0-9a-fA-F]{2}\.[0-7])",
+    "<process>": r"[Pp]rocess (?P<pid>\d{1,18}) \((?P<program>[^)]*)\)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePattern:
+    """One kind of message."""
+
+    scope: str  # lines of: the kernel's log ("good": that mend), any text, or one that nothing else reads
+    kind: (
+        str  # for checks of the kernel's log: "xid", "aer", ...; "message" where `finding` says what it means
+    )
+    finding: str  # of advice/, as "messages.cuda_oom"; "" where a check decides
+    marks: tuple[str, ...]  # of these one stands in a text, in lower case, where the pattern fits
+    pattern: re.Pattern[str]
+    example: str
+
+
+@cache
+def message_patterns(scope: str) -> tuple[MessagePattern, ...]:
+    """The rows of a scope, in order: the first that fits is right."""
+    columns = ("scope", "kind", "finding", "marks", "pattern", "example")
+    rows = read_rows(
+        DATA / "messages.csv", dict.fromkeys(columns, text), required=("scope", "kind", "pattern")
+    )
+    return tuple(
+        MessagePattern(
+            scope=scope,
+            kind=row["kind"],
+            finding=row["finding"] or "",
+            marks=tuple((row["marks"] or "").split(" | ")),
+            pattern=re.compile(_filled(row["pattern"])),
+            example=row["example"] or "",
+        )
+        for row in rows
+        if row["scope"] == scope
+    )
+
+
+def _filled(pattern: str) -> str:
+    for name, place in _PLACES.items():
+        pattern = pattern.replace(name, place)
+    return pattern
+
+
+def possible(text: str, *scopes: str) -> tuple[MessagePattern, ...]:
+    """The rows that a text may hold one of: all but a few are ruled out by their marks."""
+    plain = text.lower()
+    return tuple(
+        row for scope in scopes for row in message_patterns(scope) if any(mark in plain for mark in row.marks)
+    )
+
+
+def fit(line: str, rows: tuple[MessagePattern, ...]) -> tuple[MessagePattern, re.Match[str]] | None:
+    """The first row that a line fits, and how."""
+    plain = line.lower()
+    for row in rows:
+        if any(mark in plain for mark in row.marks) and (match := row.pattern.search(line)) is not None:
+            return row, match
+    return None
+
+
+def values_of(match: re.Match[str]) -> dict[str, str]:
+    """What a message names, for the finding of its row."""
+    return {name: value for name, value in match.groupdict().items() if value is not None}
+
+
+def messages_in(text: str, *scopes: str) -> Iterator[tuple[MessagePattern, re.Match[str]]]:
+    """Each message that a short text repeats, line by line."""
+    rows = possible(text, *scopes)
+    for line in text.splitlines() if rows else ():
+        found = fit(line, rows)
+        if found is not None:
+            yield found

@@ -1,0 +1,59 @@
+"""The table of messages: each example is its row's, in any wrapping, and its finding can be said in full."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rigright.base.words import tell
+from rigright.doctor.advice import advise
+from rigright.doctor.examine import case_of, examine
+from rigright.machine.opened import read_machine
+from rigright.machine.running.messages import FIELD, TEXT, fit, message_patterns, possible, values_of
+
+ROWS = [*message_patterns(TEXT), *message_patterns(FIELD)]
+OF_TEXT = message_patterns(TEXT)
+AROUND = (
+    *("{}", "node07: {}", "> {}", "- {}", "| {} |", "`{}`", "报错：{}", "[rank0]: {}"),
+    "\x1b[31m{}\x1b[0m", "{}\r",
+    "2026-01-02 10:20:30 ERROR {}", "dmesg.log:17:{}", "Nov  3 10:20:30 host app[12]: {}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.example[:40])
+def test_an_example_is_of_its_row_and_its_finding_names_all(row):
+    found = fit(row.example, possible(row.example, TEXT, FIELD))
+    assert found is not None
+    assert found[0] is row
+    finding = advise(row.finding, values_of(found[1]))
+    for language in ("en", "zh"):
+        assert "{" not in tell(finding.title, language)
+        assert all("{" not in tell(step.says, language) for step in finding.fix)
+
+
+@given(st.sampled_from(OF_TEXT), st.sampled_from(AROUND))
+def test_whatever_stands_around_a_message_it_is_found(row, around):
+    machine = read_machine((around.format(row.example.strip()) + "\n").encode(), name="x")
+    found = {check for check, _ in examine(case_of(machine), ("messages",)).findings}
+    assert "messages" in found
+
+
+def test_a_line_that_nobody_knows_is_counted_and_gives_no_tick():
+    machine = read_machine(b"2026-03-01 10:00:00 frobnicator: ERROR: flux capacitor failed\n", name="x")
+    ((check, finding),) = examine(case_of(machine)).findings
+    assert (check, finding.severity) == ("unknown_lines", "note")
+
+
+def test_a_root_cause_that_a_line_names_leads():
+    text = "kernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=1, name=python3, Ch 1 caused by previous Xid 149\n"
+    (event,) = read_machine(text.encode(), name="x").events
+    assert event.code == 149
+
+
+def test_quiet_lines_of_programs_are_no_errors():
+    text = (
+        "INFO 03-02 10:01:30 [gpu_worker.py:227] Available KV cache memory: 52.33 GiB\n"
+        "INFO 03-02 10:01:31 errors: 0, failed: none\n"
+    )
+    assert read_machine(text.encode(), name="x").events == ()

@@ -14,7 +14,19 @@ from rigright.options.rows import GROUPS
 OPTIONS = {option.name: option for _, taken in GROUPS for option in taken}
 ROWS = rows("everyday.csv", "word", "of", "plain")
 SIDES = {"around", "most", "least"}
-ELSEWHERE = SIDES | {"network", "room", "bits", "stored", "scale", "working", "small", "large", "between"}
+ELSEWHERE = SIDES | {
+    "bound",
+    "kind",
+    "network",
+    "room",
+    "bits",
+    "stored",
+    "scale",
+    "working",
+    "small",
+    "large",
+    "between",
+}
 
 
 def kind_of(option):

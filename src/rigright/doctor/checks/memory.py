@@ -273,10 +273,16 @@ def memory_swap(case: CheckInput) -> Iterator[Verdict]:
     if used > SWAP_USED_SHARE * total:
         yield advise("memory.swap_used", used=show_bytes(used))
     elif swap == 0 and total < SWAP_LARGE_BYTES and not is_contained(case):
-        wanted = 2 * total if total <= 2 * GIB else total if total <= 8 * GIB else 4 * GIB
-        yield advise("memory.swap_none", memory=show_bytes(total), gib=math.ceil(wanted / GIB))
+        yield advise("memory.swap_none", memory=show_bytes(total), gib=math.ceil(swap_wanted(total) / GIB))
     else:
         yield Fine(says=say("{size}, {used} in use", size=show_bytes(swap), used=show_bytes(used)))
+
+
+def swap_wanted(memory_bytes: float) -> float:
+    """The swap that a machine with so much memory shall have."""
+    if memory_bytes <= 2 * GIB:
+        return 2 * memory_bytes
+    return memory_bytes if memory_bytes <= 8 * GIB else 4 * GIB
 
 
 @check(say("memory overcommit"))

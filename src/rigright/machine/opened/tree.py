@@ -60,6 +60,8 @@ def answered(section: Section) -> tuple[str, str] | tuple[tuple[str, ...], str] 
     head, text = section.head, section.text
     if "No such file" in text[:200] or "Permission denied" in text[:200] or "command not found" in text[:200]:
         return None
+    if head.startswith("lsmod") and _MODULE_ROW.search(text):  # without its heading, where grep cut it
+        return "/proc/modules", _loaded(f"Module Size Used by\n{text}")
     path = head if _FILE.fullmatch(head) else next((at for form, at in _BEGINNINGS if form.match(text)), None)
     if path is not None:
         return path, _loaded(text) if path == "/proc/modules" else text.strip("\n") + "\n"

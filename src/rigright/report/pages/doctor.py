@@ -13,6 +13,7 @@ from rigright.base.words import Sentence, say, with_commas
 from rigright.doctor.binding.judgement import JudgedCause, Judgement, conclude
 from rigright.doctor.elsewhere import shows_cards
 from rigright.doctor.examine import Examined, checks, group_of
+from rigright.doctor.manuals import manual_of
 from rigright.doctor.record import Checked, CheckFinding, Fine, NotSeen, Step
 from rigright.doctor.wires import bus_cards, hides_cards
 from rigright.machine.opened.named_text import NAMES
@@ -199,8 +200,8 @@ def _finding(group: FindingGroup, *, by_root: bool, why: bool, in_full: bool) ->
 
 def _manual(check: str) -> tuple[tuple[Shown, Shown], ...]:
     """What the check goes by: a paragraph of its manual a row."""
-    told = (" ".join(one.split()) for one in checks()[check].manual.split("\n\n"))
-    return tuple((say("manual") if not place else "", one) for place, one in enumerate(told))
+    told = enumerate(manual_of(checks()[check]))
+    return tuple((say("manual") if not place else "", one) for place, one in told)
 
 
 def _seen(group: FindingGroup, *, by_root: bool, in_full: bool) -> Iterator[tuple[Shown, Shown]]:

@@ -10,14 +10,16 @@ from typing import Any
 
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
-from rigright.base.words import Sentence, say
+from rigright.base.words import CHINESE, ENGLISH, Sentence, say, tell
 from rigright.verbs.look_up.listing import ListingField
 
 _MOST_SHOWN = 12  # words of a field that a note lists
-_CONDITION = re.compile(r"\s*([A-Za-z][\w .-]*?)\s*(>=|<=|!=|==|=|>|<|~)\s*(.*?)\s*\Z")
+_CONDITION = re.compile(r"\s*([^\W\d_][\w .-]*?)\s*(>=|≥|<=|≤|!=|==|=|>|<|~)\s*(.*?)\s*\Z")
 _DATE = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")  # a year stands for all its months
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
+    "≥": operator.ge,
+    "≤": operator.le,
     "<=": operator.le,
     ">": operator.gt,
     "<": operator.lt,
@@ -92,7 +94,7 @@ def find_field(name: str, fields: tuple[ListingField, ...]) -> ListingField:
     """The field of a name: its key, a shorter name, or the start of only one of these."""
     wanted = name.strip().lower().replace(" ", "_").replace("-", "_")
     for field in fields:
-        if wanted in {field.key, *field.names}:
+        if wanted in {field.key, *field.names} or wanted in _heads(field):
             return field
     starting = {
         field.key: field
@@ -109,6 +111,12 @@ def find_field(name: str, fields: tuple[ListingField, ...]) -> ListingField:
             fields=", ".join(starting or [min((field.key, *field.names), key=len) for field in fields]),
         )
     )
+
+
+def _heads(field: ListingField) -> set[str]:
+    """What stands over its column, in either language, with and without the unit behind it."""
+    heads = {tell(field.head, language).lower().replace(" ", "_") for language in (ENGLISH, CHINESE)}
+    return heads | {head.partition("_")[0] for head in heads if not head.isascii()}
 
 
 def sort_records(

@@ -6,7 +6,7 @@ import difflib
 from datetime import date
 from typing import Any
 
-from rigright.base import shelf
+from rigright.base import everyday, shelf
 from rigright.base.errors import AskError
 from rigright.base.record import dataclass
 from rigright.base.words import Sentence, say
@@ -57,7 +57,7 @@ def is_kind(name: str) -> bool:
 def find_kind(name: str) -> ListingKind:
     """The kind of that name; one more or one less `s` is forgiven."""
     known = kind_names()
-    wanted = name.strip().lower().replace("_", "-")
+    wanted = everyday.named("kind", name.strip().lower().replace("_", "-"))
     for written in (wanted, wanted + "s", wanted.removesuffix("s"), ALSO.get(wanted.removesuffix("s"), "")):
         if written in known:
             kind: ListingKind = shelf.take(FOLDER, written.replace("-", "_"), bears="KIND")

@@ -18,8 +18,8 @@ MOST_CHARS = 1000  # of a question
 MOST_NEAR = 3
 SHOWN = 4  # records of a kind where several kinds answer
 # the kinds whose things bear names, in the order in which a name is tried
-_NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms")
-_APART = frozenset({"model"})  # opened by a whole name; what speaks of a word is found among `models`
+_NAMED = ("chips", "model", "engines", "formats", "xids", "checks", "cpus", "platforms", "guides")
+_APART = frozenset({"model", "guides"})  # opened by a whole name or question, not by words of it
 
 
 def search(text: str, *, today: date | None = None) -> Findings:

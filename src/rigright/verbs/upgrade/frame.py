@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from rigright.base import shelf
+from rigright.base import everyday, shelf
 from rigright.base.errors import AskError
 from rigright.base.words import Sentence, say
 from rigright.build.record import Worth
@@ -30,7 +30,7 @@ CHANGES = "rigright.build.changes"
 MOST_SHOWN = 8
 MOST_OF_A_KIND = 2
 MOST_MACHINES = 100_000
-_SHARE = re.compile(r"([a-z_ ]+)=(\d{1,3}(?:\.\d+)?)%?")
+_SHARE = re.compile(r"([^=\d]+)=(\d{1,3}(?:\.\d+)?)%?")
 
 Progress = Callable[[float, float], None]
 
@@ -129,7 +129,7 @@ def read_shares(text: str) -> dict[str, float]:
     for piece in text.split(","):
         said = piece.strip().lower() if "=" in piece else f"{piece.strip().lower()}=100"
         match = _SHARE.fullmatch(said)
-        name = match.group(1).strip().replace(" ", "_") if match else ""
+        name = everyday.named("bound", match.group(1).strip()).replace(" ", "_") if match else ""
         if match is None or name not in known:
             raise AskError(
                 say(

@@ -1,7 +1,8 @@
 """PyTorch's DataLoader: which number of workers, prefetch and pinning feed the most pictures here.
 
 The data are packed pictures that are decoded and prepared in the worker, as a training set of images is.
-First the workers are swept, then the other settings at the best number of them.
+First the workers are swept, then the other settings at the best number of them. Without PyTorch a
+pool of processes prepares the same batches.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rigright.base.words import say
+from rigright.machine.bench import plain
 from rigright.machine.bench.accelerator import accelerators
 from rigright.machine.bench.ask import BenchRequest, Deadline
 from rigright.machine.bench.figures import rate
+from rigright.machine.bench.needs import NO_TORCH
 from rigright.machine.bench.picture import packed, prepared
 from rigright.machine.bench.preparing import worker_counts
 from rigright.machine.bench.record import Result, Skipped
-from rigright.machine.bench.torched import pytorch
+from rigright.machine.bench.torched import has_pytorch, pytorch
 
 TITLE = say("data loading: the best PyTorch DataLoader settings")
 GROUP = "processor"
-NEEDS = ("torch", "numpy")
+NEEDS = ("numpy",)
 SHARE = 2.0
 
 BATCH = 16
@@ -57,6 +60,9 @@ class LoaderSetting:
 
 def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
     """Every setting that is tried, then the best once more under its own name."""
+    if not has_pytorch():
+        yield from _without(ask)
+        return
     until = Deadline.of(ask.spare_s)
     card = next(iter(accelerators(ask)), None)
     best: tuple[LoaderSetting, Result] | None = None
@@ -77,6 +83,27 @@ def run(ask: BenchRequest) -> Iterator[Result | Skipped]:
         yield Skipped(part="", why=say("time ran out with {count} settings left", count=len(todo)))
     if best is not None and tried > 1:
         yield replace(best[1], what="best")
+
+
+def _without(ask: BenchRequest) -> Iterator[Result | Skipped]:
+    """Processes of Python that prepare the same batches: how many of them are best."""
+    until = Deadline.of(ask.spare_s)
+    found: list[Result] = []
+    for workers in (0, *worker_counts(min(ask.cpus, MOST_WORKERS))):
+        if found and until.is_over():
+            yield Skipped(part="", why=say("time ran out before {what}", what=f"{workers} workers"))
+            break
+        ends = Deadline.of(QUICK_ROUND_S if ask.quick else ROUND_S)
+        batches = max(QUICK_BATCHES if ask.quick else BATCHES, 2 * workers)
+        with plain.pool(workers) as executor:
+            times = list(plain.epochs(executor, batches=batches, size=BATCH, until=ends.is_over))
+        words = (*LoaderSetting(workers=workers).words[:2], plain.BY)
+        what = f"{workers} workers"
+        found.append(rate(what, on="cpu", work=1.0, times_s=times, unit="items_per_s", settings=words))
+        yield found[-1]
+    best = max(found, key=lambda one: one.value)
+    yield replace(best, what="best", settings=tuple(one for one in best.settings if one != plain.BY))
+    yield Skipped(part="", why=say("{what}: {why}", what="DataLoader", why=NO_TORCH))
 
 
 def finer(setting: LoaderSetting, *, has_card: bool) -> list[LoaderSetting]:

@@ -6,6 +6,7 @@ from rigright.base.errors import AskError
 from rigright.base.page import Line, Part
 from rigright.base.words import say
 from rigright.doctor.examine import checks, chosen, group_of
+from rigright.doctor.manuals import manual_of
 from rigright.doctor.record import Check
 from rigright.verbs.look_up.fields import field
 from rigright.verbs.look_up.listing import ListingKind, LookUpQuery
@@ -32,9 +33,8 @@ def _speaks_of(entry: Check, words: list[str]) -> bool:
 
 
 def _manual(entry: Check) -> tuple[Part, ...]:
-    """The docstring, a paragraph a line."""
-    paragraphs = entry.manual.split("\n\n")
-    return tuple(Line(said=" ".join(paragraph.split())) for paragraph in paragraphs)
+    """The manual, a paragraph a line."""
+    return tuple(Line(said=paragraph) for paragraph in manual_of(entry))
 
 
 def group(entry: Check) -> str:

@@ -1,0 +1,73 @@
+"""The items of the guides: what each says, what is true, the command that shows it, what people ask it by."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from rigright.base.record import dataclass
+from rigright.base.tables import DATA, read_toml
+from rigright.base.words import Sentence, in_both, with_semicolons
+from rigright.facts.myths import find_myth
+
+_ASIDE = re.compile(r"[\s?？!！。，,、的吗呢啊]+")  # what a question has and a subject has not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuideItem:
+    """One thing that a guide says."""
+
+    id: str  # "3.17": the guide, and its place in it
+    says: Sentence
+    right: Sentence | None  # with `{names}` of figures that are worked out; None where myths tell it
+    myths: tuple[int, ...]
+    command: str  # behind `rigright`
+    words: tuple[str, ...]
+
+    @property
+    def typed(self) -> str:
+        """The command as it is typed."""
+        return f"rigright {self.command}"
+
+    @property
+    def told(self) -> Sentence | None:
+        """What is true: the item's own sentence, else what the myths say instead."""
+        myths = (find_myth(str(number)) for number in self.myths)
+        figures = ((one.right, {name: figure.shown for name, figure in one.figures.items()}) for one in myths)
+        return self.right or with_semicolons(Sentence(text, tuple(named.items())) for text, named in figures)
+
+
+@cache
+def guide_items() -> tuple[GuideItem, ...]:
+    """Every item, in order."""
+    return tuple(
+        GuideItem(
+            id=row["id"],
+            says=in_both(*row["says"], values={}),
+            right=in_both(*row["right"], values={}) if "right" in row else None,
+            myths=tuple(row.get("myths", ())),
+            command=row["command"],
+            words=tuple(row["words"]),
+        )
+        for row in read_toml(DATA / "guides.toml")["item"]
+    )
+
+
+def asked_item(text: str) -> GuideItem | None:
+    """The item that a question is about: the one whose longest word stands in it."""
+    plain = text.casefold()
+    joined = _ASIDE.sub("", plain)
+    found = [
+        (len(word), item)
+        for item in guide_items()
+        for word in item.words
+        if _stands(word.casefold(), plain, joined=joined)
+    ]
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def _stands(word: str, plain: str, *, joined: str) -> bool:
+    """Whether a text says a word; what is written without spaces, Chinese, may stand among any others."""
+    if not word.isascii():
+        return _ASIDE.sub("", word) in joined
+    return word in plain and re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", plain) is not None

@@ -24,11 +24,11 @@ from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.corrections import corrections
 from rigright.predict.columns import at, columns_of, unlike
 from rigright.predict.deployment import Deployment, started_on
-from rigright.predict.reach import Reached, reached
 from rigright.predict.room import Asked
 from rigright.predict.served import (
     DEFAULT_SEQS,
     LEAST_TOK,
+    Reached,
     Replicas,
     at_kinds,
     piped,
@@ -78,6 +78,8 @@ class CaseGroup:
         first, traffic = self.cases[0], self.replicas.traffic
         if not is_plain(first):
             budget_tok = self.replicas.limits.budget_tok
+            from rigright.predict.passes import reached
+
             passes = np.ceil(traffic.prompt_tok / budget_tok)  # equal ones
             return reached(first, chunk_tok=float(traffic.prompt_tok / passes))
         chips, chip_of = unlike([case.cards[0].chip for case in self.cases])

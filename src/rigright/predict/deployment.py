@@ -122,7 +122,7 @@ class Deployment:
             processors = [host_chip(host) for host in self.hosts]
             return beside_rates(machines, processors, engine=self.engine, weights=weights)
         if self.is_mixed:
-            from rigright.predict.reach import reached
+            from rigright.predict.passes import reached
 
             chunk_tok = np.minimum(prompt_tok, self.budget_tok(0, else_tok=prompt_tok))
             return reached(self.mixed_case(seqs=seqs), chunk_tok=chunk_tok).whole

@@ -14,7 +14,9 @@ from rigright.cost.speed.rates import Rates
 from rigright.cost.speed.step import Pass, longest_s, step
 from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers
-from rigright.predict.reach import reached
+from rigright.predict.ranks import dealt_of
+from rigright.predict.served import Reached, server_rates
+from rigright.terms.speed import work_of
 
 Law = Callable[[Pass], np.ndarray]  # arrays of passes -> seconds
 
@@ -61,3 +63,20 @@ def law_of(work: PassWork, rates: Rates, *, layout: Layout, shares: Numbers = No
 def _upright(values: Numbers) -> Numbers:
     """One row a pass, so that columns are kinds of chip."""
     return np.asarray(values, dtype=float)[..., None]
+
+
+def reached(case: Case, *, chunk_tok: Numbers) -> Reached:
+    """What the cards of a case reach; unlike ones that layers are dealt to with prompts cut so."""
+    chips = tuple({card.chip.id: card.chip for card in case.cards}.values())
+    if case.serving.offload is not None and case.host is not None:
+        from rigright.predict.beside import beside_cards
+
+        work, rates = beside_cards(case)
+        return Reached(work=work, rates=rates, chips=chips, takes_turns=True)
+    weights = case.serving.weights
+    work, dealt = work_of(case.arch, weights=weights, kv=case.serving.kv), dealt_of(case)
+    if dealt is None:
+        return Reached(work=work, rates=server_rates(chips, case.engine, weights=weights), chips=chips)
+    rates = server_rates(dealt.chips, case.engine, weights=weights)
+    even = dealt.evened(rates, work=work, chunk_tok=chunk_tok)
+    return Reached(work=work, rates=even, chips=dealt.chips, shares=dealt.shares)

@@ -23,7 +23,7 @@ from rigright.cost.speed.work import PassWork
 from rigright.demand import Layout, Numbers, Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.engines import Engine, find_engine
-from rigright.predict.columns import at
+from rigright.predict.columns import at, blended
 from rigright.terms.fitted import fitted
 from rigright.terms.speed import rates_of, stream_table
 
@@ -208,3 +208,19 @@ def at_kinds(rates: Rates, kind: Numbers, *, piped: Numbers = 1.0) -> Rates:
     """Rates of kinds of cards as rates of cases."""
     found = at(rates, kind)
     return replace(found, piped=found.piped * piped)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """What a machine reaches with a model."""
+
+    work: PassWork
+    rates: Rates  # one entry a kind of card
+    chips: tuple[Chip, ...]
+    shares: Numbers = None  # of a pass, that each card does which layers are dealt to; None: all do the same
+    takes_turns: bool = False  # all stages with one processor
+
+    @property
+    def whole(self) -> Rates:
+        """The same as one: each kind of card weighs by its part of a pass."""
+        return self.rates if self.shares is None else blended(self.rates, self.shares)

@@ -17,9 +17,8 @@ from rigright.demand import Traffic
 from rigright.facts.engines import Engine
 from rigright.facts.formats import find_kv_format
 from rigright.predict.cases import limits_of
-from rigright.predict.passes import pass_law
+from rigright.predict.passes import pass_law, reached
 from rigright.predict.ranks import worst
-from rigright.predict.reach import reached
 from rigright.sim.fleet import Handover, ReplicaFleet
 from rigright.sim.load import Load
 from rigright.sim.pace import pace_of

@@ -47,7 +47,7 @@ def test_the_same_question_in_yuan_and_chinese(ask):
     said = ask("plan qwen3-32b --mode chat --buy --budget 5万 --lang zh")
     assert said.code == 0
     verdict = said.lines[0]
-    assert verdict.startswith(("✓ ", "! ")), "it runs, and what is tight is said"
+    assert verdict.startswith("✓ ")
     assert "Qwen3-32B" in verdict
     assert re.search("[\u4e00-\u9fff]", verdict)
     assert int(re.search(r"¥([\d,]+)", verdict)[1].replace(",", "")) <= 50_000

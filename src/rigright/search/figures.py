@@ -158,6 +158,14 @@ def headroom(scored: Scored) -> Numbers:
     return np.maximum(1 - held / room.room_bytes, 0.0)  # a full cache preempts
 
 
+def left_over(scored: Scored) -> Numbers:
+    """Share of the fullest card that is left where an engine sets each whole context aside."""
+    room = scored.room
+    each = room.need_bytes - room.fixed_bytes
+    held = room.fixed_bytes + np.maximum(np.floor(room.slots), 1) * each
+    return (room.able_bytes - held) / room.room_bytes
+
+
 def later_params(question: Question, scored: Scored) -> Numbers:
     """Parameters of the largest model that all chips together have room for, in the same format."""
     params = count.params(question.arch)

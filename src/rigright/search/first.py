@@ -16,8 +16,9 @@ from rigright.choice.ways import quality_class
 from rigright.demand import Numbers
 from rigright.predict.columns import grouped
 from rigright.predict.kept import SAFE
-from rigright.search.figures import usual_limits
+from rigright.search.figures import left_over, usual_limits
 from rigright.search.plans import Candidates
+from rigright.search.record import LEAST_SPARE
 from rigright.search.sure import SLOWER, SPENT, Doubts, staged_at
 
 STEPS = 4  # of speed in each doubling: what is closer counts as equal
@@ -62,8 +63,10 @@ def ranks_of(table: Candidates, doubts: Doubts, *, index: Numbers, price: Number
     crowd = _crowded(table, point)
     if wish.on is None and wish.owned is None:
         crawls = slow > STEPS  # not half as fast as is enough: better weights are no comfort then
+        fills = np.array([one.engine.pool == "share" for one in ways])[way]
+        full = ~fills & (left_over(table.scored)[point] < LEAST_SPARE)
         merit = SPENT * np.log(price) + lost + SLOWER * slow / STEPS
-        return _order(crowd, unusual, unsure, late, crawls, merit, price)
+        return _order(crowd, unusual, unsure, late, crawls, full, merit, price)
     paid = max(kind.whole or kind.owned for kind in question.kinds)
     idle = np.maximum(paid - points.n_chips[point], 0)
     staged = staged_at(table, point)

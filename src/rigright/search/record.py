@@ -14,6 +14,8 @@ from rigright.demand import Layout, PlanWish, Serving, Training
 from rigright.facts.chips import Chip
 from rigright.facts.hosts import Host
 
+LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it, it is nearly full
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:

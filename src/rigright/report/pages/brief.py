@@ -16,11 +16,10 @@ from rigright.demand import PlanWish
 from rigright.facts.hosts import CPU_ID
 from rigright.options.rows import rivals
 from rigright.predict.kept import SAFE
-from rigright.search.record import Rejection, Safe, Supply
+from rigright.search.record import LEAST_SPARE, Rejection, Safe, Supply
 
 MOST_NOTES = 3
 LONG_DAYS = 366  # nobody trains for so long
-LEAST_SPARE = 0.03  # of a card that no engine fills on purpose: below it the verdict says that it is tight
 WHOLE_MONTHS = 3  # from which no fraction of a month is told
 SERVED = {
     "weights": say("weights"),

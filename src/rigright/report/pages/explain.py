@@ -15,7 +15,6 @@ from rigright.facts.chips import short
 from rigright.facts.hosts import CPU_ID
 from rigright.predict.timed import Speed
 from rigright.report.pages.brief import (
-    LEAST_SPARE,
     NAMES,
     again,
     deciding,
@@ -37,6 +36,7 @@ from rigright.report.pages.brief import (
     unsure,
 )
 from rigright.report.pages.speed import at_share, figures_table, limited_by, speed_lines, speed_table
+from rigright.search.record import LEAST_SPARE
 from rigright.verbs.serving.explained import CardUse, Explained, RamUse, Remedy, ServingReach
 
 MOST_REMEDIES = 3

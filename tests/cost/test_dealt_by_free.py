@@ -145,7 +145,7 @@ def test_one_rule_deals_layers_in_every_verb():
 
     node = find_node("rtx 4090 (14 GiB free) + rtx 3060 12gb")
     case = single(
-        LLAMA, node, wish=ServingWish(engine="llama.cpp", weights="gguf:Q4_K_M", context_tok=8192)
+        LLAMA, node, wish=ServingWish(engine="llama.cpp", weights="gguf:Q4_K_M", context_tok=8192, pp=2)
     ).case
     way = KindWay(engine=case.engine, weights="gguf:Q4_K_M", kv="16bit", kinds=(0,))
     work = work_of(LLAMA, weights="gguf:Q4_K_M", kv="16bit")

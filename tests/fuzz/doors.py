@@ -130,6 +130,7 @@ DOORS: dict[tuple[str, str], tuple[str, str]] = {  # verb and option -> the word
     ("doctor", "--before"): ("--from {folder}/machine", SMI),
     ("explain", "--anchors"): (_FIT, ANCHORS),
     ("export", "--from"): ("vllm", PLAN),
+    ("explain", "--prices"): ("llama-3.1-8b --on rtx-4090 --budget 3000", PRICES),
     ("export", "--prices"): (f"vllm {_FIT}", PRICES),
     ("fit", "--anchors"): ("rtx-4090 --family llama --min-params 7b --max-params 9b", ANCHORS),
     ("plan", "--prices"): (_FIT, PRICES),

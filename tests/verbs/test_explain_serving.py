@@ -147,10 +147,13 @@ def test_a_lone_user_of_several_cards_waits_for_each_in_turn():
     """Cards that hold layers work one after another: a further one makes room, not tokens."""
     wish = ServingWish(weights="Q4_K_M", engine="llama.cpp", context_tok=8192)
     fast, slow, both, swapped, four = (
-        explain("llama-3.1-8b", on, wish=wish).speed.tpot_s.value
-        for on in (
-            *("rtx 4090", "rtx 3060 12gb", "rtx 4090 + rtx 3060 12gb", "rtx 3060 12gb + rtx 4090"),
-            "4x rtx 4090",
+        explain("llama-3.1-8b", on, wish=replace(wish, pp=cards)).speed.tpot_s.value
+        for on, cards in (
+            ("rtx 4090", 1),
+            ("rtx 3060 12gb", 1),
+            ("rtx 4090 + rtx 3060 12gb", 2),
+            ("rtx 3060 12gb + rtx 4090", 2),
+            ("4x rtx 4090", 4),
         )
     )
     assert fast < swapped < both < slow, "the head is on the last card: it is read sooner by the faster one"
@@ -160,7 +163,7 @@ def test_a_lone_user_of_several_cards_waits_for_each_in_turn():
 
 def test_unlike_cards_do_so_much_of_a_pass_as_they_hold_of_the_layers():
     """What is in use on a card when the engine starts moves layers off it, and their time with them."""
-    wish = ServingWish(weights="Q4_K_M", engine="llama.cpp", context_tok=8192)
+    wish = ServingWish(weights="Q4_K_M", engine="llama.cpp", context_tok=8192, pp=2)
     machines = ("rtx 4090 + rtx 3060 12gb", "rtx 4090 (9 GiB free) + rtx 3060 12gb", "2x 4090", "2x 3060")
     free, busy, fast, slow = (explain("llama-3.1-8b", on, wish=wish) for on in machines)
     assert [[card.layers for card in found.cards] for found in (free, busy)] == [
@@ -198,7 +201,7 @@ def test_free_memory_is_what_counts():
 
 
 def test_wide_cuts_go_as_far_as_heads_allow():
-    layout = explain("qwen2.5-7b", "8x a100", wish=ServingWish(batch=1)).layout
+    layout = explain("qwen2.5-7b", "8x a100", wish=ServingWish(batch=16, tp=4)).layout
     assert layout.tp == 4  # 28 heads
     assert layout.tp * layout.pp * layout.dp == 8
     with pytest.raises(AskError, match="tp 1, 2, 4"):
@@ -255,15 +258,17 @@ def run(capsys, *words):
 
 
 def test_json_is_stable_and_whole(capsys):
-    code, out, _ = run(capsys, "llama-3.1-8b", "--on", "2x rtx 4090", "--json", "--context", "16k", "--why")
+    asked = ("llama-3.1-8b", "--on", "2x rtx 4090", "--pp", "2", "--json", "--context", "16k", "--why")
+    code, out, _ = run(capsys, *asked)
     told = json.loads(out)
     assert code == 0
     assert set(told) == {
         "schema_version", "model", "params", "machine", "engine", "engine_version", "weights", "kv",
         "context_tok",
         "batch", "budget_tok", "max_seqs", "utilisation", "serving", "layout", "fits", "verdict", "cards",
-        "ram", "limits", "speed", "samples", "held", "certainty", "safe", "broken", "days", "remedies", "why",
-        "notes",
+        "ram", "limits", "speed", "samples", "held", "certainty", "safe", "broken", "days", "supply",
+        "figures",
+        "remedies", "why", "notes",
     }  # fmt: skip
     assert told["context_tok"] == 16_384
     switches = {"sequence_parallel": False, "attention_dp": False}

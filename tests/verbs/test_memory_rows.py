@@ -42,17 +42,22 @@ def row(**cells):
 )
 def test_notes_are_read_with_care(form, note, source, found):
     told = read_memory(row(format=form, note=note, source=source))
-    assert (told.engine.id, told.engine.version, told.serving.weights, told.layout.tp) == found
+    assert (
+        told.case.engine.id,
+        told.case.engine.version,
+        told.case.serving.weights,
+        told.case.layout.tp,
+    ) == found
 
 
 def test_a_note_names_card_size_prompt_and_share():
     told = read_memory(row(note="transformers 4.46.0, 2 GPU(s) total, A100; prompt 6144+2048 gen"))
-    assert told.layout.pp == 2
-    assert (told.serving.prompt_tok, told.serving.context_tok) == (6144, 8192)
-    assert told.card.chip.id.startswith("a100")
+    assert told.case.layout.pp == 2
+    assert (told.case.serving.prompt_tok, told.case.serving.context_tok) == (6144, 8192)
+    assert told.chip.id.startswith("a100")
     sized = read_memory(row(note="TP=1, 79.22GiB GPU, util 0.85"))
-    assert sized.serving.utilisation == 0.85
-    assert device_of(sized.card, sized.engine).total_bytes == pytest.approx(79.22 * 2**30)
+    assert sized.case.serving.utilisation == 0.85
+    assert device_of(sized.case.cards[0], sized.case.engine).total_bytes == pytest.approx(79.22 * 2**30)
 
 
 def test_dynamic_files_have_a_band_of_their_own():
@@ -149,11 +154,16 @@ def started(what, **cells):
 def test_columns_of_a_start_are_read():
     told = read_memory(row(**STARTED, tp=2, dp=2, max_num_batched_tokens=4096, max_num_seqs=64,
                           enforce_eager="True", note="A100 80GB; TP4, util 0.5"))  # fmt: skip
-    assert (told.engine.id, told.engine.version, told.assumed) == ("vllm", "0.17.0", ())
-    serving = told.serving
-    assert (told.layout.tp, told.layout.dp, serving.budget_tok, serving.max_seqs) == (2, 2, 4096, 64)
+    assert (told.case.engine.id, told.case.engine.version, told.assumed) == ("vllm", "0.17.0", ())
+    serving = told.case.serving
+    assert (told.case.layout.tp, told.case.layout.dp, serving.budget_tok, serving.max_seqs) == (
+        2,
+        2,
+        4096,
+        64,
+    )
     assert serving.utilisation == 0.95
-    assert told.card.chip.id == "h100-sxm5-80gb"
+    assert told.chip.id == "h100-sxm5-80gb"
     assert not serving.graphs
     assert started("activation_peak", max_num_seqs=256) < 0.5 * started("activation_peak")
     assert started("graphs", enforce_eager="True") == 0 < started("graphs")
@@ -209,13 +219,13 @@ def test_a_llama_bench_note_is_read():
     told = read_memory(
         row(format="gguf:Q4_0", note=note, source="lhl/strix-halo-testing:llm-bench/x.jsonl@5ee14b")
     )
-    assert (told.engine.id, told.layout.pp, told.serving.flash, told.on_device) == (
+    assert (told.case.engine.id, told.case.layout.pp, told.case.serving.flash, told.on_device) == (
         "llama.cpp",
         1,
         False,
         True,
     )
-    assert told.card.chip.id.startswith("strix-halo")
+    assert told.chip.id.startswith("strix-halo")
     asked = {"arch": "meta-llama/Llama-2-7b-hf", "format": "gguf:Q4_0", "context": 4096, "note": note}
     eager = memory_figure(row(**asked))[0].value_bytes
     flash = memory_figure(row(**asked | {"note": note.replace("-fa 0", "-fa 1")}))[0].value_bytes

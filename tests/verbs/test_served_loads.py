@@ -160,12 +160,14 @@ def test_older_versions_go_by_terms_of_their_own():
     """Of vLLM before 0.14 the host waits for each pass."""
     old, new = (figure(BATCH, engine_version=version, load=256.0) for version in ("0.11.1", "0.19.0"))
     assert old > 1.02 * new
-    assert read_served(BATCH | {"engine_version": None, "measured": "2025-11-02"}).engine.version == "0.11"
-    assert read_served(BATCH | {"engine_version": "2024-11 (0.6.x)"}).engine.version == "0.6"
+    assert (
+        read_served(BATCH | {"engine_version": None, "measured": "2025-11-02"}).case.engine.version == "0.11"
+    )
+    assert read_served(BATCH | {"engine_version": "2024-11 (0.6.x)"}).case.engine.version == "0.6"
 
 
 def test_a_tuned_run_in_32_bit_is_a_slip_of_the_table():
     ask = read_served(MLPERF | {"weights": "fp32", "chip": "gb200"})
-    assert ask.serving.weights == "nvfp4"
-    assert read_served(MLPERF | {"weights": "fp32"}).serving.weights == "fp8"
-    assert read_served(MLPERF | {"weights": "fp32", "scenario": None}).serving.weights == "fp32"
+    assert ask.case.serving.weights == "nvfp4"
+    assert read_served(MLPERF | {"weights": "fp32"}).case.serving.weights == "fp8"
+    assert read_served(MLPERF | {"weights": "fp32", "scenario": None}).case.serving.weights == "fp32"

@@ -108,8 +108,8 @@ def test_both_ways_of_cutting_experts_at_once_cannot_be():
 @pytest.mark.parametrize(("tp", "ranks"), [(1, 8), (8, 8)])
 def test_ranks_of_attention_are_told_in_two_ways(tp, ranks):
     ask = read_served(ROW | MOE | {"tp": tp, "attn_dp": ranks})
-    assert ask.layout.attention_dp
-    assert (ask.layout.tp, ask.layout.dp) == (8, 1)
+    assert ask.case.layout.attention_dp
+    assert (ask.case.layout.tp, ask.case.layout.dp) == (8, 1)
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_attention_in_ranks_is_told_in_many_words(said):
     if not cells["n_chips"]:
         del row["n_chips"]
     ask = read_served(row)
-    assert (ask.chips, ask.layout.dp, ask.layout.tp, ask.layout.ep) == (8, 1, 8, 8)
-    assert ask.layout.attention_dp
+    assert (len(ask.case.cards), ask.case.layout.dp, ask.case.layout.tp, ask.case.layout.ep) == (8, 1, 8, 8)
+    assert ask.case.layout.attention_dp
 
 
 @pytest.mark.parametrize("said", ["no", "off", "False", "0", "1"])
 def test_what_is_denied_or_is_one_rank_is_none(said):
     row = ROW | MOE | {"tp": 8, "ep": 8, "attn_dp": KIND.columns["attn_dp"](said)}
-    assert not read_served(row).layout.attention_dp
+    assert not read_served(row).case.layout.attention_dp
 
 
 def test_a_rank_and_a_word_that_it_is_so_are_not_one_question(tmp_path):
@@ -158,16 +158,16 @@ def test_a_rank_and_a_word_that_it_is_so_are_not_one_question(tmp_path):
 def test_workers_apart_are_read():
     text = "DISAGG prefill 2x(tp1 pp1 dp8 ep8) decode 3x(tp8 pp1 dp1 ep1) decode_bs=16"
     ask = read_served(ROW | MOE | {"tp": None, "disagg": text, "n_chips": 40})
-    assert (ask.prefill.dp, ask.prefill.tp, ask.prefill.attention_dp) == (2, 8, True)
-    assert (ask.layout.dp, ask.layout.tp, ask.layout.attention_dp) == (3, 8, False)
+    assert (ask.case.prefill.dp, ask.case.prefill.tp, ask.case.prefill.attention_dp) == (2, 8, True)
+    assert (ask.case.layout.dp, ask.case.layout.tp, ask.case.layout.attention_dp) == (3, 8, False)
     assert figure(**MOE | {"tp": None, "disagg": text, "n_chips": 40, "load": 64.0}) > 0
 
 
 def test_a_version_older_than_its_day_is_no_version():
     """Tools around an engine have versions of their own."""
     ask = read_served(ROW | {"engine": "trtllm", "engine_version": "0.5.1-rc0", "measured": "2026-02-01"})
-    assert ask.engine.version >= "1"
-    assert read_served(ROW | {"engine": "trtllm", "engine_version": "0.14.0"}).engine.version == "0.14.0"
+    assert ask.case.engine.version >= "1"
+    assert read_served(ROW | {"engine": "trtllm", "engine_version": "0.14.0"}).case.engine.version == "0.14.0"
 
 
 def test_means_stand_in_for_lengths():

@@ -66,7 +66,7 @@ def test_more_users_get_more_together_and_less_each():
 
 def test_a_mixed_pair_lies_between_its_cards():
     asked = {"model": "qwen2.5-7b", "engine": "llama.cpp", "weights": "Q4_K_M"}
-    slow, mixed, fast = (timed(on=on, **asked) for on in ("2x 3060", "3060 + 4090", "2x 4090"))
+    slow, mixed, fast = (timed(on=on, pp=2, **asked) for on in ("2x 3060", "3060 + 4090", "2x 4090"))
     assert fast.tpot_s.value < mixed.tpot_s.value < slow.tpot_s.value
 
 

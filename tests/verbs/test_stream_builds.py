@@ -40,7 +40,7 @@ def value(**cells: object) -> float:
 def test_columns_versions_and_names_tell_the_build(
     cells: Row, backend: str, options: tuple[str, ...]
 ) -> None:
-    engine = read_stream(row(**cells)).engine
+    engine = read_stream(row(**cells)).case.engine
     assert (engine.backend, engine.options) == (backend, options)
 
 
@@ -69,7 +69,7 @@ def test_attention_as_one_kernel_decides_at_depth_and_not_without() -> None:
 
 def test_depth_and_passes_are_read_from_their_columns() -> None:
     deep = read_stream(row(context_depth=8192.0, ubatch_tok=128.0))
-    assert (deep.seen_tok, deep.serving.budget_tok) == (8192.0, 128.0)
+    assert (deep.traffic.cached_tok, deep.case.serving.budget_tok) == (8192.0, 128.0)
     assert value(ubatch_tok=32.0) < value(ubatch_tok=512.0)
 
 
@@ -80,10 +80,10 @@ def test_a_file_is_as_large_as_the_row_says() -> None:
 
 
 def test_a_format_nobody_names_is_the_one_people_run() -> None:
-    assert read_stream(row(weights=None)).serving.weights == "gguf:Q4_K_M"
-    assert read_stream(row(weights=None, arch="openai/gpt-oss-20b")).serving.weights == "gguf:MXFP4"
-    assert read_stream(row(weights=None, engine="mlx", chip="apple-m4-pro")).serving.weights == "mlx4"
-    assert read_stream(row(weights=None, engine="vllm", chip="rtx-4090")).serving.weights == "fp16"
+    assert read_stream(row(weights=None)).case.serving.weights == "gguf:Q4_K_M"
+    assert read_stream(row(weights=None, arch="openai/gpt-oss-20b")).case.serving.weights == "gguf:MXFP4"
+    assert read_stream(row(weights=None, engine="mlx", chip="apple-m4-pro")).case.serving.weights == "mlx4"
+    assert read_stream(row(weights=None, engine="vllm", chip="rtx-4090")).case.serving.weights == "fp16"
 
 
 def test_what_a_card_has_no_room_for_runs_beside_main_memory() -> None:

@@ -195,9 +195,9 @@ def test_prompts_over_several_cards_come_as_soon_in_plans_and_plays(shared: Path
 
 def _served_s(ask: RunAsk) -> float:
     """A server's time to the first token, without what comes before and after its passes."""
-    rates = rates_of([ask.chip], ask.engine, weights=ask.cases[0].form)
+    rates = rates_of([ask.chip], ask.case.engine, weights=ask.case.form)
     found = serve(
-        work_in(ask.cases[0]), replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=ask.chips),
+        work_in(ask.case), replace(rates, request_s=0.0, ahead=0.0), layout=Layout(pp=len(ask.case.cards)),
         traffic=Traffic(prompt_tok=int(ask.traffic.prompt_tok), output_tok=64, concurrency=1),
         limits=Limits(pool_tok=np.inf, max_seqs=1, budget_tok=UBATCH_TOK),
     )  # fmt: skip
@@ -205,15 +205,18 @@ def _served_s(ask: RunAsk) -> float:
 
 
 def _played_s(ask: RunAsk) -> float:
-    rates, layout = rates_of([ask.chip], ask.engine, weights=ask.cases[0].form), Layout(pp=ask.chips)
-    work = work_in(ask.cases[0])
+    rates, layout = (
+        rates_of([ask.chip], ask.case.engine, weights=ask.case.form),
+        Layout(pp=len(ask.case.cards)),
+    )
+    work = work_in(ask.case)
     pace = pace_of(
-        law_of(work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=ask.chips,
+        law_of(work, rates, layout=layout), max_seqs=1, budget_tok=UBATCH_TOK, rounds=len(ask.case.cards),
         context_tok=int(ask.traffic.prompt_tok), overlap=float(np.min(overlap_of(work, rates))),
     )  # fmt: skip
     spent, seen = 0.0, 0
     while seen < ask.traffic.prompt_tok:
-        tok = min(int(ask.traffic.prompt_tok) - seen, UBATCH_TOK * ask.chips)
+        tok = min(int(ask.traffic.prompt_tok) - seen, UBATCH_TOK * len(ask.case.cards))
         spent += pace.pass_s(tok, seen + tok / 2, prompts=1, seqs=0, context_tok=0)
         seen += tok
     return spent

@@ -101,6 +101,7 @@ def _pools(plan: Plan) -> Iterator[Plan]:
         yield replace(
             plan, layout=layout, prefill=None, concurrency=None, n_chips=n_chips,
             n_nodes=-(-n_chips * plan.n_nodes // plan.n_chips), work=replace(plan.work, batch=batch),
+            supply=replace(plan.supply, n_chips=n_chips),
         )  # fmt: skip
 
 

@@ -62,7 +62,10 @@ class Parser(argparse.ArgumentParser):
             arguments = machine_joined(arguments) if takes_machine else arguments
         options, extras = parse(arguments)
         if extras and typed:
-            options, extras = parse(unquoted(arguments, extras))
+            from rigright.verbs.machine_words import machine_in
+
+            machine = machine_in(extras) if "--on" in self._option_string_actions else []
+            options, extras = (options, machine) if machine else parse(unquoted(arguments, extras))
         if extras:
             raise unknown_argument(extras, list(self._option_string_actions))
         for action in self._actions:

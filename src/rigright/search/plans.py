@@ -350,10 +350,11 @@ def price_notes(*, used: bool, as_of: str | None, stale: bool) -> Iterator[Sente
 
 def reasons_of(best_at: Sequence[str]) -> tuple[Sentence, ...]:
     """What a plan is best at, in words."""
-    return tuple(_REASONS[name] for name in best_at if name in _REASONS)
+    return tuple(reason for name, reason in _REASONS.items() if name in best_at)
 
 
-_REASONS = {
+_REASONS = {  # what people ask for first stands first
+    "loss": say("best quality"),
     "usd_per_h": say("lowest hourly cost"),
     "usd_per_mtok": say("lowest cost per token"),
     "usd_per_audio_h": say("lowest cost per hour of audio"),
@@ -361,7 +362,6 @@ _REASONS = {
     "tpot_s": say("lowest TPOT"),
     "power_w": say("lowest power"),
     "usd": say("cheapest to buy"),
-    "loss": say("best quality"),
     "output_tok_per_s": say("highest throughput"),
     "headroom": say("most memory free"),
     "days": say("finishes first"),

@@ -61,9 +61,14 @@ POSIX_ONLY = {
     "curses",
     "readline",
 }
-SHARE_OF_TESTS = 0.78  # lines of tests a line of package, families apart: raise it when more is reached
+MOST = {
+    "files": 1055,
+    "lines": 131260,
+    "public names": 4047,
+    "lines of tests": 91350,
+}  # lower them as less is reached
 USED_ONCE = 0.2972  # private functions named once, of all functions: lower it when less is reached
-SHARED_CLASS_NAMES = 14  # class names that more than one module defines: lower it when fewer are left
+SHARED_CLASS_NAMES = 0  # class names that more than one module defines: lower it when fewer are left
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "core"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "print", "breakpoint"}
 FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "joblib"}
@@ -458,16 +463,22 @@ def test_starting_up_loads_nothing_heavy(start):
     assert done.stdout.split() == [], f"`{start}` loads what a verb should import when it is called"
 
 
-def test_test_code_keeps_up_with_package_code():
-    """The house asks for as much; the share reached may only rise (docs/decisions/014)."""
-    families = {module.path for module in house.modules().values() if "/kin/" in module.path}
-    tests = sum(
-        path.read_text(encoding="utf-8").count("\n")
-        for ending in ("py", "json", "jsonl", "toml", "c", "h")
-        for path in house.ROOT.glob(f"tests/**/*.{ending}")
-    )
-    package = sum(module.lines for module in house.modules().values() if module.path not in families)
-    assert tests >= SHARE_OF_TESTS * package, f"{tests} lines of tests argue for {package} lines of package"
+def test_the_house_gets_smaller():
+    """What is counted here may only fall; a thing of the world is a row, so data is not counted."""
+    counted = {
+        "files": len(house.modules()),
+        "lines": sum(module.lines for module in house.modules().values()),
+        "public names": sum(
+            isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            for module in house.modules().values()
+            for node in module.tree.body
+        ),
+        "lines of tests": sum(
+            path.read_text("utf-8").count("\n") for path in house.ROOT.glob("tests/**/*.py")
+        ),
+    }
+    grown = {name: (amount, MOST[name]) for name, amount in counted.items() if amount > MOST[name]}
+    assert not grown, f"Grown over what was reached (now, most); find what is decided twice: {grown}"
 
 
 def test_every_exception_is_still_needed():

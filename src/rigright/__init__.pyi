@@ -30,7 +30,7 @@ from rigright.verbs.fleet.accept.accepted import Accepted
 from rigright.verbs.fleet.nodes import Fleet
 from rigright.verbs.measure.measured import Measured
 from rigright.verbs.planning.planned import Planned
-from rigright.verbs.priced import Priced, PriceList
+from rigright.verbs.priced import PriceList, PricesOfNames
 from rigright.verbs.read.record import ReadGuide
 from rigright.verbs.serving.explained import Explained
 from rigright.verbs.setup.set_up import SetUp
@@ -752,7 +752,7 @@ def plan(
     lang: Texts | None = None,
 ) -> PlanReply: ...
 
-class PricesReply(Reply[Priced | PriceList | Forgotten]):
+class PricesReply(Reply[PricesOfNames | PriceList | Forgotten]):
     def __getattr__(self, name: str) -> Any: ...
 
 def prices(

@@ -50,7 +50,7 @@ Tables = Mapping[str, Any]  # of terms
 _ALONE, _BESIDE = "alone", "beside"  # cases that no server stands around, or that used main memory
 
 
-class Group(Protocol):
+class AnyCases(Protocol):
     """Cases that one call of the laws takes."""
 
     @property
@@ -122,14 +122,14 @@ def group_of(case: Case) -> CaseGroup:
     return _group([case], (0,))
 
 
-def prepared(cases: Sequence[Case]) -> tuple[Group, ...]:
+def prepared(cases: Sequence[Case]) -> tuple[AnyCases, ...]:
     """Cases by what they share, ready to be asked under one set of terms after another."""
     found: dict[object, list[int]] = {}
     for place, case in enumerate(cases):
         apart = _BESIDE if case.beside is not None else _ALONE if case.is_alone else None
         found.setdefault(apart or (_shared(case) if is_plain(case) else (place,)), []).append(place)
     beside, alone = found.pop(_BESIDE, []), found.pop(_ALONE, [])
-    groups: list[Group] = [_group([cases[place] for place in places], places) for places in found.values()]
+    groups: list[AnyCases] = [_group([cases[place] for place in places], places) for places in found.values()]
     if alone:
         from rigright.predict.streams import streams_of
 
@@ -152,7 +152,7 @@ def limits_of(case: Case, traffic: Traffic) -> Limits:
     return Limits(**{one.name: float(np.min(getattr(limits, one.name))) for one in fields(Limits)})
 
 
-def figures(groups: Sequence[Group], *, tables: Tables | None = None) -> Figures:
+def figures(groups: Sequence[AnyCases], *, tables: Tables | None = None) -> Figures:
     """What users see of every case; `tables`: other terms than ours."""
     found: Figures = {}
     count = sum(len(group.places) for group in groups)

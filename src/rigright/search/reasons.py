@@ -14,7 +14,7 @@ CERTAIN = 0.01  # of a chance, that tells two apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class FrontRow:
     """What a plan shows of itself, as things to have less of."""
 
     plan: Plan
@@ -24,7 +24,7 @@ class Row:
     loss: float
     doubt: float
 
-    def is_cheaper(self, other: Row) -> bool:
+    def is_cheaper(self, other: FrontRow) -> bool:
         """Whether it costs less, by each price that both show."""
         prices = [(self.cost, other.cost)]
         if self.usd is not None and other.usd is not None:
@@ -32,7 +32,7 @@ class Row:
         no_dearer = all(own <= its * NEAR for own, its in prices)
         return no_dearer and any(own * NEAR < its for own, its in prices)
 
-    def is_less(self, other: Row) -> bool:
+    def is_less(self, other: FrontRow) -> bool:
         """Whether some price of it is lower."""
         bought = self.usd is not None and other.usd is not None and self.usd * NEAR < other.usd
         return bought or self.cost * NEAR < other.cost
@@ -52,10 +52,10 @@ def with_reasons(plans: Sequence[Plan], losses: Sequence[float], *, loaded: bool
     return tuple(found)
 
 
-def _row(plan: Plan, loss: float, *, loaded: bool) -> Row:
+def _row(plan: Plan, loss: float, *, loaded: bool) -> FrontRow:
     figures = {name: one.value for name, one in plan.figures.items()}
     each = next((name for name in ("usd_per_audio_h", "usd_per_mtok") if name in figures), "")
-    return Row(
+    return FrontRow(
         plan=plan,
         usd=figures.get("usd") if plan.supply.how == "buy" else None,
         cost=figures.get("usd_per_h" if loaded else each, math.inf),
@@ -65,7 +65,7 @@ def _row(plan: Plan, loss: float, *, loaded: bool) -> Row:
     )
 
 
-def _leads(first: Row, others: Sequence[Row]) -> Sentence:
+def _leads(first: FrontRow, others: Sequence[FrontRow]) -> Sentence:
     """Why the first is before what costs less: all of that is worse in one way, or each in its own."""
     cheaper = [one for one in others if one.is_less(first)]
     if not cheaper:
@@ -79,7 +79,7 @@ def _leads(first: Row, others: Sequence[Row]) -> Sentence:
     return say("best balance of price, speed and quality")
 
 
-def _beside(row: Row, first: Row) -> Iterator[Sentence]:
+def _beside(row: FrontRow, first: FrontRow) -> Iterator[Sentence]:
     """What it gains over the first, and what it gives up for that."""
     slower, faster = row.time > first.time * NEAR, row.time * NEAR < first.time
     if row.is_cheaper(first):

@@ -65,7 +65,7 @@ class ChipPrices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Priced:
+class PricesOfNames:
     """What was asked for."""
 
     names: str

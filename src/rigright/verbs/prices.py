@@ -29,7 +29,7 @@ from rigright.money.prices import Quote, newest_own, priced
 from rigright.search.market import Market
 from rigright.verbs.clock import today
 from rigright.verbs.plan import market_of
-from rigright.verbs.priced import ChipPrices, Priced, PriceList
+from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
 CALLED = {  # what people call kinds of parts
     "memory": "ram", "内存": "ram", "ssd": "disk", "硬盘": "disk", "supply": "psu", "电源": "psu",
@@ -38,7 +38,7 @@ CALLED = {  # what people call kinds of parts
 FAR_OFF = 4.0  # times what is known: one of the two is wrong
 
 
-def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: str = "") -> Priced:
+def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: str = "") -> PricesOfNames:
     """Every price of the cards or parts that are meant; of all cards where none is named."""
     wish = wish or PlanWish()
     market = market_of(wish, day=today())
@@ -50,7 +50,7 @@ def prices(names: Sequence[str] = (), *, wish: PlanWish | None = None, asked: st
     else:
         meant = tuple(chip for chip in chips() if chip.id in market.cards)
     found = tuple(_one(chip, market, wish=wish) for chip in meant)
-    return Priced(names=text, currency=wish.currency, chips=found, parts=parts, asked=asked)
+    return PricesOfNames(names=text, currency=wish.currency, chips=found, parts=parts, asked=asked)
 
 
 def _parts(text: str) -> tuple[PartPrice, ...]:

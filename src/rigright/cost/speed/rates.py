@@ -67,11 +67,11 @@ class Rates:
     hop_s: Numbers = 0.0  # from card to card, where runs told it: sending and all
     piped: Numbers = 0.0  # share of a pipeline's gain that prompts of several passes get
     piped_elems: Numbers = np.inf  # weights to unpack at which they get half of it
-    host: Beside | None = None  # what works on weights in main memory; None: nothing lies there
+    host: RamHost | None = None  # what works on weights in main memory; None: nothing lies there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class RamHost:
     """The processor beside the cards, the bus between them, and when an engine sends weights over it."""
 
     rates: Rates
@@ -193,7 +193,7 @@ def beside(rates: Rates, hosts: SpeedTerms, *, cards: Sequence[Chip]) -> Rates:
         rates,
         piped=nothing,  # one processor, one bus: no card goes on
         split_layer_s=nothing,  # a pass that turns to the processor starts its layers one by one as it is
-        host=Beside(
+        host=RamHost(
             rates=own,
             bus_bytes_per_s=np.array(bus) * _column(terms, "bus"),
             hop_s=own.hop_s,

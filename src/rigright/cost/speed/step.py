@@ -18,7 +18,7 @@ from rigright.cost.links import all_reduce_s, send_s
 from rigright.cost.memory_kv import CACHED, entry_bytes, state_bytes
 from rigright.cost.speed.parts import Part, parts_of, ranks_of
 from rigright.cost.speed.pipeline import most_of
-from rigright.cost.speed.rates import Beside, Rates
+from rigright.cost.speed.rates import RamHost, Rates
 from rigright.cost.speed.work import Encoder, InRam, PassWork, parted
 from rigright.demand import Layout, Numbers
 
@@ -120,7 +120,7 @@ def step(
 
 
 def _with_host(
-    work: PassWork, rates: Rates, *, ram: InRam, host: Beside, layout: Layout, content: Pass
+    work: PassWork, rates: Rates, *, ram: InRam, host: RamHost, layout: Layout, content: Pass
 ) -> StepTime:
     """A pass where a part of the model lies in main memory.
 

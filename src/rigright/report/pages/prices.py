@@ -12,7 +12,7 @@ from rigright.facts.clouds import cloud_shown
 from rigright.facts.own_prices import Flaw
 from rigright.facts.prices import Price
 from rigright.report.pages.brief import amount, symbol
-from rigright.verbs.priced import ChipPrices, Priced, PriceList
+from rigright.verbs.priced import ChipPrices, PriceList, PricesOfNames
 
 MOST_ROWS, MOST_RENTS, MOST_FLAWS = 20, 3, 15
 KINDS = {
@@ -22,7 +22,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def page(result: Priced, *, why: bool = False) -> Page:
+def page(result: PricesOfNames, *, why: bool = False) -> Page:
     """The page for people: what is taken, and all that is known."""
     if result.parts:
         return Page(title=say("prices of {names}", names=result.names), parts=(_parts_table(result),))
@@ -80,7 +80,7 @@ def _known(one: ChipPrices, currency: str, *, why: bool) -> Table:
     return Table(title=say("all known prices (* used)"), columns=columns, rows=rows)
 
 
-def _many(result: Priced) -> Page:
+def _many(result: PricesOfNames) -> Page:
     """One row a card, the newest price first."""
     known = [one for one in result.chips if one.usd is not None]
     ordered = sorted(known, key=lambda one: str(one.usd.as_of if one.usd else ""), reverse=True)
@@ -118,7 +118,7 @@ def _list(found: list[ChipPrices], currency: str) -> Table:
     return Table(columns=columns, rows=tuple(rows), tones=tuple(tones))
 
 
-def _parts_table(result: Priced) -> Table:
+def _parts_table(result: PricesOfNames) -> Table:
     currency = result.currency
     rows = tuple(
         (
@@ -135,7 +135,7 @@ def _parts_table(result: Priced) -> Table:
     return Table(columns=columns, rows=rows)
 
 
-def sheet(result: Priced) -> Page:
+def sheet(result: PricesOfNames) -> Page:
     """For a spreadsheet: every price of a card that was named; else one row a card, or a part."""
     if result.parts:
         return Page(title="", parts=(_parts_table(result),))
@@ -194,6 +194,6 @@ def forgotten(place: str) -> Page:
     return Page(title=say("removed: {file}", file=place), tone="good", parts=())
 
 
-plain = telling.Told(Priced)
+plain = telling.Told(PricesOfNames)
 plain_list = telling.Told(PriceList)
 plain_forgotten = telling.Told(Forgotten)

@@ -17,7 +17,7 @@ from rigright.demand import Traffic
 from rigright.facts.chips import Chip
 from rigright.facts.hosts import Host
 from rigright.facts.nodes import Card, find_node
-from rigright.predict.cases import Group, figures, prepared, serves_most
+from rigright.predict.cases import AnyCases, figures, prepared, serves_most
 from rigright.predict.told import figure_in
 
 
@@ -84,7 +84,7 @@ class RunSet:
     run_of: np.ndarray  # of each row, its run: one run tells of itself in several rows
     owner: np.ndarray  # of each case, its run
     cases: tuple[Case, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[AnyCases, ...]
 
     def figures(self, tables: Mapping[str, Any] | None = None) -> np.ndarray:
         """What each row measures, in its unit: of the layout that is told, or of that which serves most."""
